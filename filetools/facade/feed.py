@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from collections.abc import AsyncIterator
 from functools import partial
 from typing import Final
 
@@ -86,12 +85,19 @@ class Feed:
             InvalidArgumentError: The position is malformed.
             WorkspaceGoneError: The workspace was closed before it began.
         """
-        async with aclosing(self.follow_pages(since)) as pages:
-            async for page in pages:
-                for record in page.records:
-                    yield record
+        if self._closed:
+            raise WorkspaceGoneError(CLOSED)
+        position = since if since is not None else await self.position()
+        while not self._closed:
+            grown = self._grown
+            page = await self.page(position)
+            for record in page.records:
+                yield record
+            if page.position == position:
+                await grown.wait()
+            position = page.position
 
-    async def follow_pages(self, since: str | None) -> AsyncGenerator[FeedPage, None]:
+    async def follow_pages(self, since: str | None) -> AsyncIterator[FeedPage]:
         """Yield pages of changes after a position, then of those to come, until the workspace is closed.
 
         However many follow, what all of them lack is read once. A slow reader costs nothing, as with `follow`.

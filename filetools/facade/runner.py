@@ -34,7 +34,7 @@ from filetools.paths.lexical import AnyPath, names_folder, plain_path
 from filetools.paths.unmeant import refuse_unmeant
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.call_watch import current_watch
-from filetools.writer.turn_calls import Told, TurnCall, TurnTask
+from filetools.writer.turn_calls import Told, TurnCall, TurnTask, quietly
 from filetools.writer.turns import Turns
 from filetools.writer.worker_pool import CLOSED, InFlight
 
@@ -209,7 +209,7 @@ class CallRunner:
         task = TurnTask(work)
         told = TurnCall(
             task, (), path=path, owner=owner, timeout_seconds=timeout_seconds,
-            tell=lambda told: self._tell(task.results, told),
+            tell=lambda told, _met, is_over: self._tell(task.results if is_over else (), told),
         )  # fmt: skip
         await self.turns.run(told)
 
@@ -260,21 +260,20 @@ class CallRunner:
         parts = self.parts
         paths = [path for step in steps for path in step.paths]
         keys = [parts.workspace.key(path) for path in paths]
-        noticed: list[ChangeRecord] = []
 
         def heard(done: int, total: int) -> None:
             if call.hop.is_cancelled:  # before anything is recorded, so that nothing needs to be set back
                 raise AbortedError("The call", {"done": 0, "total": total})
             beat(done, total)
 
-        def tell(told: list[Told]) -> None:
+        def tell(told: list[Told], met: Sequence[ChangeRecord], is_over: bool) -> None:
             # First: what the call itself makes known is newer than what it met on the way.
-            self._tell([[noticed.pop(0) for _ in range(len(noticed))]], told)
-            if walk.outcome is not None:
+            self._tell([met], told)
+            if is_over and walk.outcome is not None:
                 self._tell([walk.outcome.records], told, call.acquired)
                 (happened or partial(record_steps, parts, actor, steps))()
 
-        walk = way.Walk(parts, steps, actor, way.Observer(beat=heard, noticed=noticed.extend))
+        walk = way.Walk(parts, steps, actor, way.Observer(beat=heard, noticed=lambda records: call.met.extend(records)))
         timeout = parts.settings.lock_timeout_seconds if lock_timeout_seconds is None else lock_timeout_seconds
         call = TurnCall(
             walk,
@@ -335,12 +334,14 @@ class CallRunner:
             told.extend((record, acquired) for record in records)
 
     def _publish(self, told: Sequence[Told]) -> None:
-        if not told:
-            return
-        self.on_told([record for record, _ in told])
+        if told:
+            quietly(partial(self.on_told, [record for record, _ in told]))
         for record, acquired in told:
-            for event in self.events_of(record, acquired, None if acquired is None else time.time()):
-                self.parts.bus.publish(event)
+            quietly(partial(self._publish_one, record, acquired))
+
+    def _publish_one(self, record: ChangeRecord, acquired: float | None) -> None:
+        for event in self.events_of(record, acquired, None if acquired is None else time.time()):
+            self.parts.bus.publish(event)
 
     def events_of(
         self, record: ChangeRecord, acquired: float | None = None, released: float | None = None

@@ -21,6 +21,8 @@ from filetools.writer.worker_pool import Hop
 T = TypeVar("T")
 Told = tuple[ChangeRecord, float | None]
 """A record that is to be published, and when the turn of the call began that made it; None for what others made."""
+Tell = Callable[[list[Told], Sequence[ChangeRecord], bool], None]
+"""Adds to the first what is to be published of a call: what it has met in a turn, and, if that was its last, what it made."""
 
 MOST_TRIES: Final = 5
 """Of a call that another program is quicker than each time."""
@@ -88,7 +90,7 @@ class TurnCall:
         path: str,
         owner: str,
         timeout_seconds: float,
-        tell: Callable[[list[Told]], None] = lambda told: None,
+        tell: Tell = lambda _told, _met, _is_over: None,
     ) -> None:
         """Describe a call.
 
@@ -98,8 +100,7 @@ class TurnCall:
             path: What it is about, for messages.
             owner: Who makes it, for messages.
             timeout_seconds: How long it may wait.
-            tell: Called on the loop after each of its turns, before the calls of later ones tell of theirs; adds what is to
-                be published of it.
+            tell: Called on the loop after each of its turns, before the calls of later ones tell of theirs.
         """
         self.work = work
         self.keys = keys
@@ -110,6 +111,8 @@ class TurnCall:
         self.hop: Hop[None]
         """Its outcome, from when it waits."""
         self.begun: asyncio.Future[None] | None = None
+        self.met: list[ChangeRecord] = []
+        """What others did, as far as its turn has met it."""
         self.acquired = 0.0
         """When its turn began, in seconds since the epoch."""
         self.error: BaseException | None = None
@@ -154,6 +157,11 @@ class TurnCall:
         if self.begun is not None:
             with suppress(RuntimeError):  # the loop is closed, and nobody waits
                 self.hop.get_loop().call_soon_threadsafe(self.begin)
+
+    def take_met(self) -> Sequence[ChangeRecord]:
+        """Return what its turn has met, and forget it: it may have another turn before this is told."""
+        met, self.met = self.met, []
+        return met
 
     def finish(self) -> None:
         """Note that it has done what it is for."""

@@ -94,7 +94,7 @@ class Turns:
         self._at_work: Sequence[TurnCall] = ()
         self._unsettled: dict[int, float] = {}
         self._untold: deque[int] = deque()
-        self._done: deque[tuple[Sequence[TurnCall], Sequence[TurnCall]]] = deque()
+        self._done: deque[tuple[Sequence[tuple[TurnCall, Sequence[ChangeRecord]]], Sequence[TurnCall]]] = deque()
         self._in_flight = InFlight()
         self._telling: asyncio.Task[None] | None = None
         self.precede: Callable[[], Awaitable[object] | None] = lambda: None
@@ -250,7 +250,7 @@ class Turns:
         infos = [info for info, _ in self._own_holders()] or [from_line(self._gate.line())]
         return infos[0].describe(time.time())
 
-    def _finish(self, calls: Sequence[TurnCall], again: Sequence[TurnCall]) -> None:
+    def _finish(self, calls: Sequence[tuple[TurnCall, Sequence[ChangeRecord]]], again: Sequence[TurnCall]) -> None:
         """Tell what a turn has done, after what other processes did before it, and what earlier turns did."""
         self._done.append((calls, again))
         if self._telling is None:
@@ -275,10 +275,10 @@ class Turns:
         self._untold.popleft()
         calls, again = self._done.popleft()
         told: list[Told] = []
-        for call in calls:
-            quietly(partial(call.tell, told))
-        quietly(lambda: self._publish(sorted(told, key=lambda each: each[0].number)))
-        for call in calls:
+        for call, met in calls:
+            quietly(partial(call.tell, told, met, call not in again))
+        self._publish(sorted(told, key=lambda each: each[0].number))
+        for call, _ in calls:
             if call not in again:
                 call.settle()
 
@@ -320,7 +320,7 @@ class Turns:
                 self._gate.leave()
             if calls:
                 self._end_all(calls, again)
-                self._made()
+                quietly(self._made)
             else:
                 self._untold.pop()
 
@@ -360,6 +360,8 @@ class Turns:
         for call in calls:
             if isinstance(call.error, StateDamagedError):
                 call.fail(self._crew.explained(call.error))
+        # Before they wait again: another turn may end before this one is told.
+        met = [(call, call.take_met()) for call in calls]
         with self._lock:
             if self._gone is not None:
                 for call in again:
@@ -367,7 +369,7 @@ class Turns:
                 again.clear()
             self._waiting.extendleft(reversed(again))
         with suppress(RuntimeError):  # the loop is closed, and nobody waits
-            calls[0].hop.get_loop().call_soon_threadsafe(self._finish, calls, again)
+            calls[0].hop.get_loop().call_soon_threadsafe(self._finish, met, again)
 
     def _take_turn(self, calls: list[TurnCall], again: list[TurnCall]) -> None:
         """Do the work of the calls that wait.

@@ -158,3 +158,17 @@ async def test_following_in_pages_ends_with_the_workspace(tmp_path: Path) -> Non
     assert await following == []
     with pytest.raises(filetools.FileToolsError):
         await pages_of(files, None, 1)
+
+
+async def test_following_from_a_position_that_is_not_known_begins_with_the_oldest_change(tmp_path: Path) -> None:
+    """What lies between is not known, and a follower of single changes cannot be told so."""
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        for name in "abc":
+            await files.write_file(f"{name}.txt", "x")
+        heard: list[str] = []
+        async with asyncio.timeout(10):
+            async for record in files.follow("abcd1234:2"):
+                heard.append(record.path)
+                if len(heard) == 3:
+                    break
+    assert heard == ["a.txt", "b.txt", "c.txt"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -181,6 +182,32 @@ async def test_what_a_later_call_of_a_shared_turn_meets_is_told_first(tmp_path: 
     assert (tmp_path / "c.txt").read_text() == "theirs\ntwo\n"
     assert [event.to_dict()["seq"] for event in heard] == [change.number for change in changes[3:]]
     assert [change.actor.kind for change in changes[3:]] == ["external", "agent", "agent", "agent"]
+
+
+async def test_a_call_that_had_to_step_aside_is_told_once_though_the_loop_is_late(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        await files.write_file("a.txt", "ours\n")
+        heard: list[Event] = told(files, "file:*")
+        program = (tmp_path / "b.txt").open("w")
+        program.write("half")
+        program.flush()
+        async with inside.at_work(files, "elsewhere.txt"):
+            move = asyncio.create_task(files.move_file("a.txt", "b.txt"))
+            await asyncio.sleep(0.05)
+            others = [asyncio.create_task(files.write_file(f"{number}.txt", "x")) for number in range(300)]
+            await asyncio.sleep(0.5)
+        gone = threading.Timer(0.02, (tmp_path / "b.txt").unlink)
+        gone.start()
+        held_until = time.monotonic() + 10
+        while inside.is_at_work(files) and time.monotonic() < held_until:
+            time.sleep(0.01)  # the loop is late on purpose
+        await asyncio.gather(move, *others)
+        gone.join()
+        program.close()
+        numbers = [event.to_dict()["seq"] for event in heard]
+        assert numbers == sorted(set(numbers))
+        (tmp_path / "b.txt").write_text("ours\nand theirs\n")
+        await refused("VERSION_MISMATCH", files.delete_file("b.txt"))
 
 
 async def test_changes_of_two_processes_are_heard_once_each_in_their_order(tmp_path: Path) -> None:

@@ -56,6 +56,12 @@ async def at_work(files: FileToolsFacade, path: str, owner: str = "somebody") ->
         await task
 
 
+def is_at_work(files: FileToolsFacade) -> bool:
+    """Whether any call of this process waits for its turn, or has one."""
+    turns = files._runner.turns
+    return bool(turns._waiting or turns._at_work)
+
+
 def is_locked(files: FileToolsFacade, path: str) -> bool:
     """Whether anybody is at work on a path."""
     return files._runner.turns.holder_of(files._parts.workspace.key(WorkspacePath(path))) is not None
