@@ -21,7 +21,7 @@ from filetools.errors import (
     DescriptorNotFoundError,
     FileToolsError,
 )
-from filetools.journal.table import Table, TableRow
+from filetools.journal.table import NO_LIMIT, Table, TableRow
 
 Source = Literal["tool_result", "user_input", "reference", "extraction", "file"]
 REMEMBERED_KEYS: Final = 1024
@@ -70,7 +70,7 @@ class MemoryTable:
         """Return a row, or None."""
         return self._rows.get(key)
 
-    def put(self, rows: Sequence[TableRow], *, durable: bool = True) -> bool:
+    def put(self, rows: Sequence[TableRow], *, durable: bool = True, is_news: bool = True) -> bool:
         """Put or remove all these rows, if each is still of the revision that it names; else none of them."""
         with self._lock:
             known = {row.key: found.revision for row in rows if (found := self._rows.get(row.key)) is not None}
@@ -82,10 +82,10 @@ class MemoryTable:
                     del self._rows[row.key]
         return True
 
-    def scan(self, prefix: str = "") -> list[TableRow]:
-        """Return the rows whose keys begin with a prefix, in the order of their keys."""
+    def scan(self, prefix: str = "", *, limit: int = NO_LIMIT) -> list[TableRow]:
+        """Return the first rows whose keys begin with a prefix, in the order of their keys."""
         with self._lock:
-            return [self._rows[key] for key in sorted(self._rows) if key.startswith(prefix)]
+            return [self._rows[key] for key in sorted(self._rows) if key.startswith(prefix)][:limit]
 
     def release(self, keep_bytes: int, *, unused_since: float) -> None:
         """Let rows go of their bytes until all keep at most so many, and forget old rows that have lost theirs."""

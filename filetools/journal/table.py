@@ -18,6 +18,7 @@ from filetools.journal.contents import IS_FREE, UNSYNCED, digest_of, version_fro
 from filetools.journal.database import Database
 from filetools.journal.database import Row as SqlRow
 
+NO_LIMIT: Final = 2**62
 LARGEST_KEY: Final = "\U0010ffff"
 _FREE: Final = f"UPDATE contents SET used = {UNSYNCED} WHERE hash = ? AND used = 0 AND {IS_FREE}"
 _COLUMNS: Final = "key, value, version, size, used, revision"
@@ -51,19 +52,20 @@ class Table(Protocol):
     def get(self, key: str) -> TableRow | None:
         """Return a row, or None."""
 
-    def put(self, rows: Sequence[TableRow], *, durable: bool = True) -> bool:
+    def put(self, rows: Sequence[TableRow], *, durable: bool = True, is_news: bool = True) -> bool:
         """Put or remove all these rows, if each is still of the revision that it names; else none of them.
 
         Args:
             rows: Each key once.
             durable: Whether it survives a power cut, where the journal does; what is found out again need not.
+            is_news: Whether those who wait are woken.
 
         Returns:
             Whether it was done.
         """
 
-    def scan(self, prefix: str = "") -> list[TableRow]:
-        """Return the rows whose keys begin with a prefix, in the order of their keys."""
+    def scan(self, prefix: str = "", *, limit: int = NO_LIMIT) -> list[TableRow]:
+        """Return the first rows whose keys begin with a prefix, in the order of their keys."""
 
     def release(self, keep_bytes: int, *, unused_since: float) -> None:
         """Let rows go of their bytes until all keep at most so many, and forget old rows that have lost theirs.
@@ -80,7 +82,7 @@ class SqliteTable:
     Args:
         database: Where they are.
         space: Name of the system whose rows they are.
-        on_put: Called, in the calling thread, after rows were put.
+        on_put: Called, in the calling thread, after rows were put that are news.
     """
 
     def __init__(self, database: Database, space: str, on_put: Callable[[], None] = lambda: None) -> None:
@@ -93,19 +95,20 @@ class SqliteTable:
         row = self._database.row(f"{_SELECT} AND key = ?", (self._space, key))
         return None if row is None else _row(row)
 
-    def put(self, rows: Sequence[TableRow], *, durable: bool = True) -> bool:
+    def put(self, rows: Sequence[TableRow], *, durable: bool = True, is_news: bool = True) -> bool:
         """Put or remove all these rows, if each is still of the revision that it names; else none of them."""
         try:
             self._database.write(partial(self._put, rows), durable=durable)
         except _MovedOnError:
             return False
-        self._on_put()
+        if is_news:
+            self._on_put()
         return True
 
-    def scan(self, prefix: str = "") -> list[TableRow]:
-        """Return the rows whose keys begin with a prefix, in the order of their keys."""
-        query = f"{_SELECT} AND key >= ? AND key < ? ORDER BY key"
-        return [_row(row) for row in self._database.rows(query, (self._space, prefix, prefix + LARGEST_KEY))]
+    def scan(self, prefix: str = "", *, limit: int = NO_LIMIT) -> list[TableRow]:
+        """Return the first rows whose keys begin with a prefix, in the order of their keys."""
+        query = f"{_SELECT} AND key >= ? AND key < ? ORDER BY key LIMIT ?"
+        return [_row(row) for row in self._database.rows(query, (self._space, prefix, prefix + LARGEST_KEY, limit))]
 
     def release(self, keep_bytes: int, *, unused_since: float) -> None:
         """Let rows go of their bytes until all keep at most so many, and forget old rows that have lost theirs."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct, structs
@@ -23,10 +23,14 @@ MOST_REQUESTS: Final = 256
 """Requests that wait for an answer; more are refused, so that an agent cannot fill a person's screen."""
 MOST_BYTES: Final = 64 * 1024 * 1024
 """Size of all requests together, so that an agent cannot fill the disk with them."""
-_APPROVAL: Final = "approval "
+_REQUEST: Final = "request "
+_USED: Final = "used "
 _PROCESS: Final = "process "
 _SHOWN: Final = "shown "
-"""Beginnings of keys. What a person is shown is large, and has a row of its own: one a call, so that one opens a request."""
+"""Beginnings of keys. What a person is shown is large, and has a row of its own; requests whose answer was used are not
+scanned, so that a call costs the same however many there were before it."""
+_OPENED: Final = "opened"
+"""Key of the row that is put with every new request and never removed, so that one opens for identical calls."""
 
 
 class ApprovalRow(Struct, frozen=True, kw_only=True):
@@ -84,15 +88,15 @@ class ApprovalTable:
         size = len(json.dumps(shown))
 
         def work() -> tuple[tuple[ApprovalRow, bool] | None, list[TableRow]]:
+            opened = self._new(_OPENED, {}, 0, 0.0)  # before the look: fails if others open one after it
             live, others_listen = self.live(now=now)
-            unused = [row for row in live if not row.is_used]
-            row = next((row for row in unused if row.call == call), None)
+            row = next((row for row in live if row.call == call), None)
             added = []
             if row is None:
-                if len(unused) >= MOST_REQUESTS or sum(row.size for row in unused) + size > MOST_BYTES:
+                if len(live) >= MOST_REQUESTS or sum(row.size for row in live) + size > MOST_BYTES:
                     return None, []
                 row = ApprovalRow(id=new_id, call=call, process="", asked=now, expires=expires, size=size)
-                added = [self._new(_SHOWN + call, shown, size, expires)]
+                added = [opened, self._new(_SHOWN + new_id, shown, size, expires)]
             # Whoever asked last keeps it open: the process that asked first may end before this one.
             row = structs.replace(row, asks=row.asks + (is_heard or others_listen), process=self._process)
             return (row, others_listen), [self._lease(now), _put(row), *added]
@@ -122,30 +126,37 @@ class ApprovalTable:
         """Use an answer, which one call can do once; what it was about is forgotten."""
 
         def work() -> tuple[bool, list[TableRow]]:
-            row = next((row for row in self._rows() if row.id == approval_id), None)
-            if row is None or row.is_used or row.answer is None:
+            found = self._table.get(_REQUEST + approval_id)
+            if found is None or (row := _approval(found)).answer is None:
                 return False, []
-            used = structs.replace(row, is_used=True, edited_text=None)
-            return True, [_put(used), *_gone(self._table.scan(_SHOWN + row.call))]
+            used = structs.replace(row, is_used=True, edited_text=None, revision=0)
+            return True, [_put(used), *_gone([_put(row), *self._table.scan(_SHOWN + row.id)])]
 
         return self._changed(work)
 
-    def live(self, *, now: float) -> tuple[list[ApprovalRow], bool]:
-        """Return the requests that are open or were answered, oldest first, and whether another process listens."""
-        rows = self._rows()
+    def live(self, *, now: float, known: Collection[str] = ()) -> tuple[list[ApprovalRow], bool]:
+        """Return the requests that are open or were answered, oldest first, and whether another process listens.
+
+        Args:
+            now: Seconds since the epoch.
+            known: Requests that are also returned if their answers were used, after the others.
+        """
+        rows = sorted(map(_approval, self._table.scan(_REQUEST)), key=lambda row: row.asked)
+        used = [self._table.get(_USED + each) for each in set(known).difference(row.id for row in rows)]
+        rows += [_approval(row) for row in used if row is not None]
         others = self._others(now)  # after the requests, each of which was put along with its process
         present = {self._process, *(other.key for other in others)}
         live = [row for row in rows if row.expires > now and (row.answer is not None or row.process in present)]
         return live, any(other.value["listens"] for other in others)
 
-    def shown(self, call: str) -> Mapping[str, Any] | None:
-        """Return what is asked about a call, or None if nothing is."""
-        found = self._table.get(_SHOWN + call)
+    def shown(self, approval_id: str) -> Mapping[str, Any] | None:
+        """Return what a request asks, or None if it is over."""
+        found = self._table.get(_SHOWN + approval_id)
         return None if found is None else found.value
 
     def has_any(self) -> bool:
         """Whether there is anything to look at; costs next to nothing."""
-        return bool(self._table.scan(_APPROVAL))
+        return bool(self._table.scan(_REQUEST, limit=1))
 
     def must_ask(self, *, now: float) -> bool:
         """Whether another process wants agents asked in all of them; costs next to nothing."""
@@ -157,29 +168,26 @@ class ApprovalTable:
         What has expired is removed.
         """
         self._table.release(0, unused_since=now)
-        self._state = {"listens": listens, "asks_for_all": asks_for_all}
-        self._changed(lambda: (None, [self._lease(now)]))
+        before, self._state = self._state, {"listens": listens, "asks_for_all": asks_for_all}
+        self._changed(lambda: (None, [self._lease(now)]), is_news=self._state != before)
 
     def leave(self) -> None:
         """Say that this process ends, and with it the requests that it has open."""
 
         def work() -> tuple[None, list[TableRow]]:
-            own = [row for row in self._rows() if row.process == self._process and row.answer is None]
-            shown = [row for each in own for row in self._table.scan(_SHOWN + each.call)]
-            return None, _gone([*map(_put, own), *shown, *self._table.scan(self._process)])
+            requests, mine = self._table.scan(_REQUEST), (self._process, None)
+            own = [row for row in requests if (row.value["process"], row.value["answer"]) == mine]
+            shown = [row for each in own for row in self._table.scan(_SHOWN + each.value["id"])]
+            return None, _gone([*own, *shown, *self._table.scan(self._process)])
 
         self._changed(work)
 
-    def _changed(self, work: Callable[[], tuple[T, list[TableRow]]]) -> T:
+    def _changed(self, work: Callable[[], tuple[T, list[TableRow]]], *, is_news: bool = True) -> T:
         """Put the rows that `work` gives, which looks again if others have put one of them meanwhile."""
         while True:
             result, rows = work()
-            if not rows or self._table.put(rows, durable=False):
+            if not rows or self._table.put(rows, durable=False, is_news=is_news):
                 return result
-
-    def _rows(self) -> list[ApprovalRow]:
-        rows = (ApprovalRow(**{**row.value, "revision": row.revision}) for row in self._table.scan(_APPROVAL))
-        return sorted(rows, key=lambda row: row.asked)
 
     def _others(self, now: float) -> list[TableRow]:
         return [row for row in self._table.scan(_PROCESS) if row.key != self._process and row.used > now]
@@ -193,9 +201,15 @@ class ApprovalTable:
         return TableRow(key=key, value=value, size=size, used=used, revision=known.revision if known else 0)
 
 
+def _approval(row: TableRow) -> ApprovalRow:
+    return ApprovalRow(**{**row.value, "revision": row.revision})
+
+
 def _put(row: ApprovalRow) -> TableRow:
-    key, value = _APPROVAL + row.id, structs.asdict(row)
-    return TableRow(key=key, value=value, size=row.size, used=row.expires, revision=row.revision)
+    return TableRow(
+        key=(_USED if row.is_used else _REQUEST) + row.id, value=structs.asdict(row), size=row.size, used=row.expires,
+        revision=row.revision,
+    )  # fmt: skip
 
 
 def _gone(rows: list[TableRow]) -> list[TableRow]:

@@ -245,11 +245,10 @@ class Approvals:
         Raises:
             ApprovalRequiredError: Too many requests are open.
         """
-        ask = partial(self._book.ask, request.id, case.key, request.to_dict())
-        here = self._audience.is_here
+        ask = partial(self._book.ask, request.id, case.key, request.to_dict(), is_heard=self._audience.is_here)
         self._opening.add(request.id)
         try:
-            asked = await self._run(partial(ask, now=request.created, expires=request.expires, is_heard=here))
+            asked = await self._run(partial(ask, now=request.created, expires=request.expires))
         finally:
             self._opening.discard(request.id)
         if asked is None:
@@ -274,8 +273,9 @@ class Approvals:
             InvalidArgumentError: It is not open (any more).
         """
         now, approval_id = self._clock(), ticket.request.id
-        answer = partial(self._book.answer, approval_id, decision, now=now, expires=now + self._open_seconds)
-        row = await self._run(answer)
+        row = await self._run(
+            partial(self._book.answer, approval_id, decision, now=now, expires=now + self._open_seconds)
+        )
         if row is None:
             raise not_open(approval_id)
         self._see(row)
@@ -332,8 +332,7 @@ class Approvals:
         listens, asks_for_all = self._audience.is_for_all, self._asks_for_all > 0
         if listens or asks_for_all or self._has_attended or any(ticket.is_own for ticket in self.tickets.values()):
             self._has_attended = listens or asks_for_all
-            now = self._clock()
-            await self._run(lambda: self._book.attend(now=now, listens=listens, asks_for_all=asks_for_all))
+            await self._run(partial(self._book.attend, now=self._clock(), listens=listens, asks_for_all=asks_for_all))
         await self.look()
 
     async def look(self) -> None:
@@ -353,8 +352,8 @@ class Approvals:
             self._audience.note_others(others_listen)
 
     def _read(self, known: Collection[str], now: float) -> tuple[Sequence[ApprovalRow], bool, list[ApprovalRequest]]:
-        rows, others_listen = self._book.live(now=now)
-        new = [self._book.shown(row.call) for row in rows if row.id not in known and row.answer is None]
+        rows, others_listen = self._book.live(now=now, known=known)
+        new = [self._book.shown(row.id) for row in rows if row.id not in known and row.answer is None]
         return rows, others_listen, [ApprovalRequest.from_dict(shown) for shown in new if shown is not None]
 
     def _admit(self, request: ApprovalRequest) -> Ticket:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -50,7 +50,7 @@ def test_what_is_not_open_is_neither_answered_nor_used(mine: ApprovalTable) -> N
 
 def test_a_request_is_seen_and_answered_by_another_process(mine: ApprovalTable, others: ApprovalTable) -> None:
     ask(mine)
-    assert (names(others), others.shown("c1")) == (["r1"], {"path": "r1"})
+    assert (names(others), others.shown("r1")) == (["r1"], {"path": "r1"})
     others.answer("r1", ApprovalDecision(answer="merge", edited_text="text"), now=NOW, expires=LATER + 1)
     (row,), _ = mine.live(now=LATER)
     assert (row.answer, row.edited_text, row.expires, row.is_used) == ("merge", "text", LATER + 1, False)
@@ -66,8 +66,17 @@ def test_an_answer_is_used_once_by_whatever_process(mine: ApprovalTable, others:
     ask(mine)
     answer(others)
     assert [mine.take("r1"), others.take("r1")] == [True, False]
-    (row,), _ = others.live(now=NOW)
-    assert (row.is_used, others.shown("c1")) == (True, None)
+    (row,), _ = others.live(now=NOW, known=["r1"])
+    assert (row.is_used, others.shown("r1")) == (True, None)
+
+
+def test_answers_that_were_used_are_looked_at_only_by_name(journal: Journal, mine: ApprovalTable) -> None:
+    for number in range(20):
+        ask(mine, f"u{number}", "c1")
+        answer(mine, f"u{number}")
+        assert mine.take(f"u{number}")
+    assert (mine.has_any(), names(mine), journal.approvals.scan("request ")) == (False, [], [])
+    assert [row.is_used for row in mine.live(now=NOW, known=["u3", "other"])[0]] == [True]
 
 
 def test_identical_calls_share_a_request_until_it_was_used(mine: ApprovalTable, others: ApprovalTable) -> None:
@@ -84,14 +93,14 @@ def test_what_has_expired_is_gone(mine: ApprovalTable, others: ApprovalTable) ->
     assert not answer(mine, now=LATER)
     assert ask(mine, "r2", now=LATER)[0].id == "r2"
     mine.attend(now=LATER + 601, listens=False)
-    assert others.shown("c1") is None
+    assert others.shown("r2") is None
 
 
 def test_the_keeper_removes_what_dead_processes_left(journal: Journal, others: ApprovalTable) -> None:
     ask(others)  # long ago, by the clock of the wall
     journal.maintain(retention_bytes=10**9, retention_records=10**9)
-    assert journal.approvals.scan() == []
-    assert others.shown("c1") is None
+    assert [row.key for row in journal.approvals.scan()] == ["opened"]
+    assert others.shown("r1") is None
 
 
 def test_a_request_ends_with_the_lease_of_its_process_and_comes_back_with_it(
@@ -120,6 +129,33 @@ def test_whoever_asked_last_keeps_a_request_open(mine: ApprovalTable, others: Ap
     assert names(others) == ["r1"]
     others.leave()
     assert names(mine) == []
+
+
+def test_a_request_keeps_its_text_when_a_suspended_process_with_the_same_call_ends(
+    mine: ApprovalTable, others: ApprovalTable
+) -> None:
+    ask(mine)
+    late = NOW + LEASE_SECONDS + 1
+    assert ask(others, "r2", now=late)[0].id == "r2"
+    mine.leave()
+    assert (names(others, late), others.shown("r2"), others.shown("r1")) == (["r2"], {"path": "r2"}, None)
+
+
+def test_one_request_opens_where_an_expired_one_is_removed_and_opened_again_meanwhile(
+    journal: Journal, mine: ApprovalTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(mine)
+    put = journal.approvals.put
+
+    def put_late(*rows: Any, **options: Any) -> bool:
+        monkeypatch.undo()
+        mine.attend(now=LATER + 1, listens=True)
+        ask(mine, "r2", now=LATER + 1)
+        return put(*rows, **options)
+
+    monkeypatch.setattr(journal.approvals, "put", put_late)
+    assert ask(ApprovalTable(journal.approvals), "r3", now=LATER + 1)[0].id == "r2"
+    assert names(mine, LATER + 1) == ["r2"]
 
 
 def test_listeners_of_other_processes_count_while_their_lease_lasts(mine: ApprovalTable, others: ApprovalTable) -> None:
@@ -151,7 +187,8 @@ def test_too_large_requests_are_refused(mine: ApprovalTable) -> None:
 def test_others_are_woken_by_what_they_wait_for(open_journal: OpenJournal) -> None:
     rung: list[bool] = []
     approvals = ApprovalTable(open_journal(on_visible=lambda: rung.append(True)).approvals)
-    approvals.attend(now=NOW, listens=True)
+    for seconds in range(10):
+        approvals.attend(now=NOW + seconds, listens=True)  # that it still does is no news
     approvals.attend(now=NOW, listens=False, asks_for_all=True)
     ask(approvals)
     assert answer(approvals)
