@@ -60,33 +60,13 @@ class LocalChanging:
         like: WorkspacePath | None = None,
         within: WorkspacePath | None = None,
     ) -> Prepared:
-        """Write `content` to a temporary file that can replace `path`; nothing is synced here.
-
-        Args:
-            path: Where it will go; its parent directory must exist.
-            content: The bytes.
-            new: True if nothing stands there; False if it replaces a regular file, whose mode, owner, extended
-                attributes and ACL the temporary file takes over.
-            mode: Permission bits to set instead of the replaced file's or the default of 0o666 less the umask.
-            like: A file whose owner, extended attributes and ACL a new one takes over, as far as it is there.
-            within: The nearest folder above that exists, where the parent of a new file is yet to be made.
-
-        Raises:
-            DiskFullError, AccessDeniedError: Found out here, before anything is recorded.
-            DirectoryNotFoundError: The parent does not exist.
-            PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError: No file to replace.
-        """
+        """As `Store.prepare`; nothing is synced here."""
         if new:
             return prepare_new(self._disk, path, content, mode, like, within)
         return prepare_replacement(self._disk, path, content, mode)
 
     def make_directory(self, path: WorkspacePath, mode: int = 0o777) -> bool:
-        """Create one directory whose parent exists; False if it was there already.
-
-        Raises:
-            PathExistsError: A file is there.
-            SymlinkNotAllowedError: A link is there.
-        """
+        """As `Store.make_directory`."""
         with Explained(self._disk.workspace, path), Opened(self._disk.workspace.open_parent, path) as parent:
             try:
                 os.mkdir(path.name, mode, dir_fd=parent)
@@ -100,12 +80,7 @@ class LocalChanging:
         return True
 
     def remove_empty_directory(self, path: WorkspacePath) -> None:
-        """Remove a directory only if nothing is in it, in one atomic step.
-
-        Raises:
-            DirectoryNotEmptyError: Something is in it.
-            PathNotFoundError, PathNotDirectoryError
-        """
+        """As `Store.remove_empty_directory`."""
         with Explained(self._disk.workspace, path), Opened(self._disk.workspace.open_parent, path) as parent:
             try:
                 os.rmdir(path.name, dir_fd=parent)
@@ -145,12 +120,7 @@ class LocalChanging:
         return LocalDisplaced(disk, place, found, path=path, origin=origin)
 
     def restore(self, path: WorkspacePath, trash: str) -> None:
-        """Move `.filetools/trash/<trash>` back to `path`, whose parent must exist.
-
-        Raises:
-            PathExistsError: Something is there.
-            PathNotFoundError: The trash has no such name.
-        """
+        """As `Store.restore`."""
         disk, origin = self._disk, self._disk.live(path)
         with Explained(disk.workspace, path), origin.opened() as parent:
             place = self._trash_place(path, trash)
@@ -168,11 +138,7 @@ class LocalChanging:
         return []
 
     def read_trashed(self, path: WorkspacePath, trash: str, relative: str) -> bytes:
-        """Return the bytes of a file that `trashed` has named, or what a link points to.
-
-        Raises:
-            PathNotFoundError: It is gone.
-        """
+        """As `Store.read_trashed`."""
         place = self._trash_place(path, trash)
         name = f"{place.name}/{relative}" if relative else place.name
         with Explained(self._disk.workspace, path), place.opened() as folder:
@@ -255,22 +221,13 @@ class LocalChanging:
             os.fchmod(descriptor, mode)
 
     def set_directory_mode(self, path: WorkspacePath, mode: int) -> None:
-        """Set the permission bits of a directory, by descriptor.
-
-        Raises:
-            DirectoryNotFoundError, PathNotDirectoryError
-            AccessDeniedError: It is another user's, or may not be read.
-        """
+        """As `Store.set_directory_mode`."""
         workspace = self._disk.workspace
         with Explained(workspace, path), Opened(workspace.open_directory, path) as descriptor:
             os.fchmod(descriptor, mode)
 
     def make_link(self, path: WorkspacePath, target: bytes) -> None:
-        """Make a symbolic link whose parent exists; what it points to is never looked at.
-
-        Raises:
-            PathExistsError: Something is there.
-        """
+        """As `Store.make_link`."""
         with Explained(self._disk.workspace, path), Opened(self._disk.workspace.open_parent, path) as parent:
             os.symlink(os.fsdecode(target), path.name, dir_fd=parent)
 

@@ -251,12 +251,7 @@ class LocalReading:
             return take(content, to_facts(found))
 
     def read_link(self, path: WorkspacePath) -> bytes:
-        """Return what a symbolic link points to, as it says it.
-
-        Raises:
-            PathNotFoundError: Nothing is there.
-            NotRegularFileError: It is no link.
-        """
+        """As `Store.read_link`."""
         with Explained(self._disk.workspace, path), Opened(self._disk.workspace.open_parent, path) as parent:
             try:
                 return os.fsencode(os.readlink(path.name, dir_fd=parent))

@@ -218,6 +218,7 @@ class Store(Protocol):
         Raises:
             DiskFullError, AccessDeniedError: Found out here, before anything is recorded.
             DirectoryNotFoundError: The parent does not exist.
+            PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError: No file to replace.
         """
 
     def make_directory(self, path: WorkspacePath, mode: int = 0o777) -> bool:
@@ -225,6 +226,7 @@ class Store(Protocol):
 
         Raises:
             PathExistsError: A file is there.
+            SymlinkNotAllowedError: A link is there.
         """
 
     def remove_empty_directory(self, path: WorkspacePath) -> None:
