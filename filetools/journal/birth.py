@@ -102,11 +102,8 @@ def install(fresh: Path, directory: Path) -> None:
             # The file says WAL by now; whoever is alone needs no shared memory to say otherwise.
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             connection.execute("PRAGMA journal_mode = TRUNCATE")
-    descriptor = os.open(fresh, os.O_RDWR)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with fresh.open("rb+") as file:
+        os.fsync(file.fileno())
     fresh.replace(directory / DATABASE_NAME)
     sync_directory(directory)
 

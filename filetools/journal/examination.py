@@ -57,13 +57,10 @@ def _examined(connection: sqlite3.Connection, sizes: JournalReport) -> JournalRe
     (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":
         raise StateDamagedError(str(verdict))
-    records = pending = 0
-    for row in connection.execute(SELECT_RECORD):
-        records += 1
-        pending += record_from(row).state == "pending"
-    (contents,) = connection.execute("SELECT count(*) FROM contents").fetchone()
+    are_pending = [record_from(row).state == "pending" for row in connection.execute(SELECT_RECORD)]
     return structs.replace(
-        sizes, schema=schema_of(connection), records=records, pending=pending, contents=contents,
+        sizes, schema=schema_of(connection), records=len(are_pending), pending=sum(are_pending),
+        contents=connection.execute("SELECT count(*) FROM contents").fetchone()[0],
         backlog=backlog_counts(connection),
         unrestored=connection.execute("SELECT count(*) FROM unrestored JOIN records USING (number)").fetchone()[0],
         mirrors=added_mirrors(connection),

@@ -171,13 +171,12 @@ class Journal:
 
     def position(self) -> int:
         """Number of the newest record; 0 if there is none."""
-        (number,) = self._database.row("SELECT coalesce(max(number), 0) FROM records")
-        return int(number)
+        return int(self._database.row("SELECT coalesce(max(number), 0) FROM records")[0])
 
     def visible_position(self) -> int:
         """Number of the newest record that the feed may deliver; 0 if there is none."""
-        (number,) = self._database.row(f"SELECT coalesce(max(number), 0) FROM records WHERE number < {_FIRST_PENDING}")
-        return int(number)
+        query = f"SELECT coalesce(max(number), 0) FROM records WHERE number < {_FIRST_PENDING}"
+        return int(self._database.row(query)[0])
 
     def forgotten(self) -> int:
         """Number up to which records may have been removed by retention; 0 if none was."""

@@ -6,12 +6,13 @@ may be unsaved become files beside what is set aside. The files of the workspace
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -49,8 +50,9 @@ class Rescue(Struct, frozen=True, kw_only=True):
 
 def folder_for_damage(directory: Path) -> Path:
     """Return where the damaged journal of a state directory goes: the folder of an interrupted repair, or a new one."""
-    unfinished = sorted(directory.glob(f"damaged-*/{_FRESH}"))
-    return unfinished[-1].parent if unfinished else directory / time.strftime("damaged-%Y%m%d-%H%M%S")
+    started = sorted(directory.glob(f"damaged-*/{_FRESH}"), reverse=True)
+    usable = (fresh.parent for fresh in started if _can_move(PARTS, directory, fresh.parent))
+    return next(usable, directory / time.strftime("damaged-%Y%m%d-%H%M%S"))
 
 
 def start_again(directory: Path, aside: Path) -> Rescue:
@@ -64,11 +66,13 @@ def start_again(directory: Path, aside: Path) -> Rescue:
 
     Raises:
         LockTimeoutError: Somebody writes the journal.
-        DiskFullError, AccessDeniedError, StateDamagedError: It could not be done; nothing was changed.
+        DiskFullError, AccessDeniedError, StateDamagedError: It could not be done, as when there is a part of another
+            database in `aside`; nothing was changed.
     """
     with TRANSLATED, closing(Gate(directory, timeout_seconds=GATE_SECONDS)) as gate, gate:
         is_new = not aside.exists()
         aside.mkdir(mode=0o700, exist_ok=True)
+        _move(PARTS[::-1], aside, directory)  # what an interrupted repair has moved, so that no failure leaves it aside
         try:
             create_empty(aside / _FRESH)
             _move(PARTS, directory, aside)
@@ -84,14 +88,22 @@ def start_again(directory: Path, aside: Path) -> Rescue:
         return rescue
 
 
-def _move(parts: Iterable[str], source: Path, target: Path) -> None:
+def _move(parts: Sequence[str], source: Path, target: Path) -> None:
+    if not _can_move(parts, source, target):
+        raise FileExistsError(errno.EEXIST, "the journal's database was replaced while it was repaired")
     # The write-ahead file is never away from a database in its place, which could be opened without it, and never beside a
-    # fresh one, which would take over its pages.
+    # fresh one, which would take over its pages. Without the syncs a power cut could undo a move, and keep a later one.
     for part in parts:
         if os.path.lexists(source / part):
             (source / part).rename(target / part)
-    sync_directory(target)
-    sync_directory(source)
+            sync_directory(target)
+            sync_directory(source)
+
+
+def _can_move(parts: Sequence[str], source: Path, target: Path) -> bool:
+    """Whether what is in both folders can be of one database: each part once, those that are moved first in the target."""
+    found = [part for place in (target, source) for part in parts if os.path.lexists(place / part)]
+    return found == [part for part in parts if part in found]
 
 
 def _rebuild(directory: Path, aside: Path) -> Rescue:

@@ -25,8 +25,12 @@ class Reserve:
         """Take up the room again if the disk has twice as much; a failure is no harm."""
         missing = RESERVE_BYTES - self._size()
         if missing > 0 and free_bytes(self._file.parent) >= 2 * RESERVE_BYTES:
-            with suppress(OSError):
-                _extend(self._file, RESERVE_BYTES, missing)
+            with suppress(OSError), open(os.open(self._file, _FLAGS, 0o600), "wb", buffering=0) as file:
+                if hasattr(os, "posix_fallocate"):
+                    os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
+                else:
+                    file.seek(0, os.SEEK_END)
+                    file.write(bytes(missing))
 
     def shrink(self) -> bool:
         """Give a slice of the room back; False if there is none left."""
@@ -51,18 +55,6 @@ class Reserve:
         with suppress(OSError):
             return self._file.stat().st_size
         return 0
-
-
-def _extend(file: Path, size: int, missing: int) -> None:
-    descriptor = os.open(file, _FLAGS, 0o600)
-    try:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(descriptor, 0, size)
-        else:
-            os.lseek(descriptor, 0, os.SEEK_END)
-            os.write(descriptor, bytes(missing))
-    finally:
-        os.close(descriptor)
 
 
 def free_bytes(folder: Path) -> int:

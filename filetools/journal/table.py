@@ -138,8 +138,7 @@ class _MovedOnError(Exception):
 def held_bytes(connection: sqlite3.Connection, space: str) -> int:
     """Return how many bytes the rows of a space keep."""
     kept = "SELECT DISTINCT version, size FROM rows WHERE space = ? AND version IS NOT NULL"
-    (held,) = connection.execute(f"SELECT coalesce(sum(size), 0) FROM ({kept})", (space,)).fetchone()
-    return int(held)
+    return int(connection.execute(f"SELECT coalesce(sum(size), 0) FROM ({kept})", (space,)).fetchone()[0])
 
 
 def release_bytes(connection: sqlite3.Connection, space: str, surplus: int, *, is_freed: bool = False) -> None:

@@ -177,6 +177,50 @@ def test_a_repair_that_fails_changes_nothing(state: Path) -> None:
     assert (names, (state / "aside/misplaced").exists()) == (before | {"elsewhere"}, True)
 
 
+def test_a_database_put_back_after_an_interrupted_repair_is_not_mixed_with_the_one_aside(
+    state: Path, tmp_path: Path
+) -> None:
+    filled(state)
+    shutil.copytree(state, tmp_path / "backup")
+    old = state / "damaged-20261120-120000"
+    old.mkdir()
+    (state / "journal.db").rename(old / "journal.db")
+    kept = {"fresh.db": b"half", "journal.db-wal": b"of the old one"}
+    for name, content in kept.items():
+        (old / name).write_bytes(content)
+    for part in ("journal.db", "position"):
+        shutil.copy2(tmp_path / "backup" / part, state / part)
+    with closing(Journal(state)) as journal:
+        put(journal, "since", b"the backup")
+    spoil_records(state)
+    damaged = (state / "journal.db").read_bytes()
+    with pytest.raises(StateDamagedError, match="replaced"):
+        start_again(state, old)
+    assert (state / "journal.db").read_bytes() == damaged
+    new = folder_for_damage(state)
+    assert start_again(state, new).records == 23
+    assert (new / "journal.db").read_bytes() == damaged
+    assert {name: (old / name).read_bytes() for name in kept} == kept
+
+
+def test_each_part_is_moved_for_good_before_the_next_one(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    killed(state)
+    calls: list[str] = []
+
+    def noting(name: str, call: Callable[..., object]) -> Callable[..., object]:
+        def noted(*values: object) -> object:
+            calls.append(name)
+            return call(*values)
+
+        return noted
+
+    for name in ("rename", "fsync"):
+        monkeypatch.setattr(os, name, noting(name, getattr(os, name)))
+    repaired(state)
+    first, second = [at for at, name in enumerate(calls) if name == "rename"][:2]
+    assert calls[first + 1 : second] == ["fsync", "fsync"]
+
+
 CALLS = ("link", "unlink", "rename", "replace", "fsync", "mkdir", "open")
 
 
