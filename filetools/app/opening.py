@@ -199,7 +199,7 @@ class Opening:
         self._stack.push_async_callback(parts.sync.aclose)
         self._stack.push_async_callback(runner.aclose)
         self._stack.push_async_callback(parts.sync.finish)
-        await parts.sync.start()
+        await parts.sync.start(clerk.look)
         return FileToolsFacade(runner, feed, actor, _tools)
 
     async def _prepare(self, prepare: Callable[[], StateLocation]) -> tuple[StateLocation, Settings]:

@@ -93,6 +93,10 @@ class Clerk:
         self._note_documents(records)
         self._feed.wake()
 
+    async def look(self) -> None:
+        """Have recorded what other programs did anywhere in the tree; raises as `ForeignChanges.look`."""
+        await self._runner.while_open(self._foreign.look())
+
     async def aclose(self) -> None:
         """Stop the background tasks."""
         self._feed.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
@@ -53,6 +54,8 @@ class SyncContext(Struct, frozen=True, kw_only=True):
     """Publishes an event, from any thread."""
     ring: Callable[[], None]
     """Wakes other processes that have the root open."""
+    look: Callable[[], Future[object]]
+    """Has the whole tree looked at, so that what others do from then on is recorded; from any thread."""
     key: Callable[[WorkspacePath], str]
     left_out: Callable[[str, bool], bool]
     """Whether a path, or one of a directory, is never mirrored: excluded, private, or a temporary file."""

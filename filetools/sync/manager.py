@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
@@ -36,6 +36,10 @@ CLOSE_SECONDS: Final = 2.0
 MIB: Final = 1024 * 1024
 
 _log = logging.getLogger(__name__)
+
+
+async def no_look() -> None:
+    """Look at nothing: nobody but the caller changes the tree."""
 
 
 class AttachedMirror(Struct, frozen=True, kw_only=True):
@@ -104,6 +108,7 @@ class SyncManager:
             run=run,
             tell=self._tell,
             ring=ring,
+            look=self._begin_look,
             key=key,
             left_out=leaving_out(excluded),
             times=SyncTimes(
@@ -122,6 +127,7 @@ class SyncManager:
         self._mirrors: tuple[Mirror, ...] = ()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
+        self._look: Callable[[], Coroutine[Any, Any, object]] = no_look
         self._looking: asyncio.Task[None] | None = None
         self._is_synchronising = False
         for mirror in mirrors:
@@ -221,9 +227,13 @@ class SyncManager:
             for mirror in self._mirrors
         }
 
-    async def start(self) -> None:
-        """Attach the mirrors that were added to the root, and begin to write to all."""
-        self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
+    async def start(self, look: Callable[[], Coroutine[Any, Any, object]] = no_look) -> None:
+        """Attach the mirrors that were added to the root, and begin to write to all.
+
+        Args:
+            look: Has recorded what other programs did anywhere in the tree; called before a mirror is filled.
+        """
+        self._loop, self._thread, self._look = asyncio.get_running_loop(), threading.get_ident(), look
         for mirror in self._mirrors:
             mirror.start()
         if self._open_added is not None:
@@ -295,6 +305,10 @@ class SyncManager:
             await asyncio.gather(self._looking, return_exceptions=True)
         for mirror in self._mirrors:
             await in_thread(partial(mirror.close, CLOSE_SECONDS))
+
+    def _begin_look(self) -> Future[object]:
+        assert self._loop is not None
+        return asyncio.run_coroutine_threadsafe(self._look(), self._loop)
 
     def _reach(self, records: Iterable[ChangeRecord]) -> tuple[int, Sequence[str]]:
         """Return the number of the newest record, and the keys of all paths."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from filetools.content.identity_cache import IdentityCache
 from filetools.errors import FileToolsError
+from filetools.journal.changes import BacklogEntry
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Store
@@ -134,3 +137,13 @@ def _names(store: Store, folder: WorkspacePath) -> dict[str, EntryType]:
         return {entry.name: entry.type for entry in store.scan(folder)}
     except GONE:
         return {}
+
+
+def together(entries: Iterable[BacklogEntry]) -> Iterator[list[BacklogEntry]]:
+    """Yield the entries of each change together; of each path only the newest, which says if there were more."""
+    newest: dict[str, BacklogEntry] = {}
+    for entry in entries:
+        is_known = newest.pop(entry.key, None) is not None
+        newest[entry.key] = replace(entry, below=True) if is_known else entry
+    for _, several in groupby(newest.values(), lambda entry: entry.number):
+        yield list(several)

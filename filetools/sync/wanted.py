@@ -38,7 +38,13 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
 
 def wanted(
-    context: SyncContext, path: WorkspacePath, key: str, *, is_told: bool = False, is_settled: bool = False
+    context: SyncContext,
+    path: WorkspacePath,
+    key: str,
+    *,
+    is_told: bool = False,
+    is_settled: bool = False,
+    is_late: bool = False,
 ) -> Wanted:
     """Return what a path should be in a mirror.
 
@@ -50,6 +56,7 @@ def wanted(
         key: Its key in the journal.
         is_told: Whether a record tells of the path: then a deletion counts as well, until another one tells of a new file.
         is_settled: Whether a change that is not marked as applied counts as applied.
+        is_late: Whether what is gone does not come back any more.
 
     Raises:
         UnsettledError: A change of the path is not applied yet, or what nobody knows is too young.
@@ -62,7 +69,7 @@ def wanted(
     stat = context.primary.stat(path)
     is_known = is_recordable(path) and context.journal.tree_index.get(key) is not None
     if stat is None or stat.type not in ("file", "directory"):
-        if is_known and not is_told and _is_young(context.primary, path.parent):
+        if is_known and not is_told and not is_late and _is_young(context.primary, path.parent):
             raise UnsettledError  # it may come back at once, and no record would tell of that
         return Wanted(kind="nothing")
     if stat.type == "file" and is_told and head is not None and head.number:

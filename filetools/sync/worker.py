@@ -10,10 +10,10 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from functools import partial
-from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
@@ -39,7 +39,7 @@ from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sync.context import SyncContext
 from filetools.sync.identity import MirrorIdentity
 from filetools.sync.mirror_files import GONE, MirrorFiles, sync_place, twins_of
-from filetools.sync.plan import Plan, Versions, compared
+from filetools.sync.plan import Plan, Versions, compared, together
 from filetools.sync.wanted import UnsettledError, Wanted, wanted
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ _LONGEST_LOOK_SECONDS: Final = 0.05
 """How long older entries are worked off before new ones have their turn."""
 _SHORTEST_DEFERRAL_SECONDS: Final = 0.02
 _LONGEST_DEFERRAL_SECONDS: Final = 0.5
+_PATIENCE_SECONDS: Final = 5.0
+"""How long what is gone may come back, in a folder that goes on changing."""
 _LOOK_SECONDS: Final = 1.0
 """How often it is looked which folder it is, at most."""
 _CHECK_SECONDS: Final = 0.2
@@ -83,6 +85,8 @@ class _Waiting(NamedTuple):
     """When, as `time.monotonic` counts."""
     unsettled: int | None = None
     """Number of the change that others are at work on; None if the mirror refused the path."""
+    since: float = 0.0
+    """When it was deferred first."""
 
 
 class BacklogWorker:
@@ -111,10 +115,8 @@ class BacklogWorker:
         self._is_lacking = False
         """Whether paths that only a comparison found are on their way."""
         self._hidden: set[WorkspacePath] = set()
-        self._foreign: frozenset[WorkspacePath] = frozenset()
-        """What only the mirror had when it was filled first."""
-        self._is_early = False
-        """Whether it was filled before the tree was looked at once; what came and went until then is in no record."""
+        self._looking: Future[object] | None = None
+        """A look at the whole tree that a filling waits for."""
         self._is_swept = False
         self._is_unknown = True
         self._look_at = self._check_at = 0.0
@@ -133,11 +135,8 @@ class BacklogWorker:
         """
         now = time.monotonic()
         self._look_at_folder(now)
-        if self.identity.is_filled:
-            is_to_be_filled = self._is_early and self._context.journal.tree_index.looked() is not None
-        else:  # who only asks for something, such as a preview, has asked by then
-            is_to_be_filled = is_hasty or self._fill_at <= now
-        if is_to_be_filled:
+        # Who only asks for something, such as a preview, has asked by then.
+        if not self.identity.is_filled and (is_hasty or self._fill_at <= now) and self._has_looked():
             self._fill()
         self._is_whole_due |= is_whole
         self._follow()
@@ -156,7 +155,7 @@ class BacklogWorker:
         self._is_whole_due = False
         if is_hasty or self._sync_at <= time.monotonic():
             self.make_durable()
-        fill_at = math.inf if self.identity.is_filled else self._fill_at
+        fill_at = math.inf if self.identity.is_filled or self._looking is not None else self._fill_at
         waiting = (each.at for each in self._waiting.values())
         soonest = min(*waiting, self._sync_at, fill_at, now + self._context.times.probe_seconds)
         return max(0.0, soonest - time.monotonic())
@@ -260,9 +259,9 @@ class BacklogWorker:
             # In this order: what is recorded in between is looked at again.
             own = journal.own_position
             entries = journal.backlog.since(self._seen, limit=_BATCH)
-            for several in _together(entries):
+            for several in together(entries):
                 self._go_on()
-                self._bring_together(several)
+                self._bringtogether(several)
             page = len(entries)
             self._seen = entries[-1].number if entries else self._seen
         self._seen = max(own, self._seen)
@@ -270,7 +269,7 @@ class BacklogWorker:
         is_filling = self._is_lacking or not self.identity.is_filled
         self._told.tell(reached=self._seen, unsettled=unsettled, is_filling=is_filling)
 
-    def _bring_together(self, entries: Sequence[BacklogEntry]) -> None:
+    def _bringtogether(self, entries: Sequence[BacklogEntry]) -> None:
         """Bring over the paths of one change, both of a move; what is to be there goes first."""
         several = [replace(one, below=True) if one.key in self._waiting else one for one in entries]
         if len(several) > 1:
@@ -304,7 +303,9 @@ class BacklogWorker:
             self._note_written(entry)
 
     def _wanted(self, path: WorkspacePath, entry: BacklogEntry) -> Wanted:
-        look = partial(wanted, self._context, path, entry.key, is_told=bool(entry.number))
+        waiting, now = self._waiting.get(entry.key), time.monotonic()
+        is_late = waiting is not None and 0 < waiting.since < now - _PATIENCE_SECONDS
+        look = partial(wanted, self._context, path, entry.key, is_told=bool(entry.number), is_late=is_late)
         try:
             goal = look()
         except UnsettledError:
@@ -429,11 +430,13 @@ class BacklogWorker:
 
     def _defer(self, entry: BacklogEntry) -> None:
         """Look at it again soon: others are at work on it."""
-        former = self._waiting[entry.key].unsettled if entry.key in self._waiting else None
-        pause = _SHORTEST_DEFERRAL_SECONDS if former is None else _LONGEST_DEFERRAL_SECONDS
+        now, former = time.monotonic(), self._waiting.get(entry.key)
+        if former is None or former.unsettled is None:
+            self._waiting[entry.key] = _Waiting(entry, now + _SHORTEST_DEFERRAL_SECONDS, entry.number, since=now)
+            return
         # The oldest change: the mirror has come no further, whatever else is recorded of the path.
-        oldest = min((number for number in (former, entry.number) if number), default=0)
-        self._waiting[entry.key] = _Waiting(entry, time.monotonic() + pause, oldest)
+        oldest = min((number for number in (former.unsettled, entry.number) if number), default=0)
+        self._waiting[entry.key] = _Waiting(entry, now + _LONGEST_DEFERRAL_SECONDS, oldest, since=former.since)
 
     def _refuse(self, entry: BacklogEntry, error: FileToolsError, told: str | None) -> None:
         """Count one more refusal; the path is tried again with growing pauses, and blocks no other."""
@@ -463,34 +466,35 @@ class BacklogWorker:
 
         Only a folder that is an older state of this mirror loses what was deleted since.
         """
-        journal, is_first = self._context.journal, not self.identity.is_filled
-        self._is_early = journal.tree_index.looked() is None
-        if is_first:
-            self._told.tell(reached=0, unsettled=None, is_filling=True)
+        self._told.tell(reached=0, unsettled=None, is_filling=True)
         plan = self.compare(ROOT, is_fresh=False, go_on=self._go_on)
         if ROOT in plan.failed:
             raise plan.failed[ROOT]
         self.add_to_backlog(plan.failed, below=True)
-        if is_first:
-            self._foreign = frozenset() if self.identity.is_older else frozenset(plan.gone)
         # What is known may be gone for an instant of which nobody is ever told.
-        rows = {key: row for key, row in journal.tree_index.rows().items() if row.kind in ("file", "directory")}
-        gone = {self._context.key(path): path for path in plan.gone if path not in self._foreign}
-        lacking = [*plan.added, *plan.modified, *(path for key, path in gone.items() if key not in rows)]
+        known = self._context.journal.tree_index.rows().items()
+        rows = {key: row for key, row in known if row.kind in ("file", "directory")}
+        gone = plan.gone if self.identity.is_older else ()
+        lacking = [*plan.added, *plan.modified, *(path for path in gone if self._context.key(path) not in rows)]
         met = {self._context.key(path) for path in (*lacking, *plan.equal)}
         unmet = (WorkspacePath(row.path) for key, row in rows.items() if row.kind == "file" and key not in met)
         self.add_to_backlog([*lacking, *(path for path in unmet if not self._context.left_out(path, False))])
         self._is_lacking = self._is_whole_due = True
-        if is_first:
-            self.identity.confirm()
+        self.identity.confirm()
         self.files.look()
 
-
-def _together(entries: Iterable[BacklogEntry]) -> Iterator[list[BacklogEntry]]:
-    """Yield the entries of each change together; of each path only the newest, which says if there were more."""
-    newest: dict[str, BacklogEntry] = {}
-    for entry in entries:
-        is_known = newest.pop(entry.key, None) is not None
-        newest[entry.key] = replace(entry, below=True) if is_known else entry
-    for _, several in groupby(newest.values(), lambda entry: entry.number):
-        yield list(several)
+    def _has_looked(self) -> bool:
+        """Whether the whole tree was looked at once; what came and went before is in no record, and nobody would follow it."""
+        if self._context.journal.tree_index.looked() is not None:
+            return True
+        if self._looking is None:
+            self._looking = self._context.look()
+            self._looking.add_done_callback(lambda _: self._told.wake())
+        if not self._looking.done():
+            return False
+        looking, self._looking = self._looking, None
+        try:
+            looking.result()
+        except CancelledError:
+            raise StoppedError from None
+        return True

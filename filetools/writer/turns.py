@@ -425,6 +425,8 @@ class Turns:
                 if call.is_tried_again(exc):
                     again.append(call)
                 continue
+            finally:
+                self._put_off(ready, again, call.met)
             if draft is None:
                 call.finish()
                 continue
@@ -437,6 +439,16 @@ class Turns:
             touched |= keys
             size += sum(len(change.content or b"") for change in draft.changes)
         return ready
+
+    def _put_off(
+        self, ready: list[tuple[TurnCall, CommitDraft]], again: list[TurnCall], met: Sequence[ChangeRecord]
+    ) -> None:
+        """Have calls look again that have looked before others changed their paths, as a later call has met."""
+        keys = {self._workspace.key(path) for each in met for path in (each.path, each.old_path) if path is not None}
+        for call, draft in [each for each in ready if each[0].touches(keys)]:
+            call.work.abandon()
+            again.append(call)
+            ready.remove((call, draft))
 
     def _mark(self, made: Sequence[int], identities: Mapping[str, Identity]) -> None:
         try:

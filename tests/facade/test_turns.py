@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import threading
 import time
@@ -182,6 +183,29 @@ async def test_what_a_later_call_of_a_shared_turn_meets_is_told_first(tmp_path: 
     assert (tmp_path / "c.txt").read_text() == "theirs\ntwo\n"
     assert [event.to_dict()["seq"] for event in heard] == [change.number for change in changes[3:]]
     assert [change.actor.kind for change in changes[3:]] == ["external", "agent", "agent", "agent"]
+
+
+async def test_a_call_looks_again_if_a_later_one_of_its_turn_meets_that_others_changed_its_path(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        for name in "ab":
+            await files.write_file(f"d/{name}.txt", "one\n")
+        position = await files.position()
+
+        def take_away() -> bool:
+            if (tmp_path / "d/b.txt").exists():
+                shutil.rmtree(tmp_path / "d")
+            return False
+
+        async with inside.at_work(files, "elsewhere.txt"):
+            first = asyncio.create_task(files.append_file("d/a.txt", "two\n"))
+            await asyncio.sleep(0.05)
+            later = asyncio.create_task(files.write_multiple([{"path": "d/c.txt", "content": "c"}], abort=take_away))
+            await asyncio.sleep(0.05)
+        await asyncio.gather(first, later)
+        changes = [(each.operation.value, each.path) for each in (await files.changes(position)).records]
+    assert changes[0] == ("delete_directory", "d")
+    assert set(changes[1:]) == {("create_directory", "d"), ("create", "d/a.txt"), ("create", "d/c.txt")}
+    assert (tmp_path / "d/a.txt").read_text() == "two\n"
 
 
 async def test_a_call_that_had_to_step_aside_is_told_once_though_the_loop_is_late(tmp_path: Path) -> None:

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from filetools.content.version import version_of
-from filetools.errors import AccessDeniedError, InvalidPathError, StorageFailedError
+from filetools.errors import AccessDeniedError, InvalidPathError, LockTimeoutError, StorageFailedError
 from filetools.events.activity import SyncError
 from filetools.journal.changes import Change
 from filetools.journal.tree_index import Looked
 from filetools.models.records import Operation
 from filetools.stores.local import LocalStore
+from filetools.sync import worker
 from filetools.sync.mirror_files import MARKER
 from filetools.sync.worker import MOST_COPIED
 from tests.support.dose import dose
@@ -347,16 +348,65 @@ async def test_a_mirror_that_was_away_for_longer_than_records_are_kept_is_compar
     assert opened.manager.standing() == "in_sync"
 
 
-async def test_what_came_and_went_before_the_first_look_had_ended_is_met(tmp_path: Path, inner: LocalStore) -> None:
+async def test_a_mirror_is_filled_after_the_first_look_at_the_tree(tmp_path: Path, inner: LocalStore) -> None:
+    """What comes and goes before is in no record, and nobody would follow it."""
+    begun, ended = asyncio.Event(), asyncio.Event()
     async with world(tmp_path, inner, is_filled=False, is_started=False) as opened:
+
+        async def look() -> None:
+            begun.set()
+            await ended.wait()
+            opened.journal.observe(str, lambda draft, rows: rows.note_whole_look(Looked(0, 1.5, "rules").text()))
+
         (opened.root / "goes").write_bytes(b"1")
         (tmp_path / "mirror" / "theirs").write_bytes(b"a stranger's")
-        await opened.manager.start()
-        await opened.until(lambda: opened.manager.standing() == "in_sync" and "goes" in tree(inner))
+        await opened.manager.start(look)
+        async with asyncio.timeout(10):
+            await begun.wait()
+        await opened.write("ours", b"2")
+        await opened.until(lambda: "ours" in tree(inner))
+        assert "goes" not in tree(inner)
         (opened.root / "goes").unlink()
-        (opened.root / "comes").write_bytes(b"2")
-        opened.journal.observe(str, lambda draft, rows: rows.note_whole_look(Looked(0, 1.5, "rules").text()))
-        await opened.until(lambda: tree(inner) == {"comes": b"2", "theirs": b"a stranger's"})
+        (opened.root / "comes").write_bytes(b"3")
+        ended.set()
+        await opened.until(lambda: tree(inner) == {"comes": b"3", "ours": b"2", "theirs": b"a stranger's"})
+
+
+async def test_a_look_that_fails_is_tried_again_before_a_mirror_is_filled(tmp_path: Path, inner: LocalStore) -> None:
+    looks: list[int] = []
+
+    async def look() -> None:
+        looks.append(1)
+        if len(looks) < 3:
+            raise LockTimeoutError("the tree", 1.0, "somebody")
+
+    async with world(tmp_path, inner, is_filled=False, is_started=False) as opened:
+        (opened.root / "a").write_bytes(b"1")
+        await opened.manager.start(look)
+        await opened.until(lambda: tree(inner) == {"a": b"1"})
+    assert len(looks) == 3
+
+
+async def test_what_is_gone_from_a_busy_folder_is_waited_for_only_so_long(
+    opened: World, inner: LocalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "_PATIENCE_SECONDS", 0.3)
+    (tmp_path / "mirror" / "goes").write_bytes(b"1")
+    opened.journal.contents.keep(b"1", version_of(b"1"))
+    opened.journal.tree_index.note_opened("goes", "goes", version_of(b"1"))
+
+    async def work() -> None:
+        while True:
+            (opened.root / "lock").touch()
+            (opened.root / "lock").unlink()
+            await asyncio.sleep(0.02)
+
+    busy = asyncio.create_task(work())
+    async with asyncio.timeout(10):
+        await opened.manager.sync_all()
+    busy.cancel()
+    await asyncio.gather(busy, return_exceptions=True)
+    assert tree(inner) == {}
 
 
 async def test_a_known_file_that_was_away_for_an_instant_is_filled_in(tmp_path: Path, inner: LocalStore) -> None:
