@@ -24,7 +24,7 @@ from typing import Final
 import filetools
 from benchmarks.measure import Times, dose, interleaved, ratio, settle, stalls
 from benchmarks.trees import tree
-from filetools.tools.context import get_git_state
+from filetools.tools.handlers.context import get_git_state
 
 FILE_BYTES: Final = 10_240
 ROUNDS: Final = 10

@@ -5,8 +5,8 @@ import filetools.events as events
 import filetools.models as models
 from filetools.app.blocking import BlockingFacade, open_sync
 from filetools.app.opening import open_workspace as open  # noqa: A004 - read as filetools.open(), like io.open()
-from filetools.content.edits import Edit
-from filetools.content.text_edits import TextEdit
+from filetools.content.editing.edits import Edit
+from filetools.content.editing.text_edits import TextEdit
 from filetools.descriptors.descriptors import Descriptors
 from filetools.editors.editor_state import EditorState
 from filetools.editors.shown import Selection

@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 from filetools.errors import FileToolsError
 from filetools.facade.facade import FileToolsFacade
+from filetools.tools.answers.offered import Names, Offered
+from filetools.tools.answers.seen import TextLimits
+from filetools.tools.answers.shown import shown_failure
 from filetools.tools.arguments import Parameters
 from filetools.tools.envelope import failure_envelope
-from filetools.tools.offered import Names, Offered
 from filetools.tools.registry import FILE_TOOLS, OWN_NAMES
-from filetools.tools.seen import TextLimits
-from filetools.tools.shown import shown_failure
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from filetools.errors import FileToolsError, InvalidArgumentError, InvalidPathEr
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.searching import Entry
 from filetools.paths.patterns import glob_below
-from filetools.tools.reading import pages
+from filetools.tools.handlers.reading import pages
 
 require_extra("deepagents", __name__, "deepagents")
 

@@ -11,7 +11,7 @@ from filetools.content.formats import UTF8, TextFormat, decode, encode, format_n
 from filetools.errors import EncodingError, PathIsDirectoryError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.searching import Entry
-from filetools.tools.reading import pages
+from filetools.tools.handlers.reading import pages
 
 
 class WholeFiles:

@@ -4,14 +4,14 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from filetools.changes.writing import NewlineChoice, OnStale
-from filetools.content.edits import Edit
-from filetools.content.text_edits import TextEdit
+from filetools.content.editing.edits import Edit
+from filetools.content.editing.text_edits import TextEdit
 from filetools.descriptors.descriptors import Descriptors
 from filetools.events.bus import BusStatistics, Responder
 from filetools.events.listeners import Listener
 from filetools.events.types import Event
 from filetools.facade.descriptor_calls import T
-from filetools.facade.feed import FeedPage
+from filetools.facade.reading.feed import FeedPage
 from filetools.facade.progress import Abort, Looked, Progress
 from filetools.facade.requests import OnLocked, View
 from filetools.facade.transactions.results import TransactionResult

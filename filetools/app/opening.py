@@ -21,15 +21,15 @@ from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, I
 from filetools.events.activity import ApprovalRequired, ToolApproved, ToolRejected
 from filetools.events.bus import EventBus
 from filetools.events.types import Event
-from filetools.facade.aside import keep_aside
-from filetools.facade.clerk import Clerk
+from filetools.facade.background.aside import keep_aside
+from filetools.facade.background.clerk import Clerk
+from filetools.facade.background.observing import TreeObserver
 from filetools.facade.facade import FileToolsFacade, ToolCaller
-from filetools.facade.feed import Feed
-from filetools.facade.observing import TreeObserver
 from filetools.facade.parts import Parts
+from filetools.facade.reading.feed import Feed
 from filetools.facade.runner import CallRunner
 from filetools.journal.journal import Journal
-from filetools.journal.reserve import Reserve
+from filetools.journal.storage.reserve import Reserve
 from filetools.models.records import Actor
 from filetools.models.words import STATE_PATH, Durability, MirrorPolicy, Preset
 from filetools.paths.lexical import AnyPath

@@ -11,13 +11,13 @@ from filetools.changes.knowledge import (
     file_or_nothing,
 )
 from filetools.changes.operations import Seen, SeenPath
-from filetools.content.diff import PatchHunk, patch_of_edits
-from filetools.content.edits import (
+from filetools.content.differences.diff import PatchHunk, patch_of_edits
+from filetools.content.editing.edits import (
     BytesOutcome,
 )
+from filetools.content.editing.text_edits import TextEdit
 from filetools.content.facts import ContentFacts, describe
 from filetools.content.formats import TextFormat
-from filetools.content.text_edits import TextEdit
 from filetools.content.version import version_of
 from filetools.errors import InvalidArgumentError, PathNotFoundError
 from filetools.paths.workspace_path import WorkspacePath

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from filetools.changes.operations import Seen, SeenPath
 from filetools.changes.overlay import content_in
-from filetools.content.diff import unified_diff
+from filetools.content.differences.diff import unified_diff
 from filetools.content.facts import ContentFacts, inspect
 from filetools.errors import EncodingError, FileTooLargeError, InvalidArgumentError, VersionMismatchError
 from filetools.journal.seen_versions import SeenVersion

@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from filetools.changes.knowledge import LARGEST_DIFF, bytes_now, now_or_kept, read_as
 from filetools.changes.operations import Seen, SeenPath
-from filetools.content.diff import PatchHunk, unified_diff
+from filetools.content.differences.diff import PatchHunk, unified_diff
+from filetools.content.differences.merging import MergeResult, merge_bytes
 from filetools.content.facts import ContentFacts
 from filetools.content.formats import decode
-from filetools.content.merging import MergeResult, merge_bytes
 from filetools.errors import EditConflictError, PathExistsError, VersionMismatchError
 from filetools.settings import Settings
 

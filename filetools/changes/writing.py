@@ -26,11 +26,11 @@ from filetools.changes.knowledge import (
 )
 from filetools.changes.operations import Seen, SeenPath
 from filetools.changes.rebasing import merged_text, unmergeable
-from filetools.content.diff import PatchHunk
+from filetools.content.differences.diff import PatchHunk
+from filetools.content.editing.text_edits import TextEdit
 from filetools.content.ends import ends_like
 from filetools.content.facts import ContentFacts, describe, inspect
 from filetools.content.formats import UTF8, TextFormat, encode, format_named
-from filetools.content.text_edits import TextEdit
 from filetools.content.version import version_of
 from filetools.errors import EncodingError, PathExistsError
 from filetools.journal.seen_versions import SeenVersion

@@ -207,7 +207,7 @@ class Desk:
 
     async def suggest(self, files: FileToolsFacade, error: PathNotFoundError | DirectoryNotFoundError) -> None:
         """Add to an error the path that was probably meant, as it is typed where the shell stands."""
-        from filetools.tools.nearby import similar_paths  # only what fails needs it
+        from filetools.tools.answers.nearby import similar_paths  # only what fails needs it
 
         found = await similar_paths(files, error.path or "")
         if found:

@@ -105,7 +105,7 @@ async def questions(files: FileToolsFacade) -> Suggested:
 
 def sessions(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
     """Return the log sessions of the project on the line."""
-    from filetools.tools import session_logs
+    from filetools.tools.handlers import session_logs
 
     project, logs = (ctx.params.get(name) for name in ("project", "logs"))
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec.structs import asdict
 
 from filetools.cli.terminal import print_note, printable, styled
-from filetools.content.diff import unified_diff
+from filetools.content.differences.diff import unified_diff
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.history import TreeChange, TreeDiffResult

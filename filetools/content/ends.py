@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from filetools.content.alignment import MAX_COST, differences
+from filetools.content.differences.alignment import MAX_COST, differences
 from filetools.content.lines import tally
 from filetools.models.words import Newline
 

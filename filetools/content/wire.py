@@ -10,9 +10,9 @@ import io
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from filetools.content.editing.text_edits import TextEdit, composed, in_utf16, utf16_units
 from filetools.content.ends import end_after, end_before, ends_like, with_ends
 from filetools.content.lines import newline_of
-from filetools.content.text_edits import TextEdit, composed, in_utf16, utf16_units
 from filetools.errors import InvalidArgumentError
 from filetools.models.words import Newline
 

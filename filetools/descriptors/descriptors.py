@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from filetools.content.paging import OutOfRangeError, PagedText, PageWindow, WindowMode
+from filetools.content.extracts.paging import OutOfRangeError, PagedText, PageWindow, WindowMode
 from filetools.descriptors.frames import Frame, attribute
 from filetools.descriptors.rows import DescriptorInfo, MemoryTable, OwnedRows, Source, info_of
 from filetools.errors import (
@@ -16,7 +16,7 @@ from filetools.errors import (
     InvalidPageError,
     InvalidRangeError,
 )
-from filetools.journal.contents import Contents
+from filetools.journal.storage.contents import Contents
 from filetools.journal.table import Table, TableRow
 from filetools.models.words import VERSION_PREFIX
 from filetools.settings import DescriptorSettings

@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from msgspec import Struct, structs
 
-from filetools.content.paging import PagedText
+from filetools.content.extracts.paging import PagedText
 from filetools.content.version import version_of
 from filetools.errors import (
     DescriptorError,

@@ -15,10 +15,10 @@ from typing import Final
 
 from msgspec import structs
 
-from filetools.content.diff import minimal_edits
+from filetools.content.differences.diff import minimal_edits
+from filetools.content.differences.transforming import transform
+from filetools.content.editing.text_edits import TextEdit, apply_text_edits, composed
 from filetools.content.formats import TextFormat
-from filetools.content.text_edits import TextEdit, apply_text_edits, composed
-from filetools.content.transforming import transform
 from filetools.content.wire import from_wire, to_wire, wire_text
 from filetools.editors.open_text import OpenText, OpenTexts
 from filetools.editors.shown import as_units, edits_as_units, edits_from_units, from_units

@@ -10,8 +10,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from filetools.content.diff import minimal_edits
-from filetools.content.text_edits import in_utf16
+from filetools.content.differences.diff import minimal_edits
+from filetools.content.editing.text_edits import in_utf16
 from filetools.editors.shown import Selection, ShownDocument
 from filetools.errors import InvalidArgumentError
 from filetools.events.buffers import (

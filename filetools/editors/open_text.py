@@ -8,9 +8,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from filetools.content.diff import minimal_edits
+from filetools.content.differences.diff import minimal_edits
+from filetools.content.editing.text_edits import is_exact, splice
 from filetools.content.formats import decode, encode
-from filetools.content.text_edits import is_exact, splice
 from filetools.content.version import version_of
 from filetools.errors import EncodingError, VersionGoneError
 from filetools.journal.changes import HeadMovedError

@@ -9,8 +9,8 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from filetools.content.text_edits import TextEdit, apply_text_edits
-from filetools.content.transforming import moved
+from filetools.content.differences.transforming import moved
+from filetools.content.editing.text_edits import TextEdit, apply_text_edits
 from filetools.content.wire import in_characters, ordered
 from filetools.errors import InvalidArgumentError
 

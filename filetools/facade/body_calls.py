@@ -12,10 +12,10 @@ from functools import partial
 from types import TracebackType
 from typing import IO, Final
 
-from filetools.content.edits import BytesOutcome
+from filetools.content.editing.edits import BytesOutcome
 from filetools.content.formats import TextFormat
 from filetools.content.identity_cache import IdentityCache
-from filetools.content.patches import apply_file_patch, parse_patch
+from filetools.content.patching.patches import apply_file_patch, parse_patch
 from filetools.errors import (
     ChangedMeanwhileError,
     DiskFullError,
@@ -25,11 +25,11 @@ from filetools.errors import (
     StorageFailedError,
 )
 from filetools.events.types import FileRead
-from filetools.facade.editing import TextChange
+from filetools.facade.deciding.editing import TextChange
+from filetools.facade.deciding.writing import decide_replace
 from filetools.facade.parts import Parts
 from filetools.facade.requests import WriteRequest
 from filetools.facade.write_calls import WriteCalls
-from filetools.facade.writing import decide_replace
 from filetools.models.files import EditResult, WriteResult
 from filetools.models.records import Actor
 from filetools.models.words import VERSION_PREFIX

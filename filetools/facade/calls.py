@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from filetools.errors import ApprovalDeniedError, ChangedMeanwhileError
 from filetools.events.bus import EventBus
-from filetools.facade.feed import Feed
-from filetools.facade.proposals import Act, Preview, Taken, bind, conflict_proposal, taken_by
+from filetools.facade.deciding.proposals import Act, Preview, Taken, bind, conflict_proposal, taken_by
+from filetools.facade.reading.feed import Feed
 from filetools.facade.runner import CallRunner
 from filetools.models.records import Actor
 from filetools.models.words import OnConflict

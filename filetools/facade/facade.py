@@ -12,21 +12,22 @@ from msgspec.structs import replace
 
 from filetools.events.listeners import Listener
 from filetools.events.subscriptions import Subscription, known_pattern
-from filetools.facade import descriptor_calls, information, project_calls, run_calls
+from filetools.facade import descriptor_calls, project_calls, run_calls
 from filetools.facade.body_calls import BodyCalls
-from filetools.facade.buffers import Buffers
 from filetools.facade.descriptor_calls import DescriptorCalls
-from filetools.facade.feed import Feed, FeedPage
+from filetools.facade.documents.buffers import Buffers
 from filetools.facade.history_calls import HistoryCalls
 from filetools.facade.project_calls import ProjectCalls
 from filetools.facade.read_calls import ReadCalls
+from filetools.facade.reading import information
+from filetools.facade.reading.feed import Feed, FeedPage
+from filetools.facade.reading.watching import concerns, filtered, listed, wanted
 from filetools.facade.run_calls import RunCalls
 from filetools.facade.runner import CallRunner
 from filetools.facade.search_calls import SearchCalls
 from filetools.facade.transactions import transaction
 from filetools.facade.transactions.transaction import Transaction
 from filetools.facade.tree_calls import TreeCalls
-from filetools.facade.watching import concerns, filtered, listed, wanted
 from filetools.locks.holder import LockInfo
 from filetools.models.files import SyncResult
 from filetools.models.history import LookResult

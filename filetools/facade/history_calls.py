@@ -8,17 +8,18 @@ from typing import Any, Final, TypeVar
 
 from msgspec import structs
 
-from filetools.content.diff import unified_diff
+from filetools.content.differences.diff import unified_diff
+from filetools.content.extracts.whole import whole_start
 from filetools.content.facts import inspect
 from filetools.content.version import version_of
-from filetools.content.whole import whole_start
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError, PathNotFoundError
-from filetools.facade import information, restoring, tree_diff, undoing
 from filetools.facade.calls import ActorCalls
-from filetools.facade.checkpoints import take
-from filetools.facade.expected import full_version
-from filetools.facade.feed import PAGE_RECORDS, number_of
+from filetools.facade.history import restoring, tree_diff, undoing
+from filetools.facade.history.checkpoints import take
 from filetools.facade.parts import Parts
+from filetools.facade.reading import information
+from filetools.facade.reading.expected import full_version
+from filetools.facade.reading.feed import PAGE_RECORDS, number_of
 from filetools.facade.run_calls import runs_of
 from filetools.journal.changes import RelationKind
 from filetools.journal.checkpoints import Checkpoint

@@ -7,7 +7,7 @@ from msgspec import Struct, structs
 from filetools.content.facts import FactsCache
 from filetools.editors.documents import Documents
 from filetools.events.bus import EventBus
-from filetools.facade.observing import TreeObserver
+from filetools.facade.background.observing import TreeObserver
 from filetools.journal.changes import View
 from filetools.journal.journal import Journal
 from filetools.paths.workspace import Workspace

@@ -8,11 +8,12 @@ from typing import Final
 
 from filetools.errors import LockTimeoutError, PathNotFoundError
 from filetools.events.types import FileRead
-from filetools.facade import batches, information, reading
 from filetools.facade.calls import ActorCalls
+from filetools.facade.deciding import batches
 from filetools.facade.progress import Abort, Progress, beat_of
+from filetools.facade.reading import information, reading
+from filetools.facade.reading.streaming import stream
 from filetools.facade.requests import OnLocked, ReadRequest, View, whole_file
-from filetools.facade.streaming import stream
 from filetools.models.files import InfoResult, ReadBatchResult, ReadResult
 from filetools.models.searching import ListResult
 from filetools.models.words import Row

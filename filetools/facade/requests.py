@@ -9,7 +9,7 @@ from typing import Final, Literal, get_args
 from msgspec import Struct
 
 from filetools.changes.writing import NewText
-from filetools.content.edits import Edit
+from filetools.content.editing.edits import Edit
 from filetools.errors import InvalidArgumentError
 from filetools.models.words import OnConflict
 from filetools.permissions.requests import AskedAbout

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError, InvalidArgumentError
-from filetools.facade.checkpoints import automatic_name
-from filetools.facade.feed import Feed, number_of
+from filetools.facade.history.checkpoints import automatic_name
 from filetools.facade.parts import Parts
+from filetools.facade.reading.feed import Feed, number_of
 from filetools.models.history import UndoResult
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.names import require_printable

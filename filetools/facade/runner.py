@@ -20,14 +20,14 @@ from filetools.errors import (
     WorkspaceGoneError,
 )
 from filetools.events.types import Event, from_record
-from filetools.facade import way
-from filetools.facade.document_news import DocumentNews
-from filetools.facade.look import is_as_recorded
+from filetools.facade.background.tree_look import TreeLook
+from filetools.facade.deciding.preconditions import record_steps
+from filetools.facade.documents.document_news import DocumentNews
 from filetools.facade.parts import Parts
-from filetools.facade.preconditions import record_steps
+from filetools.facade.steps import way
+from filetools.facade.steps.look import is_as_recorded
 from filetools.facade.steps.step import Step
-from filetools.facade.tree_look import TreeLook
-from filetools.facade.way import Outcome
+from filetools.facade.steps.way import Outcome
 from filetools.models.history import LookResult
 from filetools.models.records import Actor, ChangeRecord
 from filetools.paths.lexical import AnyPath, names_folder, plain_path

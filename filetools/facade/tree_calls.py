@@ -9,12 +9,12 @@ from functools import partial
 from typing import Final
 
 from filetools.errors import AbortedError, DiskFullError
-from filetools.facade import batches, folders
 from filetools.facade.calls import ActorCalls
-from filetools.facade.outcomes import delete_result, directory_result, move_result
-from filetools.facade.preconditions import permit_move, permit_removal, record_steps
+from filetools.facade.deciding import batches, folders
+from filetools.facade.deciding.outcomes import delete_result, directory_result, move_result
+from filetools.facade.deciding.preconditions import permit_move, permit_removal, record_steps
+from filetools.facade.deciding.proposals import bind, taken_by
 from filetools.facade.progress import Abort, Progress, beat_of
-from filetools.facade.proposals import bind, taken_by
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.remove import RemoveFile

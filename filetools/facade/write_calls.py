@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from filetools.changes.writing import NewlineChoice, OnStale
-from filetools.content.edits import Edit
+from filetools.content.editing.edits import Edit
 from filetools.errors import (
     ChangedMeanwhileError,
     EditAmbiguousError,
@@ -17,19 +17,19 @@ from filetools.errors import (
     PathExistsError,
     PathNotFoundError,
 )
-from filetools.facade import answered, batches, writing
-from filetools.facade.aside import keep_aside
+from filetools.facade.background.aside import keep_aside
 from filetools.facade.calls import MOST_QUESTIONS, ActorCalls
-from filetools.facade.editing import TextChange, edit_result, edits_change, insertion
-from filetools.facade.outcomes import write_result
-from filetools.facade.patching import PatchCall
+from filetools.facade.deciding import answered, batches, writing
+from filetools.facade.deciding.editing import TextChange, edit_result, edits_change, insertion
+from filetools.facade.deciding.outcomes import write_result
+from filetools.facade.deciding.patching import PatchCall
+from filetools.facade.deciding.proposals import Preview
+from filetools.facade.deciding.writing import DecideWrite, put_step
 from filetools.facade.progress import Abort, Progress, beat_of
-from filetools.facade.proposals import Preview
 from filetools.facade.requests import WriteRequest, chosen_edits
 from filetools.facade.steps import unsaved
 from filetools.facade.steps.put import PutFile
-from filetools.facade.way import Outcome
-from filetools.facade.writing import DecideWrite, put_step
+from filetools.facade.steps.way import Outcome
 from filetools.models.files import BatchResult, EditResult, PatchResult, WriteResult
 from filetools.models.words import OnConflict
 from filetools.paths.lexical import AnyPath, plain_path

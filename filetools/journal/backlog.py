@@ -12,10 +12,10 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Any, Final
 
-from filetools.journal.birth import NEWEST
 from filetools.journal.changes import BacklogEntry, MirrorRow, RecordsForgottenError
-from filetools.journal.database import Database
 from filetools.journal.rows import NEVER_IN_FILE
+from filetools.journal.storage.birth import NEWEST
+from filetools.journal.storage.database import Database
 
 _COUNTS: Final = f"operation NOT IN ('found', 'link', 'modify_directory') AND synced <> {NEVER_IN_FILE}"
 """Records that mirrors follow."""

@@ -6,8 +6,8 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from filetools.journal.contents import version_from
 from filetools.journal.documents import Document, DocumentChange, DocumentClosing
+from filetools.journal.storage.contents import version_from
 from filetools.models.records import Operation
 
 DIRECTORY_REMOVALS: Final = (Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY)

@@ -21,8 +21,8 @@ from typing import Any, Final
 from msgspec import Struct, structs
 
 from filetools.errors import FileToolsError
-from filetools.journal.contents import VERSION_TEXT, digest_of
-from filetools.journal.database import Database
+from filetools.journal.storage.contents import VERSION_TEXT, digest_of
+from filetools.journal.storage.database import Database
 from filetools.models.words import EntryType
 
 MOST_AUTOMATIC: Final = 20

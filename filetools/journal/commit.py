@@ -13,13 +13,13 @@ from typing import Any, Final
 
 from msgspec import Struct, field, structs
 
-from filetools.journal.birth import NEWEST
 from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, Relation
-from filetools.journal.contents import Contents, digest_of
 from filetools.journal.documents import apply_to_document, is_at
 from filetools.journal.history import discount, refresh_undone, targets_between
 from filetools.journal.rows import INSERT_RECORD, NEVER_IN_FILE, record_of, record_row
-from filetools.journal.schema import IS_PENDING
+from filetools.journal.storage.birth import NEWEST
+from filetools.journal.storage.contents import Contents, digest_of
+from filetools.journal.storage.schema import IS_PENDING
 from filetools.journal.tree_rows import NEW_FILE_ID, PUT_ROW, TREE_COLUMNS, bounds_below, folder_of
 from filetools.models.records import EXTERNAL, WITHOUT_BYTES, Actor, ChangeRecord, Operation
 

@@ -14,10 +14,10 @@ from typing import Any, Final, Literal, TypeVar
 
 from msgspec import Struct
 
+from filetools.content.editing.text_edits import TextEdit
 from filetools.content.formats import TextFormat
-from filetools.content.text_edits import TextEdit
-from filetools.journal.contents import digest_of, version_from
-from filetools.journal.database import Database
+from filetools.journal.storage.contents import digest_of, version_from
+from filetools.journal.storage.database import Database
 from filetools.journal.tree_rows import bounds_below
 from filetools.models.records import Actor
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 from msgspec import Struct
 
 from filetools.journal.changes import RelationKind
-from filetools.journal.contents import digest_of, version_from
-from filetools.journal.database import Database
 from filetools.journal.rows import SELECT_RECORD, records_from
+from filetools.journal.storage.contents import digest_of, version_from
+from filetools.journal.storage.database import Database
 from filetools.journal.tree_rows import bounds_below
 from filetools.models.records import ChangeRecord
 from filetools.models.words import ActorKind

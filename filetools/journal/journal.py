@@ -18,23 +18,23 @@ from typing import Final
 
 from filetools.errors import DiskFullError, FileToolsError, StateUntrustedError
 from filetools.journal.backlog import Backlog, Mirrors
-from filetools.journal.birth import NEWEST, boot_id, mark_of
-from filetools.journal.blobs import BlobFolder, sync_directory
 from filetools.journal.changes import Change, Head, ObservedChanges, View
 from filetools.journal.checkpoints import Checkpoints
 from filetools.journal.commit import CommitDraft, Recorder, drop_rows_aside, next_number
-from filetools.journal.contents import LARGEST_ROW_BYTES, Contents, version_from
-from filetools.journal.database import Database
 from filetools.journal.documents import DOCUMENT_COLUMNS, DocumentTable, document_from
 from filetools.journal.history import History
 from filetools.journal.marks import Marks
-from filetools.journal.reserve import Reserve
 from filetools.journal.retention import Retained, Retention
 from filetools.journal.rows import RECORD_COLUMNS, records_from
-from filetools.journal.schema import IS_PENDING, IS_UNSYNCED
 from filetools.journal.seen_versions import SeenVersions
+from filetools.journal.storage.birth import NEWEST, boot_id, mark_of
+from filetools.journal.storage.blobs import BlobFolder, sync_directory
+from filetools.journal.storage.contents import LARGEST_ROW_BYTES, Contents, version_from
+from filetools.journal.storage.database import Database
+from filetools.journal.storage.reserve import Reserve
+from filetools.journal.storage.schema import IS_PENDING, IS_UNSYNCED
+from filetools.journal.storage.translation import TRANSLATED
 from filetools.journal.table import SqliteTable
-from filetools.journal.translation import TRANSLATED
 from filetools.journal.tree_index import TreeIndex
 from filetools.journal.tree_rows import TreeTable
 from filetools.models.records import Actor, ChangeRecord, RecordState

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from filetools.journal.database import Database
 from filetools.journal.rows import RECORD_COLUMNS, SELECT_RECORD, records_from
-from filetools.journal.schema import IS_PENDING, IS_UNSYNCED
+from filetools.journal.storage.database import Database
+from filetools.journal.storage.schema import IS_PENDING, IS_UNSYNCED
 from filetools.journal.tree_rows import Identity
 from filetools.models.records import ChangeRecord
 

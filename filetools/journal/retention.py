@@ -18,11 +18,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from filetools.journal.blobs import BlobFolder
 from filetools.journal.checkpoints import Checkpoints, forget_unnamed, oldest_kept
-from filetools.journal.contents import IS_BLOB, IS_FREE, remove_unused
-from filetools.journal.database import Database, Row
 from filetools.journal.seen_versions import tidy_seen_versions
+from filetools.journal.storage.blobs import BlobFolder
+from filetools.journal.storage.contents import IS_BLOB, IS_FREE, remove_unused
+from filetools.journal.storage.database import Database, Row
 from filetools.journal.table import release_bytes
 from filetools.journal.tree_index import slices
 

@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 
 from filetools.errors import StateDamagedError
 from filetools.journal.changes import Change
-from filetools.journal.contents import digest_of, version_from
-from filetools.journal.database import Arguments, Database
+from filetools.journal.storage.contents import digest_of, version_from
+from filetools.journal.storage.database import Arguments, Database
 from filetools.models.records import EXTERNAL, Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import ActorKind
 

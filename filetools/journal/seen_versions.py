@@ -9,8 +9,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from filetools.journal.contents import digest_of, version_from
-from filetools.journal.database import Database, Row
+from filetools.journal.storage.contents import digest_of, version_from
+from filetools.journal.storage.database import Database, Row
 from filetools.models.records import Actor
 
 MOST_SEEN: Final = 10_000

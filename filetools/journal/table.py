@@ -14,9 +14,9 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
-from filetools.journal.contents import IS_FREE, UNSYNCED, digest_of, version_from
-from filetools.journal.database import Database
-from filetools.journal.database import Row as SqlRow
+from filetools.journal.storage.contents import IS_FREE, UNSYNCED, digest_of, version_from
+from filetools.journal.storage.database import Database
+from filetools.journal.storage.database import Row as SqlRow
 
 NO_LIMIT: Final = 2**62
 LARGEST_KEY: Final = "\U0010ffff"

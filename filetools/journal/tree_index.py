@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from filetools.journal.contents import VERSION_TEXT, digest_of
-from filetools.journal.database import Database
+from filetools.journal.storage.contents import VERSION_TEXT, digest_of
+from filetools.journal.storage.database import Database
 from filetools.journal.tree_rows import NEW_FILE_ID, Identity, folder_of
 from filetools.models.words import EntryType
 

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct, structs
 
-from filetools.journal.contents import Contents, version_from
+from filetools.journal.storage.contents import Contents, version_from
 from filetools.paths.ignore import IGNORE_FILE
 
 RowKind = Literal["file", "directory", "symlink", "other", "absent"]

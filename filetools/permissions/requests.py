@@ -9,8 +9,8 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct, structs
 
-from filetools.content.diff import shortened
-from filetools.content.merging import merge
+from filetools.content.differences.diff import shortened
+from filetools.content.differences.merging import merge
 from filetools.errors import InvalidArgumentError
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath

@@ -15,7 +15,7 @@ from threading import Timer
 from time import monotonic
 from typing import Any, Final, NamedTuple
 
-from filetools.content.whole import whole_start
+from filetools.content.extracts.whole import whole_start
 from filetools.errors import (
     AccessDeniedError,
     CallTimeoutError,

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
+from filetools.content.extracts.whole import whole_start
 from filetools.content.kind import sniff
 from filetools.content.version import version_of
-from filetools.content.whole import whole_start
 from filetools.errors import FileToolsError
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import ROOT, WorkspacePath

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from filetools.content.ends import mark_of
+from filetools.content.extracts.whole import whole_start
 from filetools.content.formats import LATIN1
 from filetools.content.kind import sniff
-from filetools.content.whole import whole_start
 from filetools.errors import InvalidArgumentError
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.project.folder import ProjectFolder, located

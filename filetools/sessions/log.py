@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Final, Generic, TypeVar
 
 from pydantic_core import from_json
 
-from filetools.content.whole import is_one_character, whole_start
+from filetools.content.extracts.whole import is_one_character, whole_start
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import MIB
 from filetools.stores.folder import FolderStore

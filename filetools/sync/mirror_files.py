@@ -23,7 +23,7 @@ from filetools.errors import (
     PathNotFoundError,
     SymlinkNotAllowedError,
 )
-from filetools.journal.contents import Contents
+from filetools.journal.storage.contents import Contents
 from filetools.models.words import STATE_DIRECTORY, VERSION_PREFIX
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.stores.private import foreign_name_for

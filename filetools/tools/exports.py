@@ -9,10 +9,10 @@ from typing import Any, Final, Literal, Protocol, runtime_checkable
 from msgspec import Struct
 
 from filetools.errors import InvalidArgumentError
+from filetools.tools.answers.seen import ShownCall
+from filetools.tools.answers.shown import has_schema
 from filetools.tools.envelope import output_schema
 from filetools.tools.registry import ToolRegistry
-from filetools.tools.seen import ShownCall
-from filetools.tools.shown import has_schema
 from filetools.tools.tool import AnyTool, Published
 
 

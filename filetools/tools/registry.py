@@ -26,22 +26,22 @@ from filetools.facade.descriptor_calls import DescriptorCalls
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.result import Result
 from filetools.permissions.call_watch import watched
-from filetools.tools.announcing import Announcer
+from filetools.tools.answers.nearby import suggest_paths
+from filetools.tools.answers.offered import Names, Offered
+from filetools.tools.answers.seen import ShownCall, TextLimits
+from filetools.tools.answers.shown import shown, shown_failure
 from filetools.tools.arguments import MAX_SHOWN_CHARACTERS, Parameters, nearest_name, read_arguments
-from filetools.tools.buffers import BUFFERS
 from filetools.tools.call_log import CallLog, CallReport
-from filetools.tools.changing import CHANGING
-from filetools.tools.context import CONTEXT, RUNS
 from filetools.tools.deadline import WARNING_SHARE, AbortSignal, Deadline
-from filetools.tools.descriptors import DESCRIPTORS, OneFd, wrapped
 from filetools.tools.envelope import failure_envelope, news_of, success_envelope
-from filetools.tools.nearby import suggest_paths
-from filetools.tools.offered import Names, Offered
-from filetools.tools.reading import READING
+from filetools.tools.handlers.announcing import Announcer
+from filetools.tools.handlers.buffers import BUFFERS
+from filetools.tools.handlers.changing import CHANGING
+from filetools.tools.handlers.context import CONTEXT, RUNS
+from filetools.tools.handlers.descriptors import DESCRIPTORS, OneFd, wrapped
+from filetools.tools.handlers.reading import READING
+from filetools.tools.handlers.searching import SEARCHING
 from filetools.tools.roots import Roots
-from filetools.tools.searching import SEARCHING
-from filetools.tools.seen import ShownCall, TextLimits
-from filetools.tools.shown import shown, shown_failure
 from filetools.tools.tool import AnyTool, ReportPart, ReportProgress, ToolContext
 
 FILE_TOOLS: Final[tuple[AnyTool, ...]] = (

@@ -11,11 +11,11 @@ from filetools.facade.descriptor_calls import DescriptorCalls
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.result import Result
 from filetools.permissions.rules import Level
+from filetools.tools.answers.seen import ShownCall, TextLimits
 from filetools.tools.arguments import P
 from filetools.tools.deadline import AbortSignal
 from filetools.tools.envelope import input_schema
 from filetools.tools.roots import Roots
-from filetools.tools.seen import ShownCall, TextLimits
 
 Effect = Literal["read", "change", "delete"]
 ReportProgress = Callable[[int, int | None, str | None], None]

@@ -10,7 +10,7 @@ from typing import Final
 from filetools.content.facts import FactsCache
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError
-from filetools.journal.contents import Contents
+from filetools.journal.storage.contents import Contents
 from filetools.models.words import EntryType
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath

@@ -7,10 +7,10 @@ from itertools import groupby
 
 from msgspec import Struct
 
-from filetools.content.alignment import MAX_COST, differences
+from filetools.content.differences.alignment import MAX_COST, differences
+from filetools.content.differences.myers import common_prefix, common_suffix
 from filetools.content.ends import split_lines
 from filetools.content.facts import text_of
-from filetools.content.myers import common_prefix, common_suffix
 from filetools.errors import VersionGoneError
 from filetools.journal.history import History, RecordFilter
 from filetools.models.records import ChangeRecord, Operation

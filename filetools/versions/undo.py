@@ -12,8 +12,8 @@ from typing import Final, Literal
 
 from msgspec import Struct, field
 
+from filetools.content.differences.merging import BytesMerge, merge_bytes
 from filetools.content.facts import inspect, text_of
-from filetools.content.merging import BytesMerge, merge_bytes
 from filetools.content.version import version_of
 from filetools.errors import EncodingError, VersionGoneError
 from filetools.journal.history import History

@@ -26,8 +26,8 @@ from filetools.errors import (
     WorkspaceGoneError,
 )
 from filetools.journal.commit import CommitDraft
-from filetools.journal.forks import abandon_in_child
 from filetools.journal.journal import Journal, Records
+from filetools.journal.storage.forks import abandon_in_child
 from filetools.journal.tree_rows import Identity
 from filetools.locks.holder import LockInfo, from_line, to_line
 from filetools.models.records import ChangeRecord

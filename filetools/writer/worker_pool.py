@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final, ParamSpec, TypeVar
 
 from filetools.errors import FileToolsError, StateDamagedError, WorkspaceGoneError
-from filetools.journal.forks import abandon_in_child
+from filetools.journal.storage.forks import abandon_in_child
 
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -16,7 +16,7 @@ from filetools.app.health import examine, repair
 from filetools.app.state import prepare_state
 from filetools.app.trust import own_folder
 from filetools.journal.journal import Journal
-from filetools.journal.schema import SCHEMA_VERSION
+from filetools.journal.storage.schema import SCHEMA_VERSION
 from tests.support.crashing import QUIET
 from tests.support.journals import put
 from tests.support.opened import refused

@@ -18,8 +18,8 @@ from filetools.changes.writing import (
     decide_replace,
     decide_write,
 )  # fmt: skip
+from filetools.content.editing.text_edits import TextEdit
 from filetools.content.ends import ends_like
-from filetools.content.text_edits import TextEdit
 from filetools.content.version import version_of
 from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor

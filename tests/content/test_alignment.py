@@ -5,7 +5,7 @@ from functools import cache
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content.alignment import Span, align, differences, late_spans, numbered
+from filetools.content.differences.alignment import Span, align, differences, late_spans, numbered
 from tests.support.step_count import steps_of
 
 ELEMENTS = st.lists(st.integers(0, 2), max_size=9)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from filetools.content.closest import MOST_PLACES, lines_around
+from filetools.content.editing.closest import MOST_PLACES, lines_around
 
 
 def test_a_place_is_shown_with_the_lines_around_it_as_they_are() -> None:

@@ -5,8 +5,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content.alignment import MAX_COST, Span, differences
-from filetools.content.diff import (
+from filetools.content.differences.alignment import MAX_COST, Span, differences
+from filetools.content.differences.diff import (
     PatchHunk,
     minimal_edits,
     patch_of_edits,
@@ -14,8 +14,8 @@ from filetools.content.diff import (
     structured_patch,
     unified_diff,
 )
+from filetools.content.editing.text_edits import TextEdit, apply_text_edits
 from filetools.content.ends import split_lines, without_end
-from filetools.content.text_edits import TextEdit, apply_text_edits
 from tests.support.step_count import steps_of
 
 LINES = st.lists(st.sampled_from("abc"), max_size=14)

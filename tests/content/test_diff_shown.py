@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from filetools.content.diff import narrowed, shortened, unified_diff
+from filetools.content.differences.diff import narrowed, shortened, unified_diff
 
 
 def test_short_lines_and_differences_stay_as_they_are() -> None:

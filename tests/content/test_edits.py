@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from filetools.content.edits import Edit, EditOutcome, apply_edits, apply_edits_to_bytes, insert_lines
+from filetools.content.editing.edits import Edit, EditOutcome, apply_edits, apply_edits_to_bytes, insert_lines
+from filetools.content.editing.text_edits import TextEdit
 from filetools.content.formats import TextFormat
-from filetools.content.text_edits import TextEdit
 from filetools.errors import EditAmbiguousError, EditNotFoundError, EncodingError, InvalidArgumentError
 
 CODE = 'def f():\n\treturn "x"  \n\nclass A:\n    pass\n'

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from filetools.content.edits import Edit, apply_edits_to_bytes, insert_lines_in_bytes
+from filetools.content.differences.merging import merge_bytes
+from filetools.content.editing.edits import Edit, apply_edits_to_bytes, insert_lines_in_bytes
 from filetools.content.formats import TextFormat
-from filetools.content.merging import merge_bytes
-from filetools.content.patches import apply_file_patch, parse_patch
+from filetools.content.patching.patches import apply_file_patch, parse_patch
 from filetools.errors import EncodingError
 
 Operation = Callable[[bytes, TextFormat, str, str], bytes]

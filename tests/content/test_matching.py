@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content.matching import matches_of
+from filetools.content.editing.matching import matches_of
 from tests.support.step_count import steps_of
 
 ENDS = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}

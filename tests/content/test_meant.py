@@ -9,9 +9,9 @@ import random
 
 import pytest
 
-from filetools.content.edits import Edit, EditOutcome, apply_edits
+from filetools.content.editing.edits import Edit, EditOutcome, apply_edits
 from filetools.content.formats import TextFormat
-from filetools.content.patches import apply_file_patch, parse_patch
+from filetools.content.patching.patches import apply_file_patch, parse_patch
 from filetools.errors import EditAmbiguousError, EditNotFoundError
 
 UTF8 = TextFormat(encoding="utf-8", bom=b"")

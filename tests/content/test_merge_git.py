@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from filetools.content.merging import aligned_ends, merge
+from filetools.content.differences.merging import aligned_ends, merge
 from tests.support.merging import ADVERSARIAL, DOSE, Merge, Texts, git_merges, random_texts
 
 TRIES = max(1, int(800 * DOSE) if DOSE <= 1 else int(1600 * DOSE))

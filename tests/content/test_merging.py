@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content.diff import PatchHunk
+from filetools.content.differences.diff import PatchHunk
+from filetools.content.differences.merging import MAX_LINES, Conflict, Kept, MergeResult, merge, merge_bytes
+from filetools.content.editing.text_edits import TextEdit, apply_text_edits
 from filetools.content.formats import TextFormat
-from filetools.content.merging import MAX_LINES, Conflict, Kept, MergeResult, merge, merge_bytes
-from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.errors import EncodingError
 from tests.support.dose import dose
 from tests.support.merging import broken_rules, unique_texts

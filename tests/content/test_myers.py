@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from filetools.content.myers import common_prefix, kept_elements
+from filetools.content.differences.myers import common_prefix, kept_elements
 
 MAX_COST_STEPS: Final = 10_000
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content.paging import OutOfRangeError, PagedText
+from filetools.content.extracts.paging import OutOfRangeError, PagedText
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
 PIECES = (
@@ -79,7 +79,7 @@ def paged_part(page: object, begin: int) -> object:
     """The same part, as a window of characters."""
     from msgspec.structs import replace
 
-    from filetools.content.paging import PageWindow
+    from filetools.content.extracts.paging import PageWindow
 
     assert isinstance(page, PageWindow)
     return replace(page, start=begin, count=len(page.text))

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from filetools.content.file_patch import FileHunk, FilePatch, PatchLine, quoted_name, read_name
 from filetools.content.formats import TextFormat
-from filetools.content.patches import apply_file_patch, parse_patch
+from filetools.content.patching.file_patch import FileHunk, FilePatch, PatchLine, quoted_name, read_name
+from filetools.content.patching.patches import apply_file_patch, parse_patch
 from filetools.errors import EditAmbiguousError, EditNotFoundError, InvalidArgumentError, PathExistsError
 from tests.support.step_count import steps_of
 

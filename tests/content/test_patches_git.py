@@ -4,10 +4,10 @@ import subprocess
 from pathlib import Path
 from random import Random
 
-from filetools.content.diff import unified_diff
+from filetools.content.differences.diff import unified_diff
 from filetools.content.ends import split_lines
 from filetools.content.formats import TextFormat
-from filetools.content.patches import apply_file_patch, parse_patch
+from filetools.content.patching.patches import apply_file_patch, parse_patch
 from filetools.errors import FileToolsError
 from tests.support.merging import DOSE
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from filetools.content.extracts.ranges import TextWindow, memory_source, read_byte_range, read_text_range
 from filetools.content.formats import TextFormat, encode
-from filetools.content.ranges import TextWindow, memory_source, read_byte_range, read_text_range
 from filetools.errors import EncodingError, InvalidArgumentError
 
 UTF8 = TextFormat(encoding="utf-8", bom=b"")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content.diff import minimal_edits
+from filetools.content.differences.diff import minimal_edits
+from filetools.content.editing.text_edits import TextEdit, apply_text_edits, composed, in_utf16, splice
 from filetools.content.formats import TextFormat, decode, encode
-from filetools.content.text_edits import TextEdit, apply_text_edits, composed, in_utf16, splice
 from filetools.errors import EncodingError
 from tests.support.step_count import steps_of
 

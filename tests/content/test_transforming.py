@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from filetools.content.text_edits import TextEdit, apply_text_edits
-from filetools.content.transforming import moved, transform
+from filetools.content.differences.transforming import moved, transform
+from filetools.content.editing.text_edits import TextEdit, apply_text_edits
 from tests.support.dose import dose
 from tests.support.step_count import steps_of
 

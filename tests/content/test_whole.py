@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from filetools.content.whole import is_one_character, whole_start
+from filetools.content.extracts.whole import is_one_character, whole_start
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from filetools.content.extracts.ranges import STEP_BYTES, TextWindow, memory_source
+from filetools.content.extracts.windows import COUNTED_BYTES, line_end, read_lines
 from filetools.content.formats import TextFormat, encode
-from filetools.content.ranges import STEP_BYTES, TextWindow, memory_source
-from filetools.content.windows import COUNTED_BYTES, line_end, read_lines
 from filetools.errors import EncodingError, InvalidArgumentError
 from tests.support.dose import dose
 from tests.support.parts import DescriptorSource

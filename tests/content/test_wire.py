@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from filetools.content.diff import minimal_edits
+from filetools.content.differences.diff import minimal_edits
+from filetools.content.editing.text_edits import TextEdit, apply_text_edits
 from filetools.content.lines import newline_of
-from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.content.wire import from_wire, to_wire, wire_text
 from filetools.errors import InvalidArgumentError
 from tests.support.dose import dose

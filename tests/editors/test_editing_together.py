@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 import filetools
-from filetools.content.text_edits import TextEdit
+from filetools.content.editing.text_edits import TextEdit
 from filetools.editors.editor_state import EditorState
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor

@@ -6,8 +6,8 @@ from random import Random
 import pytest
 from msgspec import structs
 
-from filetools.content.diff import minimal_edits
-from filetools.content.text_edits import TextEdit, apply_text_edits, in_utf16
+from filetools.content.differences.diff import minimal_edits
+from filetools.content.editing.text_edits import TextEdit, apply_text_edits, in_utf16
 from filetools.editors.editor_state import EditorState
 from filetools.editors.shown import Selection, ShownDocument
 from filetools.errors import InvalidArgumentError

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.content.text_edits import TextEdit, apply_text_edits
+from filetools.content.editing.text_edits import TextEdit, apply_text_edits
 from filetools.content.wire import in_characters
 from filetools.models.buffers import BufferChange
 from tests.facade.test_buffers import ANN, Desk, desk

@@ -15,7 +15,7 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
-from filetools.content.text_edits import TextEdit, apply_text_edits
+from filetools.content.editing.text_edits import TextEdit, apply_text_edits
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.buffers import BufferResult
 from tests.support.facade_worker import RELAXED

@@ -16,8 +16,8 @@ import pytest
 
 import filetools
 from filetools.errors import DiskFullError
-from filetools.facade import checkpoints
 from filetools.facade.facade import FileToolsFacade
+from filetools.facade.history import checkpoints
 from tests.support.crashing import die_at
 from tests.support.faulty import EXIT_CODE, Plan
 from tests.support.opened import outcome_of, refused

@@ -12,9 +12,9 @@ from msgspec import structs
 
 import filetools
 from filetools import Actor, Edit
-from filetools.facade.clerk import tidy_trash
+from filetools.facade.background.clerk import tidy_trash
+from filetools.facade.background.foreign import ForeignChanges, Uncertain
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.foreign import ForeignChanges, Uncertain
 from filetools.journal.changes import Change
 from filetools.models.records import EXTERNAL, Operation
 from tests.support.crashing import QUIET, Tree, grow, snapshot

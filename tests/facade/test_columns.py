@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import filetools
+from filetools.content.extracts.ranges import memory_source
+from filetools.content.extracts.windows import read_lines
 from filetools.content.formats import TextFormat
-from filetools.content.ranges import memory_source
-from filetools.content.windows import read_lines
 from filetools.errors import InvalidArgumentError
 from filetools.models.records import Actor
 from filetools.tools.registry import ToolRegistry

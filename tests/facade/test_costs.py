@@ -22,7 +22,7 @@ import pytest
 import filetools
 from filetools import Actor, TextEdit
 from filetools.facade.facade import FileToolsFacade
-from filetools.journal.database import Arguments, Database
+from filetools.journal.storage.database import Arguments, Database
 from filetools.models.files import ReadResult
 from filetools.models.history import UndoResult
 from tests.facade.test_loop_stays_free import CALLS
@@ -135,7 +135,7 @@ async def test_reading_writes_nothing_by_itself_and_syncs_nothing_later(
     """Texts that only this process can merge on stay in its memory; rows, and the other texts, follow in the background."""
     for number in range(200):
         (tmp_path / f"{number}.txt").write_text(f"{number:063d}\n")
-    monkeypatch.setattr("filetools.facade.clerk.SAVE_SEEN_SECONDS", 3600.0)
+    monkeypatch.setattr("filetools.facade.background.clerk.SAVE_SEEN_SECONDS", 3600.0)
     async with filetools.open(tmp_path, settings=QUIET | {"durability": "commit"}) as files:
         reader = files if actor is None else files.for_actor(actor)
         synced: list[object] = []
@@ -382,4 +382,4 @@ async def test_what_compares_whole_texts_is_noticed(tmp_path: Path) -> None:
         async with filetools.open(tmp_path, settings=QUIET) as files:
             await files.for_actor(ANN).buffers.open("f")
             await files.for_actor(ALICE).write_file("f", "line\n" * LINES + "more\n")
-    assert "filetools.content.alignment.differences" in compared
+    assert "filetools.content.differences.alignment.differences" in compared

@@ -14,7 +14,7 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
-from filetools.content.text_edits import TextEdit
+from filetools.content.editing.text_edits import TextEdit
 from filetools.facade.facade import FileToolsFacade
 from tests.support.changes import ALICE, BEFORE, CASES, undo
 from tests.support.crashing import (

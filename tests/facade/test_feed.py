@@ -11,7 +11,7 @@ import pytest
 
 import filetools
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.feed import FeedPage
+from filetools.facade.reading.feed import FeedPage
 from filetools.models.records import ChangeRecord
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import refused, steps_until, told, version

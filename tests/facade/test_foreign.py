@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import filetools
+from filetools.facade.background.observing import TreeObserver
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.observing import TreeObserver
 from filetools.journal.journal import Journal
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.content.edits import Edit
+from filetools.content.editing.edits import Edit
 from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import outcome_of, refused

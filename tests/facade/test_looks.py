@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.facade import observing
+from filetools.facade.background import observing
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import ChangeRecord
 from tests.support.dose import dose

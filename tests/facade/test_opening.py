@@ -18,7 +18,7 @@ import pytest
 import filetools
 from filetools.errors import BatchFailedError, StateDamagedError, WorkspaceGoneError
 from filetools.facade.facade import FileToolsFacade
-from filetools.journal.schema import SCHEMA_VERSION
+from filetools.journal.storage.schema import SCHEMA_VERSION
 from filetools.stores.mirror import DirectoryMirror
 from tests.support.crashing import QUIET, die_at, grow, leftovers, snapshot
 from tests.support.faulty import EXIT_CODE, Plan

@@ -11,7 +11,7 @@ from typing import Any
 import filetools
 from filetools.errors import LockTimeoutError
 from filetools.events.types import Event
-from filetools.journal.gate import Gate
+from filetools.journal.storage.gate import Gate
 from tests.support.facade_worker import RELAXED
 from tests.support.opened import steps_until, told
 from tests.support.peers import Peer, peer

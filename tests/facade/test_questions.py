@@ -10,7 +10,7 @@ import pytest
 
 import filetools
 from filetools import ApprovalDecision, ApprovalRequest
-from filetools.content.text_edits import TextEdit
+from filetools.content.editing.text_edits import TextEdit
 from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import QUIET
 from tests.support.facade_worker import RELAXED

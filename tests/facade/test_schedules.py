@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from filetools.facade import batches, editing, write_calls, writing
+from filetools.facade import write_calls
+from filetools.facade.deciding import batches, editing, writing
 from filetools.facade.parts import Parts
 from filetools.facade.steps import put
 from filetools.facade.steps.decision import PutDecision

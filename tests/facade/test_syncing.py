@@ -9,8 +9,8 @@ import pytest
 
 import filetools
 from filetools.errors import AccessDeniedError
+from filetools.facade.background.syncer import sync_files
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.syncer import sync_files
 from filetools.tree.leader import Leadership
 from tests.support.crashing import CrashingOpening
 

@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 
 import pytest
 
-from filetools.journal.contents import LARGEST_ROW_BYTES
 from filetools.journal.journal import Journal
+from filetools.journal.storage.contents import LARGEST_ROW_BYTES
 from tests.support.dose import sampled
 from tests.support.inside import database_of, heads_below
 from tests.support.journals import ALICE, draft, put

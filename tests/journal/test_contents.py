@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import DiskFullError, StateDamagedError, StorageFailedError, VersionGoneError
-from filetools.journal.contents import LARGEST_ROW_BYTES, digest_of, inflated
 from filetools.journal.journal import Journal
+from filetools.journal.storage.contents import LARGEST_ROW_BYTES, digest_of, inflated
 from tests.support.inside import database_of
 from tests.support.journals import damage, put
 from tests.support.journals import version as v

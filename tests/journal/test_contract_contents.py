@@ -7,8 +7,8 @@ import os
 import pytest
 
 from filetools.errors import VersionGoneError
-from filetools.journal.contents import LARGEST_ROW_BYTES
 from filetools.journal.journal import Journal
+from filetools.journal.storage.contents import LARGEST_ROW_BYTES
 from tests.support.journals import OpenJournal, put
 from tests.support.journals import version as v
 

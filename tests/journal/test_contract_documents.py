@@ -8,8 +8,8 @@ import time
 import pytest
 from msgspec.structs import replace
 
+from filetools.content.editing.text_edits import TextEdit
 from filetools.content.formats import TextFormat
-from filetools.content.text_edits import TextEdit
 from filetools.journal.changes import HeadMovedError
 from filetools.journal.documents import Document, DocumentChange, DocumentClosing, Handle
 from filetools.journal.journal import Journal

@@ -12,8 +12,8 @@ from msgspec import structs
 
 from filetools.journal.changes import Change, ObservedChanges
 from filetools.journal.checkpoints import MOST_AUTOMATIC, SnapshotRow
-from filetools.journal.contents import digest_of
 from filetools.journal.journal import Journal
+from filetools.journal.storage.contents import digest_of
 from filetools.journal.tree_index import IndexRow, Looked, ReadVersion
 from filetools.journal.tree_rows import Identity, TreeRow, TreeTable
 from filetools.models.records import Operation

@@ -12,9 +12,9 @@ import pytest
 
 from filetools.errors import FileToolsError, StateDamagedError, StateVersionError
 from filetools.journal.changes import BacklogEntry
-from filetools.journal.examination import examine_journal
 from filetools.journal.journal import Journal
-from filetools.journal.schema import SCHEMA_VERSION
+from filetools.journal.storage.examination import examine_journal
+from filetools.journal.storage.schema import SCHEMA_VERSION
 from tests.support.journals import ALICE, damage, draft, put
 from tests.support.journals import version as v
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import LockTimeoutError
-from filetools.journal.gate import GATE_FILE, Gate
 from filetools.journal.journal import Journal
+from filetools.journal.storage.gate import GATE_FILE, Gate
 from tests.support.journals import put, worker
 
 PROCESSES = 3

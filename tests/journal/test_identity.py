@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import StateDamagedError
-from filetools.journal import birth
-from filetools.journal.birth import PARTS, Identities
-from filetools.journal.gate import GATE_FILE, TURN_FILE
+from filetools.journal.storage import birth
+from filetools.journal.storage.birth import PARTS, Identities
+from filetools.journal.storage.gate import GATE_FILE, TURN_FILE
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import StateDamagedError
-from filetools.journal.contents import LARGEST_ROW_BYTES
-from filetools.journal.examination import examine_journal
 from filetools.journal.journal import Journal
-from filetools.journal.rescue import Rescue, folder_for_damage, start_again
+from filetools.journal.storage.contents import LARGEST_ROW_BYTES
+from filetools.journal.storage.examination import examine_journal
+from filetools.journal.storage.rescue import Rescue, folder_for_damage, start_again
 from tests.journal.test_contract_documents import ANN, opened, typed
 from tests.support.dose import dose
 from tests.support.inside import heads_below

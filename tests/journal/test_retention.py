@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import DiskFullError
-from filetools.journal.birth import PAGE_BYTES
-from filetools.journal.blobs import YOUNG_SECONDS
 from filetools.journal.checkpoints import SnapshotRow
-from filetools.journal.contents import LARGEST_ROW_BYTES
-from filetools.journal.database import IDLE_BYTES
 from filetools.journal.journal import Journal
 from filetools.journal.retention import LIVE_SECONDS, SWEEP_SECONDS, Retention
 from filetools.journal.seen_versions import SeenVersion
+from filetools.journal.storage.birth import PAGE_BYTES
+from filetools.journal.storage.blobs import YOUNG_SECONDS
+from filetools.journal.storage.contents import LARGEST_ROW_BYTES
+from filetools.journal.storage.database import IDLE_BYTES
 from tests.support.inside import database_of, heads_below
 from tests.support.journals import ALICE, delete_folder, move_folder, put
 from tests.support.journals import version as v

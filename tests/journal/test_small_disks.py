@@ -12,8 +12,8 @@ import pytest
 
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError
-from filetools.journal.birth import PARTS
 from filetools.journal.journal import Journal
+from filetools.journal.storage.birth import PARTS
 from filetools.journal.tree_rows import TreeRow, TreeTable
 from tests.support.inside import database_of
 from tests.support.journals import put, worker

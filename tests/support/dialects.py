@@ -7,9 +7,9 @@ from typing import Any
 
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
+from filetools.tools.answers.seen import TextLimits
+from filetools.tools.answers.shown import shown
 from filetools.tools.dialects import Dialect
-from filetools.tools.seen import TextLimits
-from filetools.tools.shown import shown
 
 
 class Session:

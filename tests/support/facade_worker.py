@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import filetools
-from filetools.content.text_edits import TextEdit
+from filetools.content.editing.text_edits import TextEdit
 from filetools.descriptors.descriptors import Descriptors
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.buffers import BufferResult

@@ -13,13 +13,13 @@ from msgspec import structs
 
 from filetools.app import trust
 from filetools.app.registration import Registration
+from filetools.facade.background.foreign import ForeignChanges
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.foreign import ForeignChanges
 from filetools.facade.parts import Parts
-from filetools.journal.birth import DATABASE_NAME, connect, keep_mark
-from filetools.journal.contents import VERSION_TEXT
-from filetools.journal.database import Database
 from filetools.journal.journal import Journal
+from filetools.journal.storage.birth import DATABASE_NAME, connect, keep_mark
+from filetools.journal.storage.contents import VERSION_TEXT
+from filetools.journal.storage.database import Database
 from filetools.journal.tree_rows import bounds_below
 from filetools.models.words import STATE_PATH
 from filetools.paths.workspace_path import WorkspacePath

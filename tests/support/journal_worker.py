@@ -18,8 +18,8 @@ from typing import NoReturn
 from filetools.errors import FileToolsError
 from filetools.journal.changes import Change
 from filetools.journal.commit import CommitDraft
-from filetools.journal.gate import Gate
 from filetools.journal.journal import Journal
+from filetools.journal.storage.gate import Gate
 from filetools.models.records import Actor, ChangeRecord, Operation
 from filetools.models.words import Durability
 

@@ -14,9 +14,9 @@ from uuid import uuid4
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from filetools.content.diff import minimal_edits
-from filetools.content.text_edits import TextEdit, apply_text_edits, composed, in_utf16
-from filetools.content.transforming import transform
+from filetools.content.differences.diff import minimal_edits
+from filetools.content.differences.transforming import transform
+from filetools.content.editing.text_edits import TextEdit, apply_text_edits, composed, in_utf16
 from filetools.editors.shown import as_units, edits_as_units, edits_from_units, from_units
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from filetools.content.ranges import ByteSource
+from filetools.content.extracts.ranges import ByteSource
 
 
 class DescriptorSource:

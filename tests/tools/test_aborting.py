@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.facade import preconditions, tree_calls
+from filetools.facade import tree_calls
+from filetools.facade.deciding import preconditions
 from filetools.tools.deadline import AbortSignal
 from filetools.tools.registry import ToolRegistry
 from tests.support.crashing import QUIET

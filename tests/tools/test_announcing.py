@@ -15,8 +15,8 @@ import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from filetools.permissions.rules import Level, Rule
-from filetools.tools import announcing
 from filetools.tools.dialects import CLAUDE_CODE, MCP_FILESYSTEM
+from filetools.tools.handlers import announcing
 from filetools.tools.registry import ToolRegistry
 from tests.support import inside
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.tools.seen import TextLimits, clipped
+from filetools.tools.answers.seen import TextLimits, clipped
 
 
 @pytest.mark.parametrize(

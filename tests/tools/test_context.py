@@ -17,11 +17,11 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from filetools.project.prompt import build_prompt
 from filetools.project.registry import Registry
-from filetools.tools import context as tools_of_context
-from filetools.tools.context import CONTEXT
-from filetools.tools.overview import gather_context, overview
+from filetools.tools.answers.shown import limited
+from filetools.tools.handlers import context as tools_of_context
+from filetools.tools.handlers.context import CONTEXT
+from filetools.tools.handlers.overview import gather_context, overview
 from filetools.tools.registry import ToolRegistry
-from filetools.tools.shown import limited
 from tests.support import inside
 from tests.support.crashing import QUIET
 from tests.support.hostile_repository import FILTERS, KINDS, environment, everything, hostile_repository

@@ -13,7 +13,7 @@ from filetools.errors import DiskFullError, InvalidArgumentError
 from filetools.facade.descriptor_calls import DescriptorCalls
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
-from filetools.tools.descriptors import descriptors_for
+from filetools.tools.handlers.descriptors import descriptors_for
 from filetools.tools.registry import FILE_TOOLS, ToolRegistry, chosen
 from tests.support.crashing import QUIET
 

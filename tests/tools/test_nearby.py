@@ -9,8 +9,8 @@ import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from filetools.permissions.rules import Rule
-from filetools.tools import nearby
-from filetools.tools.nearby import similar_paths
+from filetools.tools.answers import nearby
+from filetools.tools.answers.nearby import similar_paths
 from filetools.tools.registry import ToolRegistry
 from tests.support import inside
 

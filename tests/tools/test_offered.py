@@ -11,8 +11,8 @@ import pytest
 import filetools
 from filetools.errors import PathExistsError, PathNotFoundError
 from filetools.models.records import Actor
+from filetools.tools.answers.offered import Names, Offered
 from filetools.tools.dialects import DIALECTS, dialect_named
-from filetools.tools.offered import Names, Offered
 from filetools.tools.registry import FILE_TOOLS, OWN_NAMES, ToolRegistry, chosen
 from tests.support.mistakes import MISTAKES, SETTINGS, plant
 from tests.support.repaired import CLAUDE, DEFAULT

@@ -12,7 +12,7 @@ import pytest
 import filetools
 from filetools.errors import DirectoryNotFoundError, FileToolsError, ProjectNotFoundError
 from filetools.project.prompt import build_prompt, format_context
-from filetools.tools.overview import gather_context, overview
+from filetools.tools.handlers.overview import gather_context, overview
 
 RELAXED = {"durability": "relaxed", "watch": False}
 

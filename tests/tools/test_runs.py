@@ -12,8 +12,8 @@ import pytest
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
+from filetools.tools.answers.shown import MOST_CHARACTERS
 from filetools.tools.registry import ToolRegistry
-from filetools.tools.shown import MOST_CHARACTERS
 from tests.support.crashing import QUIET, grow
 
 BOB = Actor(kind="agent", id="bob", session="s2")

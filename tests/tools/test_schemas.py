@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from filetools.tools.envelope import input_schema
-from filetools.tools.reading import ListFiles
+from filetools.tools.handlers.reading import ListFiles
 from filetools.tools.registry import FILE_TOOLS
 from filetools.tools.tool import AnyTool
 

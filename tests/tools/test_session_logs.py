@@ -18,7 +18,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from filetools.project.recent import age
 from filetools.sessions.log_folders import encode_project_path
-from filetools.tools import context, session_logs
+from filetools.tools.handlers import context, session_logs
 from tests.support.agent_logs import LogWriter
 from tests.support.crashing import QUIET
 from tests.support.unprivileged import as_nobody

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from filetools.content.lines import count_lines
+from filetools.tools.answers.seen import ShownCall, TextLimits
+from filetools.tools.answers.shown import shown
 from filetools.tools.registry import FILE_TOOLS
-from filetools.tools.seen import ShownCall, TextLimits
-from filetools.tools.shown import shown
 
 HASH = "0123456789abcdef" * 4
 VERSION = f"sha256:{HASH}"

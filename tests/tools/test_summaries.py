@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from filetools.tools.answers.seen import TextLimits
+from filetools.tools.answers.shown import shown
+from filetools.tools.answers.summaries import MOST_HUNK_LINES, MOST_ROWS
 from filetools.tools.registry import FILE_TOOLS
-from filetools.tools.seen import TextLimits
-from filetools.tools.shown import shown
-from filetools.tools.summaries import MOST_HUNK_LINES, MOST_ROWS
 
 NEW = f"sha256:{'a' * 64}"
 OLD = f"sha256:{'b' * 64}"

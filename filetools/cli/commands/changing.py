@@ -177,7 +177,7 @@ async def edit(
     dry_run: bool,
 ) -> None:
     """Replace exact text in a file; every other byte stays as it is."""
-    from filetools.content.edits import Edit
+    from filetools.content.editing.edits import Edit
 
     edits = [Edit(old=old, new=new, replace_all=replace_all)]
     desk.show(

@@ -29,7 +29,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import WriteResult
 from filetools.printable import printable_json
 from filetools.settings import MIB, session_logs_folder
-from filetools.tools import session_logs
+from filetools.tools.handlers import session_logs
 
 _SHORT: Final = 8
 _WHOLE_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -27,9 +27,9 @@ from filetools.cli.terminal import (
     printable_text,
 )
 from filetools.facade.facade import FileToolsFacade
-from filetools.tools import descriptors as descriptor_tools
 from filetools.tools.dialects import DIALECTS, dialect_named
 from filetools.tools.exports import ExportFormat, exported
+from filetools.tools.handlers import descriptors as descriptor_tools
 from filetools.tools.registry import FILE_TOOLS, chosen
 from filetools.tools.tool import AnyTool, ToolContext
 
@@ -168,7 +168,7 @@ def context(desk: Desk, path: str, *, prompt: bool) -> None:
 
     Nothing in the folder is run or changed.
     """
-    from filetools.tools.overview import overview
+    from filetools.tools.handlers.overview import overview
 
     async def registered(files: FileToolsFacade) -> dict[str, Any]:
         return await files.projects.run(
@@ -347,8 +347,8 @@ def _show_text(text: str) -> None:
 
 
 def _show_rows(data: Mapping[str, Any]) -> None:
-    from filetools.tools.descriptors import present
-    from filetools.tools.seen import TextLimits
+    from filetools.tools.answers.seen import TextLimits
+    from filetools.tools.handlers.descriptors import present
 
     for row in present({"success": True, "data": data}, TextLimits()).text.split("\n"):
         print_line(printable(row))

@@ -26,8 +26,8 @@ from filetools.cli.demo.agent import SETTINGS, insert, remark
 from filetools.cli.demo.page import page_of
 from filetools.cli.desk import Desk
 from filetools.cli.terminal import FAILED, STDOUT, print_beside, print_json, print_refusal
-from filetools.content.edits import Edit
-from filetools.content.text_edits import TextEdit
+from filetools.content.editing.edits import Edit
+from filetools.content.editing.text_edits import TextEdit
 from filetools.distribution import install_command
 from filetools.errors import EditConflictError
 from filetools.facade.facade import FileToolsFacade

@@ -7,10 +7,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from filetools.content.editing.text_edits import TextEdit
 from filetools.content.facts import ContentFacts
-from filetools.content.text_edits import TextEdit
-from filetools.facade.look import Look
 from filetools.facade.parts import Parts
+from filetools.facade.steps.look import Look
 from filetools.journal.changes import Relation
 from filetools.journal.documents import DocumentChange
 from filetools.models.words import Newline

@@ -16,7 +16,8 @@ from filetools.errors import (
     PathNotDirectoryError,
     SymlinkNotAllowedError,
 )
-from filetools.facade.folders import Contents, contents_of
+from filetools.facade.background.syncer import sync_files
+from filetools.facade.deciding.folders import Contents, contents_of
 from filetools.facade.parts import Parts
 from filetools.facade.steps.parents import (
     missing_parents,
@@ -24,7 +25,6 @@ from filetools.facade.steps.parents import (
 )
 from filetools.facade.steps.step import Step, sync_names
 from filetools.facade.steps.unsaved import refuse_unsaved_below
-from filetools.facade.syncer import sync_files
 from filetools.journal.changes import Change, HeadMovedError
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath

@@ -15,8 +15,8 @@ from filetools.errors import (
     PathNotFoundError,
     SymlinkNotAllowedError,
 )
-from filetools.facade.look import Look, keep_seen, known_version, look
 from filetools.facade.parts import Parts
+from filetools.facade.steps.look import Look, keep_seen, known_version, look
 from filetools.facade.steps.step import Step, is_same_file, put_back, sync_names
 from filetools.journal.changes import Change
 from filetools.models.records import Operation

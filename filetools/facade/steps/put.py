@@ -11,9 +11,9 @@ from typing import Any, Final
 from msgspec import structs
 
 from filetools.errors import FileToolsError, HardLinkedError
-from filetools.facade.look import Look, keep_seen, look
 from filetools.facade.parts import Parts
 from filetools.facade.steps.decision import Decide, PutDecision
+from filetools.facade.steps.look import Look, keep_seen, look
 from filetools.facade.steps.parents import require_parent
 from filetools.facade.steps.step import Step, put_back
 from filetools.facade.steps.unsaved import followed, keep_unsaved, taken_back

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from msgspec import structs
 
 from filetools.errors import PathNotFoundError
-from filetools.facade.look import Look, keep_seen, known_version, look
 from filetools.facade.parts import Parts
+from filetools.facade.steps.look import Look, keep_seen, known_version, look
 from filetools.facade.steps.step import Step, put_back, sync_names
 from filetools.journal.changes import Change
 from filetools.models.records import Operation

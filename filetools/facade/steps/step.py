@@ -12,8 +12,8 @@ from msgspec import structs
 from filetools.content.identity_cache import tick_of
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError, PathExistsError, PathNotDirectoryError
-from filetools.facade.look import Look
 from filetools.facade.parts import Parts
+from filetools.facade.steps.look import Look
 from filetools.facade.steps.parents import folder_change, missing_parents
 from filetools.journal.changes import Change, Relation
 from filetools.models.records import ChangeRecord, Operation

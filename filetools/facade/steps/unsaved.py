@@ -13,18 +13,18 @@ from typing import Any, Final
 from msgspec import structs
 
 from filetools.changes.rebasing import overlapping
-from filetools.content.diff import minimal_edits, refined
+from filetools.content.differences.diff import minimal_edits, refined
+from filetools.content.differences.merging import MergeResult, merge, merge_bytes
+from filetools.content.editing.text_edits import TextEdit, apply_text_edits
 from filetools.content.facts import ContentFacts, describe, inspect
 from filetools.content.formats import TextFormat, decode, encode
-from filetools.content.merging import MergeResult, merge, merge_bytes
-from filetools.content.text_edits import TextEdit, apply_text_edits
 from filetools.content.version import version_of
 from filetools.editors.documents import changed, typed
 from filetools.editors.open_text import OpenText
 from filetools.errors import EditConflictError
-from filetools.facade.look import Look, content_of, facts_of
 from filetools.facade.parts import Parts
 from filetools.facade.steps.decision import PutDecision, ShownText
+from filetools.facade.steps.look import Look, content_of, facts_of
 from filetools.journal.changes import Change
 from filetools.journal.documents import Document, DocumentChange
 from filetools.models.records import Operation

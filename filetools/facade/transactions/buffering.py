@@ -15,16 +15,16 @@ from filetools.changes.operations import MakeFolder, Move, Put, Remove, RemoveFo
 from filetools.editors.documents import Documents
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
 from filetools.events.bus import EventBus
+from filetools.facade.deciding.preconditions import record_steps
 from filetools.facade.parts import Parts
-from filetools.facade.preconditions import record_steps
 from filetools.facade.runner import CallRunner
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
+from filetools.facade.steps.way import Beat, Outcome, no_beat
 from filetools.facade.transactions.held import FOLDER_MODE, HeldTree, OverlayStore
-from filetools.facade.way import Beat, Outcome, no_beat
 from filetools.journal.changes import HeadMovedError
 from filetools.journal.journal import Journal
 from filetools.journal.seen_versions import SeenVersion

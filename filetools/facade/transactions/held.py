@@ -25,7 +25,7 @@ from filetools.errors import (
     PathNotFoundError,
     VersionMismatchError,
 )
-from filetools.facade.look import Look
+from filetools.facade.steps.look import Look
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.reading import facts_of

@@ -15,12 +15,12 @@ from filetools.changes.planner import plan
 from filetools.changes.rebasing import CHANGED, on_top
 from filetools.content.facts import inspect
 from filetools.errors import VersionMismatchError
-from filetools.facade import preconditions
-from filetools.facade.look import Look
+from filetools.facade.deciding import preconditions
+from filetools.facade.deciding.seeing import seen_by
 from filetools.facade.parts import Parts
-from filetools.facade.seeing import seen_by
 from filetools.facade.steps.decision import PutDecision, SentText
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
+from filetools.facade.steps.look import Look
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile

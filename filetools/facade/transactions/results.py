@@ -11,7 +11,7 @@ from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
-from filetools.facade.way import Outcome
+from filetools.facade.steps.way import Outcome
 from filetools.models.records import ChangeRecord
 from filetools.models.result import Result
 from filetools.models.words import MirrorStatus

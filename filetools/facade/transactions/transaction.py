@@ -17,24 +17,24 @@ from filetools.content.formats import UTF8, decode, encode
 from filetools.content.version import version_of
 from filetools.errors import InvalidArgumentError
 from filetools.facade.calls import ActorCalls
-from filetools.facade.editing import TextChange
-from filetools.facade.feed import Feed
+from filetools.facade.deciding.editing import TextChange
+from filetools.facade.deciding.proposals import Preview, ShownState, Taken, bind, taken_by
+from filetools.facade.deciding.writing import DecideWrite
 from filetools.facade.parts import Parts
 from filetools.facade.progress import Abort, Progress
-from filetools.facade.proposals import Preview, ShownState, Taken, bind, taken_by
 from filetools.facade.read_calls import ReadCalls
+from filetools.facade.reading.feed import Feed
+from filetools.facade.reading.streaming import CHUNK_BYTES
 from filetools.facade.requests import WriteRequest
 from filetools.facade.runner import CallRunner
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.step import Step
-from filetools.facade.streaming import CHUNK_BYTES
 from filetools.facade.transactions.buffering import BufferingRunner
 from filetools.facade.transactions.held import HeldTree
 from filetools.facade.transactions.plan import steps_of
 from filetools.facade.transactions.results import TransactionResult, result_of
 from filetools.facade.tree_calls import TreeCalls
 from filetools.facade.write_calls import WriteCalls
-from filetools.facade.writing import DecideWrite
 from filetools.models.files import BatchResult, EditResult, WriteResult
 from filetools.models.records import Actor
 from filetools.paths.lexical import AnyPath, plain_path

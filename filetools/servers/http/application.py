@@ -26,7 +26,7 @@ from filetools.servers.http.telemetry import Metrics, tracing
 from filetools.servers.mcp.options import DEFAULT_GROUP
 from filetools.servers.mcp.transports import http_application as mcp_application
 from filetools.tools.call_log import CallLog
-from filetools.tools.descriptors import GROUP as DESCRIPTOR_GROUP
+from filetools.tools.handlers.descriptors import GROUP as DESCRIPTOR_GROUP
 
 MCP_PATH: Final = "/mcp"
 

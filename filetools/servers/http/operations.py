@@ -9,12 +9,12 @@ from urllib.parse import quote, unquote_to_bytes
 from fastapi import Depends, Path
 from pydantic import Field
 
-from filetools.content.edits import Edit
+from filetools.content.editing.edits import Edit
 from filetools.errors import InvalidPathError
 from filetools.facade.transactions.transaction import Transaction
 from filetools.tools.arguments import Parameters
-from filetools.tools.changing import DeleteFile, FromTo, UndoChanges, WriteFile
-from filetools.tools.reading import OnePath
+from filetools.tools.handlers.changing import DeleteFile, FromTo, UndoChanges, WriteFile
+from filetools.tools.handlers.reading import OnePath
 
 FILES: Final = "/v1/files/"
 _ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")

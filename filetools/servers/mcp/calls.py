@@ -17,11 +17,11 @@ from filetools.printable import printable
 from filetools.servers.mcp.asking import Asking
 from filetools.servers.mcp.callers import FindRegistry, Request
 from filetools.servers.mcp.resources import descriptor_address, file_address
+from filetools.tools.answers.seen import FileLink, ShownCall, TextLimits
+from filetools.tools.answers.shown import shown
 from filetools.tools.deadline import AbortSignal
 from filetools.tools.envelope import failure_envelope
 from filetools.tools.exports import mcp_tool
-from filetools.tools.seen import FileLink, ShownCall, TextLimits
-from filetools.tools.shown import shown
 from filetools.tools.tool import AnyTool, ReportProgress
 
 RESULT_SIZE_KEY: Final = "anthropic/maxResultSizeChars"

@@ -11,8 +11,8 @@ from msgspec import Struct
 from filetools.errors import InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
 from filetools.tools.call_log import CallLog
-from filetools.tools.descriptors import descriptors_for
 from filetools.tools.dialects import Dialect
+from filetools.tools.handlers.descriptors import descriptors_for
 from filetools.tools.registry import FILE_TOOLS, ToolRegistry, chosen
 from filetools.tools.tool import AnyTool
 

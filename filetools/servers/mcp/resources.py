@@ -21,7 +21,7 @@ from filetools.printable import printable
 from filetools.servers.mcp.callers import McpCallers, Request
 from filetools.servers.mcp.options import DoorOptions
 from filetools.tools.envelope import failure_envelope
-from filetools.tools.reading import pages
+from filetools.tools.handlers.reading import pages
 
 SCHEME: Final = "filetools"
 FILES: Final = "filetools:///files/"

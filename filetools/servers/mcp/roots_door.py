@@ -39,11 +39,11 @@ from filetools.servers.mcp.callers import (
 from filetools.servers.mcp.calls import ToolCalls
 from filetools.servers.mcp.door import Sealing
 from filetools.servers.mcp.options import DoorOptions
+from filetools.tools.answers.seen import TextLimits
 from filetools.tools.call_log import CallLog
 from filetools.tools.dialects import Dialect
 from filetools.tools.registry import ToolRegistry
 from filetools.tools.roots import Root, Roots
-from filetools.tools.seen import TextLimits
 from filetools.tools.tool import AnyTool
 
 

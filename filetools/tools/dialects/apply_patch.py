@@ -11,8 +11,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from filetools.content.file_patch import quoted_name
-from filetools.content.patches import parse_patch
+from filetools.content.patching.file_patch import quoted_name
+from filetools.content.patching.patches import parse_patch
 from filetools.errors import InvalidArgumentError
 from filetools.models.files import PatchedFile
 from filetools.printable import printable

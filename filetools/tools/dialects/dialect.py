@@ -11,12 +11,12 @@ from filetools.content.ends import split_lines
 from filetools.errors import FileToolsError
 from filetools.facade.facade import FileToolsFacade
 from filetools.printable import with_printable_names
+from filetools.tools.answers.offered import Names
+from filetools.tools.answers.seen import ShownCall, TextLimits, clipped
+from filetools.tools.answers.shown import news_lines, repair_lines
 from filetools.tools.call_log import CallLog
-from filetools.tools.offered import Names
 from filetools.tools.registry import ToolRegistry
 from filetools.tools.roots import Roots
-from filetools.tools.seen import ShownCall, TextLimits, clipped
-from filetools.tools.shown import news_lines, repair_lines
 from filetools.tools.tool import AnyTool
 
 Present: TypeAlias = Callable[[Mapping[str, Any], TextLimits], ShownCall]

@@ -21,10 +21,10 @@ from filetools.errors import (
 )
 from filetools.paths.lexical import names_folder
 from filetools.printable import printable
+from filetools.tools.answers.seen import TextLimits, clipped
 from filetools.tools.dialects.dialect import Dialect, presented, reworded
 from filetools.tools.dialects.text_editor import WORDS as TEXT_EDITOR_WORDS
 from filetools.tools.dialects.text_editor import Editor, EditorCommand, check, run, shown_lines
-from filetools.tools.seen import TextLimits, clipped
 from filetools.tools.tool import Tool, ToolContext
 
 NAME: Final = "memory"

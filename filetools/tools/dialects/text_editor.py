@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from msgspec import structs
 
-from filetools.content.edits import Edit
+from filetools.content.editing.edits import Edit
 from filetools.errors import (
     DirectoryNotFoundError,
     EditAmbiguousError,
@@ -25,11 +25,11 @@ from filetools.errors import (
 from filetools.models.files import EditResult
 from filetools.models.searching import Entry
 from filetools.printable import printable
+from filetools.tools.answers.nearby import similar_paths
+from filetools.tools.answers.seen import TextLimits, clipped
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.dialect import Dialect, numbered, presented, repairs_of, reworded, snippet
-from filetools.tools.nearby import similar_paths
-from filetools.tools.reading import pages
-from filetools.tools.seen import TextLimits, clipped
+from filetools.tools.handlers.reading import pages
 from filetools.tools.tool import Tool, ToolContext
 
 

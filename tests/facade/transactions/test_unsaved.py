@@ -9,7 +9,7 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
-from filetools.content.text_edits import TextEdit
+from filetools.content.editing.text_edits import TextEdit
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.buffers import BufferResult
 from tests.support.crashing import QUIET, grow

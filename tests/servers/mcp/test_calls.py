@@ -12,8 +12,8 @@ from mcp_types import INVALID_PARAMS, AudioContent, ImageContent, ResourceLink, 
 from filetools.content.version import version_of
 from filetools.events.types import Event
 from filetools.models.records import Actor
+from filetools.tools.answers.summaries import MOST_HUNK_LINES
 from filetools.tools.registry import FILE_TOOLS
-from filetools.tools.summaries import MOST_HUNK_LINES
 from tests.support import inside
 from tests.support.mcp_clients import ERAS, facts, failure, opened_door, refused, text, text_of
 from tests.support.opened import steps_until, told

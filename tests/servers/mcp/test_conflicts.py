@@ -12,7 +12,7 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult, InputRequiredResult
 
-from filetools.content.text_edits import TextEdit
+from filetools.content.editing.text_edits import TextEdit
 from filetools.content.version import version_of
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.buffers import BufferResult

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from filetools.content.text_edits import TextEdit, apply_text_edits, in_utf16
+from filetools.content.editing.text_edits import TextEdit, apply_text_edits, in_utf16
 from filetools.content.wire import in_characters
 from filetools.editors.editor_state import EditorState
 from filetools.facade.facade import FileToolsFacade

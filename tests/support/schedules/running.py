@@ -10,8 +10,8 @@ from random import Random
 
 import filetools
 from filetools.editors.editor_state import EditorState
+from filetools.facade.background.limbo import sweep
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.limbo import sweep
 from tests.support.crashing import CrashingOpening
 from tests.support.schedules.agents import Agent
 from tests.support.schedules.people import Person

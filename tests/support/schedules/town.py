@@ -11,8 +11,8 @@ from typing import Any
 import filetools
 from filetools.content.version import version_of
 from filetools.content.wire import wire_text
+from filetools.facade.documents.saving import sweep_handles
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.saving import sweep_handles
 from tests.support.crashing import leftovers, snapshot
 from tests.support.faulty import Plan
 from tests.support.inside import heads_below

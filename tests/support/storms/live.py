@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 
-from filetools.content.text_edits import TextEdit, in_utf16
+from filetools.content.editing.text_edits import TextEdit, in_utf16
 from tests.support.live_clients import Editor, Frame, LiveClient, SocketWire, live
 from tests.support.schedules.ledger import Deed, Tokens
 from tests.support.schedules.tokens import tokens_in

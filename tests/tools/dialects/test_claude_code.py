@@ -187,7 +187,11 @@ async def test_the_texts_of_a_write_are_compared_in_a_worker(session: Session) -
     with large_things_seen() as found:
         made = await session.data("Write", file_path="large.txt", content=text.replace("7\n", "seven\n"))
     assert len(made["structuredPatch"]) == LARGE // 10
-    assert [each for each in found if each.startswith(("filetools.content.alignment", "filetools.content.myers"))] == []
+    assert [
+        each
+        for each in found
+        if each.startswith(("filetools.content.differences.alignment", "filetools.content.differences.myers"))
+    ] == []
 
 
 async def test_an_edit_gives_the_declared_shape(session: Session, root: Path) -> None:

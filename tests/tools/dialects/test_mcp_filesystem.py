@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 import filetools
+from filetools.tools.answers.seen import ShownCall, TextLimits
+from filetools.tools.answers.shown import shown
 from filetools.tools.dialects import MCP_FILESYSTEM
 from filetools.tools.dialects.mcp_filesystem.looking import format_size
 from filetools.tools.registry import ToolRegistry
 from filetools.tools.roots import Root, Roots
-from filetools.tools.seen import ShownCall, TextLimits
-from filetools.tools.shown import shown
 from tests.support.crashing import QUIET, grow
 from tests.support.people import ALICE, BOB
 

@@ -15,7 +15,7 @@ from filetools.servers.http.live import frames
 from filetools.servers.http.live.frames import Outbox, frame_text
 from filetools.servers.http.live.hub import Hub
 from filetools.servers.http.live.open_document import OpenDocument
-from filetools.tools.buffers import edits_or_text
+from filetools.tools.handlers.buffers import edits_or_text
 
 
 class DocumentDesk:

@@ -14,8 +14,8 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.permissions.requests import ApprovalRequest
 from filetools.tools.arguments import Parameters
-from filetools.tools.buffers import MAX_EDITS, BufferEdit
 from filetools.tools.envelope import failure_envelope
+from filetools.tools.handlers.buffers import MAX_EDITS, BufferEdit
 
 PROTOCOL: Final = 1
 MOST_FRAMES: Final = 1000

@@ -11,7 +11,7 @@ from filetools.errors import FileToolsError
 from filetools.events.buffers import BufferEvent
 from filetools.events.types import Event, TreeEvent, from_record
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.feed import FeedPage
+from filetools.facade.reading.feed import FeedPage
 from filetools.models.records import ChangeRecord
 from filetools.servers.http.live.frames import asked, frame_text
 from filetools.servers.http.live.open_document import OpenDocument, step_of

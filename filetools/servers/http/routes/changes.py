@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from filetools.errors import InvalidArgumentError, InvalidPathError, RunNotFoundError
 from filetools.facade.facade import FileToolsFacade
+from filetools.facade.reading.watching import change_entry
 from filetools.facade.transactions.results import TransactionResult
-from filetools.facade.watching import change_entry
 from filetools.models.history import UndoResult
 from filetools.models.searching import WatchResult
 from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text
@@ -26,7 +26,7 @@ from filetools.servers.http.routes.looking import MOST_ROWS, RowsQuery
 from filetools.servers.http.shared import Caller, Calling, SharedParts
 from filetools.sessions.runs import Run
 from filetools.tools.arguments import Parameters
-from filetools.tools.searching import WatchChanges
+from filetools.tools.handlers.searching import WatchChanges
 
 router: Final = APIRouter()
 _ANSWERS: Final[Described] = {

@@ -14,8 +14,8 @@ from filetools.servers.http.openapi import failures
 from filetools.servers.http.operations import FilePath
 from filetools.servers.http.shared import Calling, SharedParts
 from filetools.servers.http.telemetry import MEDIA_TYPE
-from filetools.tools.reading import ListFiles
-from filetools.tools.searching import GrepFiles, SearchFiles
+from filetools.tools.handlers.reading import ListFiles
+from filetools.tools.handlers.searching import GrepFiles, SearchFiles
 
 router: Final = APIRouter()
 MOST_ROWS: Final = 1000

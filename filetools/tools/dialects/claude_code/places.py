@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from filetools.errors import AbsolutePathError
-from filetools.tools.nearby import similar_paths
+from filetools.tools.answers.nearby import similar_paths
 from filetools.tools.roots import ServedPath
 from filetools.tools.tool import ToolContext
 

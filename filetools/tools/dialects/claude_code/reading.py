@@ -10,11 +10,11 @@ from pydantic import Field
 from filetools.content.lines import count_lines
 from filetools.errors import InvalidArgumentError
 from filetools.models.files import ReadResult
+from filetools.tools.answers.seen import IMAGES, MAX_MEDIA_BYTES, Medium, ShownCall, TextLimits
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.claude_code.places import GROUP, located
 from filetools.tools.dialects.dialect import numbered, presented
 from filetools.tools.roots import ServedPath
-from filetools.tools.seen import IMAGES, MAX_MEDIA_BYTES, Medium, ShownCall, TextLimits
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 PDF: Final = "application/pdf"

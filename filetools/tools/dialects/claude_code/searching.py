@@ -14,13 +14,13 @@ from filetools.errors import InvalidArgumentError
 from filetools.models.searching import Entry, GrepFile, GrepMatch, GrepResult
 from filetools.paths.patterns import Glob, alternatives, glob_below
 from filetools.printable import printable
+from filetools.tools.answers.bodies import UNSAVED, Line, Lines, counted, line_groups, lines_of
+from filetools.tools.answers.seen import TextLimits, clipped
 from filetools.tools.arguments import Parameters, nearest_name
-from filetools.tools.bodies import UNSAVED, Line, Lines, counted, line_groups, lines_of
 from filetools.tools.dialects.claude_code.places import GROUP, located
 from filetools.tools.dialects.dialect import presented
+from filetools.tools.handlers.searching import SearchProgress
 from filetools.tools.roots import ServedPath
-from filetools.tools.searching import SearchProgress
-from filetools.tools.seen import TextLimits, clipped
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 

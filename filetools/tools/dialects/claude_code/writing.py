@@ -8,15 +8,15 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from filetools.content.diff import structured_patch
-from filetools.content.edits import Edit
+from filetools.content.differences.diff import structured_patch
+from filetools.content.editing.edits import Edit
 from filetools.errors import FileToolsError, InvalidArgumentError, PathExistsError
 from filetools.models.files import ReadResult, WriteResult
+from filetools.tools.answers.seen import TextLimits
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.claude_code.places import GROUP, located
 from filetools.tools.dialects.dialect import presented, repairs_of
 from filetools.tools.roots import ServedPath
-from filetools.tools.seen import TextLimits
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 MOST_COMPARED: Final = 1_000_000

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Literal
 
 from filetools.tools.arguments import P
-from filetools.tools.changing import PathAndContent
 from filetools.tools.dialects.dialect import Dialect, Present
 from filetools.tools.dialects.mcp_filesystem.files import (
     EditTexts,
@@ -34,7 +33,8 @@ from filetools.tools.dialects.mcp_filesystem.looking import (
     search_files,
 )
 from filetools.tools.dialects.mcp_filesystem.places import ACTIONS, present, present_bytes
-from filetools.tools.reading import OnePath
+from filetools.tools.handlers.changing import PathAndContent
+from filetools.tools.handlers.reading import OnePath
 from filetools.tools.tool import AnyTool, Published, Tool, ToolContext
 
 GROUP: Final = "mcp-filesystem"

@@ -12,15 +12,15 @@ from urllib.parse import quote
 
 from pydantic import Field
 
-from filetools.content.edits import Edit
+from filetools.content.editing.edits import Edit
 from filetools.errors import FileTooLargeError, FileToolsError, InvalidArgumentError, PathIsDirectoryError
 from filetools.models.files import ReadResult
 from filetools.printable import printable
+from filetools.tools.answers.summaries import hunk_place
 from filetools.tools.arguments import Parameters
-from filetools.tools.changing import PathAndContent
 from filetools.tools.dialects.mcp_filesystem.places import answer, place_of, real_path, told_as
-from filetools.tools.reading import OnePath
-from filetools.tools.summaries import hunk_place
+from filetools.tools.handlers.changing import PathAndContent
+from filetools.tools.handlers.reading import OnePath
 from filetools.tools.tool import ToolContext
 
 MIME_TYPES: Final = {

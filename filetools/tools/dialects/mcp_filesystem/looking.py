@@ -16,7 +16,7 @@ from filetools.paths.patterns import Glob, alternatives
 from filetools.printable import printable
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.mcp_filesystem.places import answer, place_of, real_path, told_as
-from filetools.tools.reading import OnePath, pages
+from filetools.tools.handlers.reading import OnePath, pages
 from filetools.tools.roots import ServedPath
 from filetools.tools.tool import ToolContext
 

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from filetools.errors import FileToolsError, InvalidArgumentError, SymlinkEscapeError
 from filetools.models.result import Result
-from filetools.tools.reading import pages
+from filetools.tools.answers.seen import Medium, ShownCall, TextLimits
+from filetools.tools.answers.shown import news_lines, shown_failure
+from filetools.tools.handlers.reading import pages
 from filetools.tools.roots import Root, ServedPath
-from filetools.tools.seen import Medium, ShownCall, TextLimits
-from filetools.tools.shown import news_lines, shown_failure
 from filetools.tools.tool import ToolContext
 
 

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 import filetools
-from filetools.content.text_edits import utf16_units
+from filetools.content.editing.text_edits import utf16_units
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from filetools.servers.http.live.frames import Outbox

@@ -11,8 +11,8 @@ import pytest
 from msgspec.structs import asdict
 from playwright.sync_api import Browser, Page
 
-from filetools.content.text_edits import TextEdit, apply_text_edits, composed
-from filetools.content.transforming import transform
+from filetools.content.differences.transforming import transform
+from filetools.content.editing.text_edits import TextEdit, apply_text_edits, composed
 from tests.support import bearer
 from tests.support.browsers import Served, Watched, served, window
 from tests.support.dose import sampled

@@ -1,0 +1,1 @@
+"""Differences of texts, merges of them, and edits that cross."""

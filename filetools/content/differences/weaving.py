@@ -1,0 +1,123 @@
+"""Three versions of a sequence woven into one: which places one side changed, and which both did.
+
+Two changes touch if no unchanged element of the base lies between them. Where changes touch that lie in one certain
+place only, they conflict. Where one may lie in several places, the latest one decides, as in git, unless another place would
+give another result: then nobody knows what was meant, and it is a conflict too.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import product
+from operator import itemgetter
+from typing import Literal
+
+from msgspec import Struct
+
+from filetools.content.differences.alignment import Alignment, Span, align
+from filetools.content.differences.myers import Ids
+
+Range = tuple[int, int]
+Kind = Literal["ours", "theirs", "both", "conflict", "doubt"]
+
+
+class WovenPlace(Struct, frozen=True, kw_only=True):
+    """One place where at least one side differs from the base. Ranges are elements, from 0, ends excluded."""
+
+    kind: Kind
+    """Whose change stands: "both" made the same one; "doubt" is a conflict only because of repetitions."""
+    base: Range
+    ours: Range
+    theirs: Range
+
+
+def weave(base: Ids, ours: Ids, theirs: Ids, *, max_cost: int) -> list[WovenPlace]:
+    """Return every changed place, in order; the two sides are treated alike.
+
+    Args:
+        base: What both sides started from, elements as small integers.
+        ours: One side.
+        theirs: The other side.
+        max_cost: Steps of each of the at most four searches.
+    """
+    ours_alignment = align(base, ours, max_cost=max_cost)
+    theirs_alignment = align(base, theirs, max_cost=max_cost)
+    loom = _Loom(ours, theirs, ours_alignment, theirs_alignment)
+    return list(loom.places())
+
+
+class _Loom:
+    """Both sides of one merge and their alignments; lives for one call."""
+
+    def __init__(self, ours: Ids, theirs: Ids, ours_alignment: Alignment, theirs_alignment: Alignment) -> None:
+        self._ours, self._theirs = ours, theirs
+        self._ours_alignment, self._theirs_alignment = ours_alignment, theirs_alignment
+        self._is_certain = (
+            ours_alignment.certain is ours_alignment.late and theirs_alignment.certain is theirs_alignment.late
+        )
+
+    def places(self) -> Iterator[WovenPlace]:
+        """Yield the places of the certain alignments, each resolved."""
+        ours, theirs = self._ours_alignment, self._theirs_alignment
+        for place in self._joined(ours.certain, theirs.certain):
+            if place.kind != "conflict" or self._is_certain:
+                yield place
+            else:
+                yield from self._resolved(place)
+
+    def _resolved(self, place: WovenPlace) -> list[WovenPlace]:
+        o, t = _within(self._ours_alignment, place.base), _within(self._theirs_alignment, place.base)
+        o_shift, t_shift = place.ours[0] - place.base[0], place.theirs[0] - place.base[0]
+        late = list(self._joined(o.late, t.late, o_shift, t_shift))
+        if any(part.kind == "conflict" for part in late):
+            return late
+        wanted = self._woven(place, late)
+        for first, second in product((o.late, *o.others), (t.late, *t.others)):
+            other = list(self._joined(first, second, o_shift, t_shift))
+            if all(part.kind != "conflict" for part in other) and self._woven(place, other) != wanted:
+                return [WovenPlace(kind="doubt", base=place.base, ours=place.ours, theirs=place.theirs)]
+        return late
+
+    def _joined(
+        self, ours: Sequence[Span], theirs: Sequence[Span], o_shift: int = 0, t_shift: int = 0
+    ) -> Iterator[WovenPlace]:
+        """Yield the changes of both sides, those that touch as one; shifts lead from the base to each side."""
+        o = t = 0
+        while o < len(ours) or t < len(theirs):
+            o_from, t_from = o, t
+            start, end = min((side[at] for side, at in ((ours, o), (theirs, t)) if at < len(side)))[:2]
+            while True:
+                # Two changes of one side never touch, so whatever begins at the end touches the other side's change.
+                if o < len(ours) and ours[o][0] <= end:
+                    end, o = max(end, ours[o][1]), o + 1
+                elif t < len(theirs) and theirs[t][0] <= end:
+                    end, t = max(end, theirs[t][1]), t + 1
+                else:
+                    break
+            o_start, t_start = start + o_shift, start + t_shift
+            o_shift = ours[o - 1][3] - ours[o - 1][1] if o else o_shift
+            t_shift = theirs[t - 1][3] - theirs[t - 1][1] if t else t_shift
+            o_range, t_range = (o_start, end + o_shift), (t_start, end + t_shift)
+            is_same = self._ours[slice(*o_range)] == self._theirs[slice(*t_range)]
+            kind: Kind = "ours" if t == t_from else "theirs" if o == o_from else "both" if is_same else "conflict"
+            yield WovenPlace(kind=kind, base=(start, end), ours=o_range, theirs=t_range)
+
+    def _woven(self, place: WovenPlace, parts: Sequence[WovenPlace]) -> list[int]:
+        """Return the elements of a place whose parts are all clean."""
+        found: list[int] = []
+        at = place.ours[0]
+        for part in parts:
+            found += self._ours[at : part.ours[0]]
+            found += self._theirs[slice(*part.theirs)] if part.kind == "theirs" else self._ours[slice(*part.ours)]
+            at = part.ours[1]
+        return [*found, *self._ours[at : place.ours[1]]]
+
+
+def _within(alignment: Alignment, base: Range) -> Alignment:
+    """Return the changes that lie in a part of the base; it is a changed place, so none lies half in it."""
+    late, *others = (
+        spans[bisect_left(spans, base[0], key=itemgetter(0)) : bisect_right(spans, base[1], key=itemgetter(1))]
+        for spans in (alignment.late, *alignment.others)
+    )
+    return Alignment(late=late, certain=[], others=tuple(others))

@@ -1,0 +1,261 @@
+r"""Edits: old text replaced by new, all or nothing.
+
+An old text stands exactly, or, where it does not, as the one place that `matching` finds for it.
+
+LF in the old text matches any line end of the file; CR in it is taken literally. New text without CR takes the line
+ends of the file: a line that the edit keeps has its own, a new one its neighbour's. New text with CR is literal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, TypeVar
+
+from msgspec import Struct
+
+from filetools.content.differences.diff import minimal_edits
+from filetools.content.editing.closest import closest_region, lines_around
+from filetools.content.editing.matching import lines_at, matches_of, meant_by
+from filetools.content.editing.text_edits import TextEdit, apply_text_edits, composed, splice
+from filetools.content.ends import end_after, end_before, end_of, ends_like, mark_of, with_ends
+from filetools.content.formats import TextFormat, decode
+from filetools.content.lines import count_lines, newline_of
+from filetools.errors import EditAmbiguousError, EditNotFoundError, FileToolsError, InvalidArgumentError
+from filetools.models.words import Newline
+
+E = TypeVar("E", bound=FileToolsError)
+MOST_REFUSALS: Final = 5
+"""Refusals that one tells of besides itself; of more it tells the number."""
+
+
+class Edit(Struct, frozen=True, kw_only=True):
+    """One replacement that a caller asks for."""
+
+    old: str
+    """The text to replace, as it stands in the file; LF matches any line end."""
+    new: str
+    """What stands there afterwards."""
+    count: int = 1
+    """How many matches there must be; all of them are replaced."""
+    replace_all: bool = False
+    """Replace however many matches there are, if there is one; `count` is ignored then."""
+
+
+class EditOutcome(Struct, frozen=True, kw_only=True):
+    """What edits made of a text."""
+
+    text: str
+    spans: tuple[TextEdit, ...]
+    """What changed, in the places of the text before all edits: in order, not overlapping."""
+    counts: tuple[int, ...]
+    """How many matches each edit replaced."""
+    repairs: tuple[str, ...] = ()
+    """Where a text did not stand as it was sent and was taken for what it means: a sentence each."""
+
+
+class BytesOutcome(Struct, frozen=True, kw_only=True):
+    """What edits or a patch made of a file."""
+
+    content: bytes
+    before: str
+    """The text before."""
+    outcome: EditOutcome
+    text_format: TextFormat | None = None
+    """How the text is stored afterwards, if that may have changed."""
+
+
+def apply_edits(text: str, edits: Sequence[Edit], *, path: str | None = None) -> EditOutcome:
+    """Return a text after some edits, each applied to what the one before left.
+
+    Args:
+        text: The whole text of the file.
+        edits: What to replace, at least one.
+        path: Workspace-relative path, for errors.
+
+    Raises:
+        InvalidArgumentError: No edits, an empty `old`, or a `count` under 1.
+        EditNotFoundError: An `old` is not there, or fewer than `count` times; the closest region is in the details.
+        EditAmbiguousError: An `old` is there more than `count` times; the line of every match is in the details.
+    """
+    _check(edits)
+    spans: list[TextEdit] = []
+    counts: list[int] = []
+    repairs: list[str] = []
+    refusals: list[EditNotFoundError | EditAmbiguousError] = []
+    current = text
+    for number, edit in enumerate(edits, 1):
+        try:
+            found, new, why = _found(current, edit, number, path)
+        except (EditNotFoundError, EditAmbiguousError) as exc:
+            refusals.append(exc)
+            continue
+        counts.append(len(found))
+        if why:
+            repairs.append(f"The old text of edit {number} was found but for {why}")
+        if edit.old != edit.new:
+            made = replacements(current, found, new)
+            current = apply_text_edits(current, made)
+            spans = composed(spans, made)
+    if refusals:
+        raise joined(refusals)
+    return EditOutcome(text=current, spans=tuple(spans), counts=tuple(counts), repairs=tuple(repairs))
+
+
+def joined(refusals: Sequence[E]) -> E:
+    """Return the first of some refusals, which tells the others, too."""
+    first = refusals[0]
+    told = refusals[1 : MOST_REFUSALS + 1]
+    if told:
+        more = len(refusals) - 1 - len(told)
+        rest = [f"and {more} more"] if more else []
+        first.message = "\n".join([first.message, *(other.message for other in told), *rest])
+        first.details["others"] = [*first.details.get("others", ()), *(_other(first, other) for other in told)]
+    return first
+
+
+def _other(first: FileToolsError, other: FileToolsError) -> dict[str, Any]:
+    """Return what programs get to know of one more refusal."""
+    where = {} if other.path == first.path else {"path": None if other.path is None else str(other.path)}
+    names = ("number", "closest", "lines", "others")
+    return where | {name: other.details[name] for name in names if other.details.get(name)}
+
+
+def apply_edits_to_bytes(content: bytes, text_format: TextFormat, edits: Sequence[Edit], *, path: str) -> BytesOutcome:
+    """Return the bytes of a file after some edits; only the bytes of replaced characters change.
+
+    Raises:
+        EncodingError: New text has a character the encoding lacks (the details name it), or the content is not text.
+        InvalidArgumentError: As `apply_edits`.
+        EditNotFoundError: As `apply_edits`.
+        EditAmbiguousError: As `apply_edits`.
+    """
+    text = decode(content, text_format, path=path)
+    return spliced(content, text, text_format, apply_edits(text, edits, path=path), path=path)
+
+
+def spliced(content: bytes, text: str, text_format: TextFormat, outcome: EditOutcome, *, path: str) -> BytesOutcome:
+    """Return the bytes of a file after what was made of its text; only the bytes of replaced characters change.
+
+    Raises:
+        EncodingError: New text has a character the encoding lacks.
+    """
+    made = splice(content, text, text_format, outcome.spans, path=path)
+    return BytesOutcome(content=made, before=text, outcome=outcome)
+
+
+def insert_lines(text: str, line: int, new_text: str) -> EditOutcome:
+    """Return a text with lines put behind one of its lines.
+
+    The new lines end like their neighbours. Behind a last line without end they end without one, too.
+
+    Args:
+        text: The whole text of the file.
+        line: Number of the line behind which they stand, from 1; 0 puts them first.
+        new_text: The lines; a last one without end is completed.
+
+    Raises:
+        InvalidArgumentError: The text has no such line, or there is nothing to insert.
+    """
+    # No more of the text is taken apart than stands before the place.
+    before = text.split(mark_of(text), max(line, 0))
+    is_open = len(before) == line and before[-1] != ""
+    if line < 0 or (len(before) <= line and not is_open):
+        raise InvalidArgumentError(f"No line {line} to insert behind: the file has {count_lines(text)} lines")
+    if not new_text:
+        raise InvalidArgumentError("Nothing to insert")
+    place = len(text) if is_open else len(text) - len(before[-1])
+    neighbour = end_before(text, place) or end_after(text, place)
+    new = new_text if "\r" in new_text or not neighbour else with_ends(new_text, neighbour)
+    end = neighbour or end_of(new) or "\n"
+    if is_open:
+        new = end + new.removesuffix(end_of(new))
+    elif not end_of(new):
+        new += end
+    made = (TextEdit(place, place, new),)
+    return EditOutcome(text=apply_text_edits(text, made), spans=made, counts=(1,))
+
+
+def insert_lines_in_bytes(
+    content: bytes, text_format: TextFormat, line: int, new_text: str, *, path: str
+) -> BytesOutcome:
+    """Return the bytes of a file with lines put behind one of its lines; no other byte changes.
+
+    Raises:
+        EncodingError: As `apply_edits_to_bytes`.
+        InvalidArgumentError: As `insert_lines`.
+    """
+    text = decode(content, text_format, path=path)
+    return spliced(content, text, text_format, insert_lines(text, line, new_text), path=path)
+
+
+def _check(edits: Sequence[Edit]) -> None:
+    if not edits:
+        raise InvalidArgumentError("No edits were given")
+    for number, edit in enumerate(edits, 1):
+        if not edit.old:
+            raise InvalidArgumentError(
+                f"Edit {number} has an empty old text",
+                suggested_action="Give a line next to the place as the old text, and repeat it in the new text.",
+            )
+        if edit.count < 1 and not edit.replace_all:
+            raise InvalidArgumentError(f"Edit {number} has a count of {edit.count}; it must be at least 1")
+
+
+def _found(text: str, edit: Edit, number: int, path: str | None) -> tuple[list[tuple[int, int]], str, str]:
+    """Return where an edit stands, what is to stand there, and in what the text was another, if it was."""
+    found = matches_of(edit.old, text)
+    what = f"The old text of edit {number}"
+    if not found and (edit.count == 1 or edit.replace_all):
+        meant = meant_by(edit.old, edit.new, text)
+        if meant is not None:
+            return meant
+    if not found:
+        error = EditNotFoundError(path, f"{what} was not found", closest=closest_region(edit.old, text), number=number)
+        error.suggested_action = _meant_otherwise(edit.old) or (
+            "The new text is in the file already: the edit may have been made. Read the file to see."
+            if edit.new.strip() and edit.new in text
+            else error.suggested_action
+        )
+        raise error
+    if edit.replace_all or len(found) == edit.count:
+        return found, edit.new, ""
+    lines = lines_at(text, [start for start, _ in found])
+    if len(found) < edit.count:
+        said = f"{what} was found {len(found)} times instead of {edit.count}"
+        raise EditNotFoundError(path, said, lines=lines, number=number)
+    around = lines_around(text, lines, edit.old.count("\n") + 1)
+    raise EditAmbiguousError(path, f"{what} matches {len(found)} times", lines=lines, number=number, around=around)
+
+
+def _meant_otherwise(old: str) -> str | None:
+    """Return what to do about an old text that stands for another: with lines left out, or line ends in letters."""
+    left_out = next((line for line in old.split("\n") if line.strip() in ("...", "\u2026")), None)
+    if left_out is not None:
+        return f"Your old text has the line {left_out.strip()!r}: send all lines that it stands for, or an edit for each part."
+    if "\n" not in old and "\\n" in old:
+        return "Your old text has a backslash and an n: send line ends as they are."
+    return None
+
+
+def replacements(text: str, found: Sequence[tuple[int, int]], new: str) -> list[TextEdit]:
+    """Return the edits that put a text in some places of another, with the line ends that are there."""
+    newline = newline_of(text)
+    is_by_place = newline == "mixed" and "\n" in new and "\r" not in new
+    known: dict[tuple[str, str], list[TextEdit]] = {}
+    made: list[TextEdit] = []
+    for start, end in found:
+        old = text[start:end]
+        neighbour = (end_before(text, start) or end_after(text, start)) if is_by_place else ""
+        if (old, neighbour) not in known:
+            known[old, neighbour] = minimal_edits(old, _with_file_ends(old, new, newline, neighbour))
+        made += [TextEdit(start + one.start, start + one.end, one.text) for one in known[old, neighbour]]
+    return made
+
+
+def _with_file_ends(old: str, new: str, newline: Newline, neighbour: str) -> str:
+    if "\n" not in new or "\r" in new or newline in ("lf", "none"):
+        return new
+    if newline == "mixed":
+        # In a text with LF a lone CR ends no line, so a part without LF has no end to give.
+        return ends_like(new, old if "\n" in old else "", before=neighbour)
+    return with_ends(new, "\r\n" if newline == "crlf" else "\r")

@@ -1,0 +1,91 @@
+r"""Where a text occurs in a file: exactly, or as the one place that it can only mean.
+
+LF in the text stands for any line end of the file. A text that holds CR is taken literally: whoever sends CR knows the
+file's line ends. A text that is not there may differ in the blanks at line ends; it is accepted if one place fits.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from filetools.content.differences.alignment import MAX_COST, differences
+from filetools.content.ends import mark_of, split_at, without_end
+from filetools.content.lines import newline_of
+
+_MOST_CHARACTERS: Final = 4 * 1024 * 1024
+BLANKS: Final = " \t"
+
+
+def matches_of(old: str, text: str) -> list[tuple[int, int]]:
+    """Return start and end of every match, from left to right.
+
+    Args:
+        old: What to look for; not empty.
+        text: The whole file.
+    """
+    literal = old
+    if "\n" in old and "\r" not in old and "\r" in text:
+        newline = newline_of(text)
+        if newline == "mixed":
+            return [found.span() for found in re.finditer(re.escape(old).replace("\\\n", "\r?\n"), text)]
+        literal = old.replace("\n", "\r" if newline == "cr" else "\r\n")
+    places: list[tuple[int, int]] = []
+    place = text.find(literal)
+    while place >= 0:
+        places.append((place, place + len(literal)))
+        place = text.find(literal, place + len(literal))
+    return places
+
+
+def lines_at(text: str, places: list[int]) -> list[int]:
+    """Return the line, from 1, of each of some rising places in a text."""
+    end = "\n" if "\n" in text else "\r"
+    lines: list[int] = []
+    line, counted = 1, 0
+    for place in places:
+        line += text.count(end, counted, place)
+        counted = place
+        lines.append(line)
+    return lines
+
+
+def meant_by(old: str, new: str, text: str) -> tuple[list[tuple[int, int]], str, str] | None:
+    """Return the one place in a text that an old text means, what replaces it, and what was different; None if unclear.
+
+    Only blanks at line ends, and the end of the last line, may differ. Lines that the change keeps are as the file has
+    them.
+
+    Args:
+        old: A text that is not in it.
+        new: Its replacement.
+        text: The whole file.
+    """
+    lines = old.split("\n")
+    bare = [line.rstrip(BLANKS) for line in lines]
+    if max(len(old), len(new), len(text)) > _MOST_CHARACTERS or "\r" in old + new or not any(bare):
+        return None
+    mark = mark_of(text)
+    end = r"[ \t]*\r?\n" if mark == "\n" else r"[ \t]*\r"
+    # Of the blanks before a first line end, all or none: each try that begins among them would walk over the rest.
+    expression = ("" if bare[0] else r"(?<![ \t])") + end.join(map(re.escape, bare))
+    if not lines[-1]:
+        expression = rf"{expression.removesuffix(end)}(?:{end}|[ \t]*\Z)"
+    elif bare[-1] != lines[-1]:
+        # Blanks at the end of the last line stand for the end of that line, and for nothing in the midst of one.
+        expression += r"[ \t]*(?=[\r\n]|\Z)"
+    search = re.compile(expression).search
+    found = search(text)
+    if found is None or ((other := search(text, found.start() + 1)) and other.end() != found.end()):
+        return None
+    stands = found[0].replace("\r\n", "\n")
+    there = [without_end(line) for line in split_at(found[0], mark)]
+    there += [""] * (len(lines) - len(there))
+    after = (new if stands.endswith(mark) or lines[-1] else new.removesuffix("\n")).split("\n")
+    made: list[str] = []
+    at = 0
+    for old_start, old_end, new_start, new_end in differences(lines, after, max_cost=MAX_COST):
+        made += [*there[at:old_start], *after[new_start:new_end]]
+        at = old_end
+    why = "the last line end" if stands == old.removesuffix("\n") else "blanks at line ends"
+    return [found.span()], "\n".join([*made, *there[at:]]), why

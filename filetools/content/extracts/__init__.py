@@ -1,0 +1,1 @@
+"""Parts of long texts and of files of any size: pages, windows, ranges."""

@@ -1,0 +1,141 @@
+"""Long texts in pages: cut once, in order, so that joined pages are the text; windows by page, line or character.
+
+Positions count code points. A line ends with LF and nothing else; CRLF keeps its CR.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from typing import Literal
+
+from msgspec import Struct
+
+from filetools.content.extracts.whole import whole_end
+
+WindowMode = Literal["page", "line", "char"]
+
+
+class PageWindow(Struct, frozen=True, kw_only=True):
+    """A part of a text."""
+
+    text: str
+    start: int
+    """In the unit of the mode: pages and lines count from 1, characters from 0."""
+    count: int
+    """Units that there are in it."""
+    first_line: int
+    last_line: int
+    """Lines of its first and its last character, from 1."""
+    is_continued: bool
+    """Whether it begins inside a line."""
+    is_truncated: bool
+    """Whether it ends inside a line."""
+
+
+class OutOfRangeError(ValueError):
+    """Raised when a window begins where a text has nothing."""
+
+    def __init__(self, mode: WindowMode, first: int, last: int) -> None:
+        super().__init__(f"{mode} {first}-{last}")
+        self.mode: WindowMode = mode
+        self.first = first
+        self.last = last
+
+
+class PagedText:
+    """A text and its cuts; reading a page does not scan the text.
+
+    Args:
+        text: What is cut.
+        page_size: Most characters of a page, from 1.
+    """
+
+    def __init__(self, text: str, page_size: int) -> None:
+        if page_size < 1:
+            raise ValueError(f"page_size must be at least 1, not {page_size}")
+        self.text = text
+        self.page_size = page_size
+        self._starts, self._first_lines = _cut(text, page_size)
+        ends = self._first_lines[-1] + text.count("\n", self._starts[-1]) - 1
+        self.total_lines = max(1, ends + (not text.endswith("\n"))) if text else 1
+
+    @property
+    def total_pages(self) -> int:
+        """Number of pages; an empty text has one."""
+        return len(self._starts)
+
+    def page_of(self, position: int) -> int:
+        """Return the page, from 1, that holds a character."""
+        return bisect_right(self._starts, position)
+
+    def line_of(self, position: int) -> int:
+        """Return the line, from 1, that holds a character."""
+        page = self.page_of(position) - 1
+        return self._first_lines[page] + self.text.count("\n", self._starts[page], position)
+
+    def whole(self) -> PageWindow:
+        """Return all of the text."""
+        return self._window(0, len(self.text), start=1, count=self.total_pages)
+
+    def window(self, mode: WindowMode, start: int, count: int) -> PageWindow:
+        """Return some pages, lines or characters; fewer than `count` where the text ends.
+
+        Args:
+            mode: The unit of `start` and `count`.
+            start: The first one; pages and lines count from 1, characters from 0.
+            count: How many, from 1.
+
+        Raises:
+            OutOfRangeError: The text has no such page, line or character.
+        """
+        first = 0 if mode == "char" else 1
+        total = {"page": self.total_pages, "line": self.total_lines, "char": len(self.text)}[mode]
+        last = max(first, first + total - 1)
+        if not first <= start <= last:
+            raise OutOfRangeError(mode, first, last)
+        there = min(count, first + total - start)
+        if mode == "char":
+            return self._window(start, start + there, start=start, count=there)
+        place = self._page_start if mode == "page" else self.start_of_line
+        return self._window(place(start), place(start + there), start=start, count=there)
+
+    def _page_start(self, page: int) -> int:
+        return self._starts[page - 1] if page <= len(self._starts) else len(self.text)
+
+    def start_of_line(self, line: int) -> int:
+        """Return where a line begins; a line behind the last, where the text ends."""
+        if line > self.total_lines:
+            return len(self.text)
+        page = bisect_right(self._first_lines, line - 1) - 1  # the last page that begins in an earlier line, or before
+        if page < 0:
+            return 0
+        position = self._starts[page]
+        for _ in range(line - self._first_lines[page]):
+            position = self.text.index("\n", position) + 1
+        return position
+
+    def _window(self, begin: int, end: int, *, start: int, count: int) -> PageWindow:
+        return PageWindow(
+            text=self.text[begin:end],
+            start=start,
+            count=count,
+            first_line=self.line_of(begin) if begin < len(self.text) else self.total_lines,
+            last_line=self.line_of(max(begin, end - 1)) if self.text else 1,
+            is_continued=begin > 0 and self.text[begin - 1] != "\n",
+            is_truncated=0 < end < len(self.text) and self.text[end - 1] != "\n",
+        )
+
+
+def _cut(text: str, size: int) -> tuple[array[int], array[int]]:
+    """Return where each page begins, and in which line."""
+    starts, lines = array("Q", [0]), array("Q", [1])
+    begin, line, length = 0, 1, len(text)
+    rfind, count = text.rfind, text.count
+    while length - begin > size:
+        end = rfind("\n", begin + (size - 1) // 2, begin + size) + 1 or whole_end(text, begin, begin + size)
+        line += count("\n", begin, end)
+        begin = end
+        starts.append(begin)
+        lines.append(line)
+    return starts, lines

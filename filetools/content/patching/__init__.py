@@ -1,0 +1,1 @@
+"""Patches: read in the forms that models and git write, and applied."""

@@ -1,0 +1,1 @@
+"""What goes on behind the calls: changes by other programs, syncs, and what dead processes left."""

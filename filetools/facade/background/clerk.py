@@ -1,0 +1,348 @@
+"""The background work of an opened workspace: marks and bell, following other processes, and what one keeper does for all.
+
+Of all processes on one root the one that holds `keeper.lock` is the keeper: it settles what dead ones left, syncs files,
+records foreign changes and tidies the journal. When it dies, another takes over within a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import filetools.events as events
+from filetools.errors import FileToolsError, LockTimeoutError, StateDamagedError, WorkspaceGoneError
+from filetools.facade.background.foreign import ForeignChanges
+from filetools.facade.background.limbo import sweep
+from filetools.facade.background.syncer import sync_files
+from filetools.facade.background.tree_look import look_at_tree
+from filetools.facade.documents.saving import sweep_handles
+from filetools.facade.history.checkpoints import SessionCheckpoints
+from filetools.facade.parts import Parts
+from filetools.facade.reading.feed import Feed
+from filetools.facade.runner import CallRunner
+from filetools.models.records import SYSTEM, ChangeRecord
+from filetools.paths.workspace_path import ROOT
+from filetools.tree.bell import Bell
+from filetools.tree.leader import Leadership
+from filetools.writer.turns import Turns
+
+FOLLOW_PAUSE_SECONDS: Final = 0.01
+"""Shortest time between two looks for what other processes recorded; the first one after a silence comes at once."""
+KEEPER_SECONDS: Final = 1.0
+RECOVERY_WAIT_SECONDS: Final = 0.25
+"""How long recovery waits for another process that is at work."""
+TIDY_ROUNDS: Final = 60
+SAVE_SEEN_SECONDS: Final = 1.0
+"""How long what actors know may be missing in the journal."""
+REMEMBERED_PATHS: Final = 4096
+"""For how many paths, those asked for last, it is remembered whether they are excluded from watching."""
+RESTORED_RECORDS: Final = 1_000_000
+"""All there are: what is not synced yet is the work of the last seconds before the machine went down."""
+
+_log = logging.getLogger(__name__)
+
+
+class Clerk:
+    """Runs the background tasks of one workspace, from `start` to `aclose`."""
+
+    def __init__(self, runner: CallRunner, feed: Feed, bell: Bell, state_directory: Path) -> None:
+        self._runner = runner
+        self._parts = runner.parts
+        self._feed = feed
+        self._bell = bell
+        self._others = OthersChanges(self._parts, runner.turns, self._tell_others)
+        runner.turns.precede = self._others.precede
+        self._foreign = ForeignChanges(self._parts, runner.record)
+        runner.look_at_tree = partial(look_at_tree, self._parts, self._foreign, runner.check_open)
+        runner.before_change = SessionCheckpoints(runner).before_change
+        self._tasks: list[asyncio.Task[None]] = []
+        self._rung = asyncio.Event()
+        self._followed: set[str] = set()
+        self._follow_due = asyncio.Event()
+        self._leadership = Leadership(state_directory, "keeper.lock")
+
+    @property
+    def is_keeper(self) -> bool:
+        """Whether this process keeps the workspace."""
+        return self._leadership.is_leading
+
+    async def start(self) -> None:
+        """Settle what dead processes left, then begin the background tasks. Nothing is scanned."""
+        # First: whoever commits from here on knows that somebody listens, and what was committed before is seen below.
+        self._bell.listen(self._heard)
+        await self._others.start()
+        await self._runner.news.start()
+        await self._recover()
+        await self._take_over_documents()
+        self._try_to_keep()
+        self._tasks = [
+            asyncio.create_task(self._repeatedly(self._follow), name="filetools follow"),
+            asyncio.create_task(self._repeatedly(self._foreign.work), name="filetools foreign"),
+            asyncio.create_task(self._repeatedly(self._save_seen), name="filetools read tracker"),
+            asyncio.create_task(self._repeatedly(self._follow_files), name="filetools documents"),
+            asyncio.create_task(self._keep(), name="filetools keep"),
+        ]
+
+    def note_written(self, records: Sequence[ChangeRecord] = ()) -> None:
+        """Have others of this process hear of changes; called on the loop after every change."""
+        self._note_documents(records)
+        self._feed.wake()
+
+    async def look(self) -> None:
+        """Have recorded what other programs did anywhere in the tree; raises as `ForeignChanges.look`."""
+        await self._runner.while_open(self._foreign.look())
+
+    async def aclose(self) -> None:
+        """Stop the background tasks."""
+        self._feed.close()
+        self._bell.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._foreign.aclose()
+        with suppress(FileToolsError):
+            await self._parts.crew.run(self._parts.tracker.save)
+        if self.is_keeper:
+            with suppress(FileToolsError):
+                await self._parts.crew.run(partial(sync_files, self._parts))
+        self._leadership.close()
+
+    def _note_documents(self, records: Sequence[ChangeRecord]) -> None:
+        """Have the open documents of changed and moved files follow them."""
+        known = self._parts.documents.known
+        if known.is_any:
+            for record in records:
+                key = self._parts.workspace.key(record.path)
+                if record.old_path is not None or known.at(key) is not None:
+                    self._followed.add(key)
+            if self._followed:
+                self._follow_due.set()
+
+    async def _follow_files(self) -> None:
+        await self._follow_due.wait()
+        self._follow_due.clear()
+        keys, self._followed = self._followed, set()
+        known = self._parts.documents.known
+        try:
+            if any(known.at(key) is None for key in keys):
+                await self._runner.news.tell()  # documents are known by where they were until a move is told
+            await self._runner.news.follow([document for key in keys if (document := known.at(key)) is not None])
+        except BaseException:
+            self._followed |= keys
+            self._follow_due.set()
+            raise
+
+    async def _repeatedly(self, work: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            try:
+                await work()
+            except (WorkspaceGoneError, StateDamagedError) as exc:
+                _log.error("background work pauses: %s", exc)
+                await asyncio.sleep(KEEPER_SECONDS)
+            except FileToolsError as exc:
+                _log.warning("background work failed and is tried again: %s", exc)
+                await asyncio.sleep(KEEPER_SECONDS)
+            except Exception:  # noqa: BLE001 - else the work would end and nobody would know
+                _log.exception("background work failed and is tried again")
+                await asyncio.sleep(KEEPER_SECONDS)
+
+    def _heard(self) -> None:
+        self._rung.set()
+        self._parts.sync.wake(is_heard=True)
+
+    async def _follow(self) -> None:
+        """Publish what other processes recorded, with its true actor."""
+        await self._rung.wait()
+        self._rung.clear()
+        await self._runner.news.tell()
+        if await self._others.follow():
+            self._rung.set()
+        approvals = self._parts.gatekeeper.approvals
+        if await self._parts.crew.run(approvals.has_news):
+            await approvals.look()
+        # A process hears its own bell too; while it writes all the time, it looks for others' records only so often.
+        await asyncio.sleep(FOLLOW_PAUSE_SECONDS)
+
+    def _tell_others(self, records: Sequence[ChangeRecord]) -> None:
+        if not records:
+            return
+        self._runner.notice(records)
+        for record in records:
+            for event in self._runner.events_of(record):
+                self._parts.bus.publish(event)
+        self._feed.wake()
+
+    async def _keep(self) -> None:
+        rounds = 0
+        while True:
+            if self.is_keeper:
+                await self._guarded(self._keep_once, rounds)
+                rounds += 1
+                await asyncio.sleep(self._parts.settings.sync_after_seconds or KEEPER_SECONDS)
+            else:
+                await asyncio.sleep(KEEPER_SECONDS)
+                self._try_to_keep()
+
+    async def _guarded(self, work: Callable[[int], Awaitable[None]], rounds: int) -> None:
+        try:
+            await work(rounds)
+        except WorkspaceGoneError:
+            pass  # it was closed meanwhile, or the root is gone, as every call says
+        except FileToolsError as exc:
+            _log.warning("keeping the workspace failed and is tried again: %s", exc)
+
+    async def _keep_once(self, rounds: int) -> None:
+        await self._recover()  # first: files still to be restored would count as changed by others
+        if self._parts.settings.watch:
+            await self._foreign.watch()
+        await sweep(self._runner)
+        await self._keep_documents()
+        await self._parts.crew.run(partial(sync_files, self._parts))
+        settings = self._parts.settings
+        tidy = partial(
+            self._parts.journal.maintain,
+            retention_bytes=settings.retention_bytes,
+            retention_records=settings.retention_records,
+            retention_seconds=settings.retention_seconds,
+        )
+        if rounds % TIDY_ROUNDS == 0:
+            await self._parts.crew.run(tidy)
+            await self._parts.crew.run(partial(tidy_trash, self._parts))
+        else:
+            await self._parts.crew.run(self._parts.journal.checkpoint)
+
+    async def _take_over_documents(self) -> None:
+        """Before the first call, keep what vanished editors left: a short-lived process ends before its keeper's round."""
+        if self._parts.documents.known.is_any:
+            await self._keep_documents()
+
+    async def _keep_documents(self) -> None:
+        """Keep the text of editors that vanished, and catch up with files whose writer died before documents followed."""
+        await self._runner.news.tell()
+        if not self._parts.documents.known.is_any:
+            return
+        for document, version, author in await self._parts.crew.run(lambda: list(sweep_handles(self._parts))):
+            self._parts.bus.publish(
+                events.BufferAbandoned(path=document.path, document=document.id, actor=author, kept_version=version)
+            )
+        await self._runner.news.tell()
+        await self._runner.news.follow(await self._parts.crew.run(self._parts.journal.documents.behind))
+
+    async def _recover(self) -> None:
+        """Finish what dead processes left, and what a power cut took; what fails is tried again in the next round."""
+        if await self._parts.crew.run(self._is_unrecovered):
+            with suppress(LockTimeoutError):  # whoever is at work finds it first
+                await self._runner.record(self._recovered, "", SYSTEM.id, RECOVERY_WAIT_SECONDS)
+
+    def _is_unrecovered(self) -> bool:
+        journal = self._parts.journal
+        return journal.needs_restoring() or bool(journal.marks.pending(1) or journal.marks.unrestored(1))
+
+    def _recovered(self) -> Sequence[ChangeRecord]:
+        journal = self._parts.journal
+        if journal.needs_restoring():
+            journal.begin_restoring()
+        self._parts.recovery.settle_all([*journal.marks.unrestored(RESTORED_RECORDS), *journal.marks.pending()])
+        return ()
+
+    def _try_to_keep(self) -> None:
+        try:
+            self._leadership.try_lead()
+        except OSError as exc:
+            _log.warning("this process cannot become the keeper: %s", exc.strerror)
+
+    async def _save_seen(self) -> None:
+        await asyncio.sleep(SAVE_SEEN_SECONDS)
+        if self._parts.tracker.is_new:
+            await self._parts.crew.run(self._parts.tracker.save)
+
+
+def tidy_trash(parts: Parts) -> int:
+    """Empty what the journal has forgotten and what exceeds the retention; returns how many folders. Keeper only.
+
+    Call it in a worker thread.
+    """
+    forgotten = parts.journal.forgotten()
+    numbers = sorted(int(name) for name in parts.store.trash_names() if name.isdecimal())
+    sizes = {
+        number: sum(stat.size for _, stat in parts.store.trashed(ROOT, str(number)) if stat.type != "directory")
+        for number in numbers
+    }
+    total = sum(sizes.values())
+    emptied = 0
+    checkpoints = parts.journal.checkpoints.all()
+    for number in numbers:
+        is_within = number > forgotten and total <= parts.settings.retention_bytes
+        if is_within or (checkpoints and number > checkpoints[0].number):
+            break
+        parts.store.empty_trash(str(number))
+        total -= sizes[number]
+        emptied += 1
+    return emptied
+
+
+FOLLOWED_RECORDS: Final = 1000
+
+
+class OthersChanges:
+    """Follows the journal for what others record. One an opened workspace; belongs to its loop.
+
+    Args:
+        parts: The workspace.
+        turns: What of this process is not told yet.
+        tell: Publishes records, in the order given.
+    """
+
+    def __init__(self, parts: Parts, turns: Turns, tell: Callable[[Sequence[ChangeRecord]], None]) -> None:
+        self._parts = parts
+        self._turns = turns
+        self._tell = tell
+        self._lock = asyncio.Lock()
+        self.position = 0
+        """Number up to which everything is told."""
+
+    async def start(self) -> None:
+        """Begin after what is recorded now."""
+        self.position = await self._parts.crew.run(self._parts.journal.visible_position)
+
+    async def follow(self) -> bool:
+        """Tell all that is new, as far as it is applied, and nothing of this process from before is untold.
+
+        Returns:
+            Whether something waits for what is untold.
+        """
+        async with self._lock:
+            return await self._follow()
+
+    def precede(self) -> Awaitable[bool] | None:
+        """Return what tells the changes of others before the first that is untold here; None if there are none."""
+        own = self._parts.journal.own_position  # first: what others record between the two is not skipped
+        if self._parts.journal.others_position > self.position:
+            return self.follow()
+        # So that a process that has long been alone does not look through all it has recorded for those of others.
+        self.position = max(self.position, own)
+        return None
+
+    async def _follow(self) -> bool:
+        while True:
+            visible, records = await self._parts.crew.run(self._read)
+            untold = self._turns.untold  # then: a change of others after one of ours is not read before ours is there
+            if untold is not None:
+                visible = min(visible, untold - 1)
+            ready = [record for record in records if untold is None or record.number < untold]
+            self._tell(ready)
+            is_last = len(ready) < FOLLOWED_RECORDS
+            newest = ready[-1].number if ready else 0
+            self.position = max(visible, self.position, newest) if is_last else newest
+            if is_last:
+                return len(ready) < len(records)
+
+    def _read(self) -> tuple[int, list[ChangeRecord]]:
+        journal = self._parts.journal
+        visible = journal.visible_position()  # first: what comes between the two is read again, not missed
+        return visible, journal.records(self.position, limit=FOLLOWED_RECORDS, foreign_only=True)

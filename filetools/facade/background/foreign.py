@@ -1,0 +1,258 @@
+"""Changes that other programs make, recorded as the external actor's: a hint only says where to look."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
+from functools import partial
+from typing import Final
+
+from msgspec import Struct
+
+from filetools.errors import LockTimeoutError, WorkspaceGoneError
+from filetools.events import types as events
+from filetools.facade.background.observing import FilteredHints
+from filetools.facade.parts import Parts
+from filetools.journal.tree_index import Looked
+from filetools.models.records import ChangeRecord
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.tree.hints import SECOND_LOOK_SECONDS, Agenda, FolderId, Names, join
+from filetools.tree.observe import Observation
+from filetools.tree.scope import Scope
+from filetools.tree.watching import TreeWatcher
+
+WAIT_SECONDS: Final = 1.0
+"""How long an observation waits for its turn, and then is tried again."""
+REST_SECONDS: Final = 0.005
+"""From a hint until it is looked at: then an own write is done, and many hints in a row cost one look."""
+FAILURE_PAUSE_SECONDS: Final = 0.5
+"""Until hints are looked at again after an observation has failed."""
+MOST_ROUNDS: Final = 5
+"""Of a look at the whole tree, in which it looks again at what keeps changing."""
+LONGEST_PAUSE_SECONDS: Final = 0.05
+"""Of such a look, until something is to be looked at again."""
+_LOST: Final = frozenset({"overflow", "limit", "failed"})
+"""Reasons to look at the whole tree that say that hints are missing."""
+_OWNER: Final = "watcher"
+
+_log = logging.getLogger(__name__)
+
+Record = Callable[[Callable[[], Sequence[ChangeRecord]], str, str, float], Awaitable[None]]
+"""`CallRunner.record`."""
+
+
+class Uncertain(Struct, frozen=True, kw_only=True):
+    """Paths of which a look at the whole tree could not say what is there."""
+
+    closed: Sequence[str]
+    """They may not be read."""
+    unnamed: Sequence[str]
+    """No call can say them, such as names that are no UTF-8; escaped."""
+    moving: Sequence[str]
+    """Other programs are at work on them."""
+
+
+class ForeignChanges:
+    """Has what other programs do recorded. One an opened workspace; belongs to its loop.
+
+    Args:
+        parts: The workspace.
+        record: Has a function record what it finds in a turn.
+    """
+
+    def __init__(self, parts: Parts, record: Record) -> None:
+        self._parts = parts
+        self._record = record
+        self._loop = asyncio.get_running_loop()
+        self._agenda = Agenda(self._wake)
+        self._is_due = asyncio.Event()
+        self._news: deque[Mapping[FolderId, Names]] = deque()
+        """Hints at what may be new."""
+        self._unsettled: dict[FolderId, Names] = {}
+        """Hints that are to be compared once more."""
+        self._looking = asyncio.Lock()
+        self._working = asyncio.Lock()
+        self._watcher: TreeWatcher | None = None
+        # What follows is changed in turns.
+        self._is_whole_wanted = False
+        self._left: Sequence[Scope] | None = None
+        """What is left of the look at the whole tree that is under way; None if none is."""
+        self._begun = self._ended = 0
+        """How many looks at the whole tree have begun, and ended."""
+        self._began_at = 0.0
+        self._looked: Looked | None = None
+        self._closed: set[str] = set()
+        self._unnamed: set[str] = set()
+        self._busy: set[str] = set()
+        self._uncertain = Uncertain(closed=(), unnamed=(), moving=())
+        """Of the newest look at the whole tree that has ended."""
+        parts.observer.on_observed = self._note
+
+    async def watch(self) -> None:
+        """Begin to watch the tree, unless this process does already; only one process of a root calls it."""
+        if self._watcher is None:
+            self._watcher = TreeWatcher(self._parts.workspace, self._agenda.hints)
+            await self._parts.crew.run(partial(self._start, self._watcher))
+
+    def _start(self, watcher: TreeWatcher) -> None:
+        watcher.start()
+        watcher.watch(map(WorkspacePath, self._parts.journal.tree_index.folders()))
+
+    async def work(self) -> None:
+        """Have recorded what hints lead to, as they come."""
+        pause = self._seconds_until_due()
+        if pause is None or pause > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._is_due.wait()
+        if not self._is_whole_due:
+            await asyncio.sleep(REST_SECONDS)
+        self._is_due.clear()
+        try:
+            async with self._working:
+                await self._filter()
+                if self._seconds_until_due(with_hints=False) == 0:
+                    await self._record(self._observe, "", _OWNER, WAIT_SECONDS)
+        except LockTimeoutError:
+            return  # another process is at work for long, and the next try waits for it again
+        except WorkspaceGoneError:
+            self._tell_if_gone()
+            await asyncio.Event().wait()  # there is nothing to look at any more
+
+    async def _filter(self) -> None:
+        """Forget hints at what is as it is recorded, such as own writes: a turn costs more than a look without one."""
+        former, self._unsettled = self._unsettled, {}
+        hints = self._agenda.hints.take_folders()
+        join(hints, former)
+        if not hints:
+            return
+        try:
+            found = await self._parts.crew.run(partial(self._filtered, hints))
+        except BaseException:
+            self._news.append(hints)  # a turn finds out what they are about
+            raise
+        for folder, names in found.unsettled.items():
+            late = names & (former.get(folder) or frozenset())
+            if late:
+                join(found.news, {folder: late})
+            if names - late:
+                self._unsettled[folder] = names - late
+        if found.news:
+            self._news.append(found.news)
+        if self._unsettled:
+            self._loop.call_later(SECOND_LOOK_SECONDS, self._is_due.set)
+
+    def _filtered(self, hints: Mapping[FolderId, Names]) -> FilteredHints:
+        found = self._parts.observer.filtered(hints)
+        if self._watcher is not None:
+            self._watcher.watch(found.folders)
+        return found
+
+    async def look(self) -> Uncertain:
+        """Have all recorded that other programs did anywhere in the tree.
+
+        Raises:
+            LockTimeoutError: Another process was at work for too long.
+            WorkspaceGoneError: The root is gone, or the workspace was closed.
+        """
+        async with self._looking:
+            before, timeout = self._begun, self._parts.settings.lock_timeout_seconds
+            self._agenda.hints.everything("asked")
+            while self._ended <= before:
+                await self._record(self._observe, "", _OWNER, timeout)
+            for _ in range(MOST_ROUNDS):
+                async with self._working:  # what `work` has begun may ask for another look
+                    pause = self._seconds_until_due()
+                if pause is None or pause > LONGEST_PAUSE_SECONDS:
+                    break
+                await asyncio.sleep(pause)
+                await self._record(self._observe, "", _OWNER, timeout)
+            return self._uncertain
+
+    async def aclose(self) -> None:
+        """Stop watching."""
+        watcher, self._watcher = self._watcher, None
+        if watcher is not None:
+            await self._parts.crew.run(watcher.close)
+
+    @property
+    def _is_whole_due(self) -> bool:
+        return self._is_whole_wanted or self._left is not None
+
+    def _seconds_until_due(self, *, with_hints: bool = True) -> float | None:
+        """Return how long there is nothing to look at; None for as long as no hint comes."""
+        due_at = 0.0 if self._is_whole_due or self._news else self._agenda.due_at(with_hints=with_hints)
+        return None if due_at is None else max(0.0, due_at - time.monotonic())
+
+    def _wake(self) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._is_due.set)
+
+    # -- in turns ----------------------------------------------------------------------------------------------------
+
+    def _observe(self) -> Sequence[ChangeRecord]:
+        """Look at what is due."""
+        # A name that is gone may be met at another one as long as not all were looked at.
+        due = self._agenda.take(self._taken_news(), with_again=self._left is None)
+        self._is_whole_wanted = self._is_whole_wanted or bool(due.reasons)
+        try:
+            if due.reasons:
+                self._parts.workspace.check_alive()
+            self._tell_of_loss(due.reasons)
+            if self._left is None and self._is_whole_wanted:
+                self._is_whole_wanted, self._left = False, ()
+                self._begun += 1
+                self._began_at, self._looked = time.monotonic(), self._parts.observer.looked()
+                for several in (self._closed, self._unnamed, self._busy):
+                    several.clear()
+            found = self._parts.observer.due(due, self._left, self._looked)
+        except BaseException:
+            self._is_whole_wanted, self._left = self._is_whole_due, None
+            self._agenda.look_again(due.hints, FAILURE_PAUSE_SECONDS)
+            self._wake()
+            raise
+        if self._left is not None:
+            self._note_part(found.observation)
+        self._note(found.observation)
+        return found.records
+
+    def _taken_news(self) -> Iterator[Mapping[FolderId, Names]]:
+        while self._news:
+            yield self._news.popleft()
+
+    def _note_part(self, observation: Observation) -> None:
+        """Note what a part of a look at the whole tree has left, and its end."""
+        self._closed.update(observation.unread)
+        self._unnamed.update(observation.unnamed)
+        self._busy.update(observation.busy)
+        self._left = observation.left or None
+        if self._left is None:
+            self._uncertain = Uncertain(
+                closed=sorted(self._closed), unnamed=sorted(self._unnamed), moving=sorted(self._busy)
+            )
+            self._ended = self._begun
+            if self._watcher is not None:
+                self._watcher.note_look(time.monotonic() - self._began_at)
+
+    def _note(self, observation: Observation) -> None:
+        """Watch what is new, and have looked at again what an observation asks for."""
+        self._agenda.note(observation.again, observation.later, observation.missing)
+        if self._watcher is not None:
+            self._watcher.watch(observation.new_folders)
+        self._wake()
+
+    def _tell_if_gone(self) -> None:
+        try:
+            self._parts.workspace.check_alive()
+        except WorkspaceGoneError:
+            self._parts.bus.publish(events.Resync(position=None, reason="gone"))
+
+    def _tell_of_loss(self, reasons: Set[str]) -> None:
+        for reason in sorted(_LOST & reasons):
+            _log.warning("changes by other programs may have been missed (%s); the whole tree is looked at", reason)
+            event = events.Resync(position=self._parts.journal.position(), reason=reason)
+            self._loop.call_soon_threadsafe(self._parts.bus.publish, event)

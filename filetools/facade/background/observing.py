@@ -1,0 +1,353 @@
+"""The journal's rows of the tree brought up to what is on the disk, by observations in turns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from typing import Final
+
+from msgspec import Struct
+
+from filetools.content.version import version_of
+from filetools.errors import DiskFullError, FileToolsError
+from filetools.journal.changes import ObservedChanges
+from filetools.journal.journal import Journal, Records
+from filetools.journal.storage.contents import version_from
+from filetools.journal.tree_index import IndexRow, Looked, ReadVersion
+from filetools.journal.tree_rows import TreeTable
+from filetools.models.records import Operation
+from filetools.paths.ignore import IGNORE_FILE, IgnoreStack
+from filetools.paths.patterns import ExcludeRules, compile_patterns
+from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.search.ignores import IgnoreCache, load_rules, outer_ignore_files, outer_stack
+from filetools.settings import Settings
+from filetools.stores.private import is_ours
+from filetools.stores.store import FileStat, Store
+from filetools.tree.hints import Due, FolderId, Names, join
+from filetools.tree.observe import Observation
+from filetools.tree.reading import UNSETTLED, is_text, read_content, settled_identity
+from filetools.tree.scope import ObservationContext, Scope
+
+WORK_SECONDS: Final = 0.05
+"""How long a part of a look at the whole tree takes: calls wait for their turn."""
+
+
+class Observed(Struct, frozen=True, kw_only=True):
+    """What an observation has found."""
+
+    observation: Observation
+    records: Records
+
+
+class FilteredHints(Struct, frozen=True, kw_only=True):
+    """Hints that were compared with the rows outside of a turn."""
+
+    news: dict[FolderId, Names]
+    """What may be new."""
+    unsettled: dict[FolderId, frozenset[str]]
+    """What filetools is writing at this moment, perhaps, or what is too young to be told."""
+    folders: list[WorkspacePath]
+    """Known folders among the names, which nobody here may watch yet."""
+
+
+class TreeObserver:
+    """Compares the tree with its rows, and records what other programs did. One an opened workspace; works in turns.
+
+    Args:
+        workspace: The root.
+        store: The tree.
+        journal: Gets the records.
+        settings: Say what is left out.
+        is_open: Whether an editor has the path of a key open.
+    """
+
+    def __init__(
+        self, workspace: Workspace, store: Store, journal: Journal, settings: Settings, is_open: Callable[[str], bool]
+    ) -> None:
+        self._workspace = workspace
+        self._store = store
+        self._journal = journal
+        self._largest_kept_bytes = settings.max_foreign_bytes
+        self._largest_read_bytes = settings.max_write_bytes
+        self._is_open = is_open
+        self._rules = compile_patterns((), defaults=settings.exclude)
+        self._ignores = IgnoreCache()
+        self.on_observed: Callable[[Observation], None] = lambda observation: None
+        """Told of each observation of what a call names, in its thread."""
+
+    def left_out(self) -> LeftOut:
+        """Return what tells, for one look, what is left out."""
+        return LeftOut(self._store, self._rules, self._ignores, lambda path: self._is_open(self._workspace.key(path)))
+
+    def is_left_out(self, path: str) -> bool:
+        """Whether no look at the whole tree meets a path, be it a file or a folder."""
+        left_out = self.left_out()
+        return any(left_out(path, is_directory) for is_directory in (False, True))
+
+    def may_be_old(self, path: WorkspacePath) -> bool:
+        """Whether something may have been at a path before the tree was looked at; else what is there is made since."""
+        return self._row(path) is not None or self._journal.tree_index.looked() is None or self.is_left_out(path)
+
+    def named(self, paths: Iterable[WorkspacePath]) -> Records | None:
+        """Record what other programs did to paths that a call names and the folders above them; None if nothing."""
+        differing = [path for path in dict.fromkeys(paths) if not path.is_root and self._differs(path)]
+        if not differing:
+            return None
+        try:
+            found = self._observe(lambda observation: observation.named(differing))
+        except DiskFullError:
+            return None  # a deletion goes on, and makes room
+        self.on_observed(found.observation)
+        return found.records
+
+    def whole(self, path: WorkspacePath) -> Records:
+        """Record what other programs did to one path, its bytes included."""
+        found = self._observe(lambda observation: observation.named([path]))
+        self.on_observed(found.observation)
+        return found.records
+
+    def filtered(self, hints: Mapping[FolderId, Names]) -> FilteredHints:
+        """Compare hinted names with the rows outside of a turn, so that own writes need none."""
+        result = FilteredHints(news={}, unsettled={}, folders=[])
+        settled: list[ReadVersion] = []
+        for folder, names in hints.items():
+            found = None if names is None else self._names_in(folder, names)
+            if names is None or found is None:
+                result.news[folder] = names
+                continue
+            for name in names:
+                self._filter_name(result, settled, folder, found[0].child(name), found[1].get(name))
+        self._journal.tree_index.note_read(settled)
+        return result
+
+    def _names_in(self, folder: FolderId, names: Iterable[str]) -> tuple[WorkspacePath, dict[str, FileStat]] | None:
+        """Return the path of a folder and what some names in it are; None if it is not where its row says."""
+        path = self._journal.tree_index.folder_of_inode(*folder)
+        if path is None:
+            return None
+        try:
+            own, found = self._store.look_into(WorkspacePath(path), frozenset(names))
+        except FileToolsError:
+            return None
+        return (WorkspacePath(path), found) if own.identity[:2] == folder else None
+
+    def _filter_name(
+        self,
+        result: FilteredHints,
+        settled: list[ReadVersion],
+        folder: FolderId,
+        path: WorkspacePath,
+        stat: FileStat | None,
+    ) -> None:
+        name, is_unsettled = frozenset((path.name,)), False
+        row = self._row(path) if is_text(path.name) else None
+        if row is None or stat is None or row.kind != stat.type or row.path != path:
+            if row is None and stat is None:
+                return  # a temporary file came and went
+        elif row.kind == "directory":
+            if row.identity is not None and (row.mode, row.identity[:2]) == (stat.mode, stat.identity[:2]):
+                result.folders.append(path)
+                return
+        elif row.identity == stat.identity:
+            return
+        elif row.identity is None and row.number:
+            is_unsettled = True
+        elif (
+            row.identity == (*stat.identity[:4], UNSETTLED)
+            and row.mode in (None, stat.mode)
+            and (read := self._read_again(path, stat, row)) is not None
+        ):
+            if read.ctime != UNSETTLED:
+                settled.append(read)
+                return
+            is_unsettled = True
+        if is_unsettled:
+            result.unsettled[folder] = result.unsettled.get(folder, frozenset()) | name
+        else:
+            join(result.news, {folder: name})
+
+    def _read_again(self, path: WorkspacePath, stat: FileStat, row: IndexRow) -> ReadVersion | None:
+        """Read a file that was too young to be known by its times; None if it has other bytes."""
+        try:
+            seen = read_content(self._store, path, stat, self._largest_kept_bytes)
+        except FileToolsError:
+            return None
+        version = version_from(seen.digest)
+        if version is None or version != row.version or seen.identity != stat.identity:
+            return None
+        identity = settled_identity(seen.stat, seen.taken_ns, self._store.tick_ns)
+        return ReadVersion(self._workspace.key(path), row.kind, version, identity, identity[4])
+
+    def looked(self) -> Looked:
+        """Return what is noted of a look at the whole tree that begins now."""
+        return Looked(self._journal.position(), time.time(), self._rules_version())
+
+    def due(self, due: Due, left: Iterable[Scope] | None, looked: Looked | None) -> Observed:
+        """Compare what an agenda has, and a part of the whole tree.
+
+        Args:
+            due: What the agenda has.
+            left: What the part before had no time for, nothing for the first part; None for no look at the whole tree.
+            looked: What is noted of that look when it ends.
+        """
+
+        def look(observation: Observation) -> None:
+            if due.hints:
+                observation.hinted(due.hints)
+            if left is not None:
+                observation.whole_tree(left, patient=True)
+
+        return self._observe(look, due.doubtful, seconds=WORK_SECONDS, looked=looked)
+
+    def _observe(
+        self,
+        look: Callable[[Observation], None],
+        doubtful: frozenset[str] = frozenset(),
+        *,
+        seconds: float = float("inf"),
+        looked: Looked | None = None,
+    ) -> Observed:
+        made: list[Observation] = []
+        before = self._journal.tree_index.looked()
+
+        def work(changes: ObservedChanges, rows: TreeTable) -> None:
+            self._follow_device(rows)
+
+            @cache
+            def are_rules_other() -> bool:
+                assert before is not None
+                changed = any(change.path.rpartition("/")[2] == IGNORE_FILE for _, change in changes.changes)
+                return (
+                    changed or self._rules_version() != before.rules or rows.are_ignore_files_changed(before.position)
+                )
+
+            def is_overlooked(path: WorkspacePath, stat: FileStat) -> bool:
+                # No program can set back when a file was changed; a clock may be, so this alone says nothing.
+                is_old = before is not None and stat.changed_ns < int(before.time * 1e9)
+                return is_old and (are_rules_other() or self._is_ignored_otherwise(rows, path))
+
+            context = ObservationContext(
+                rows=rows, store=self._store, contents=self._journal.contents, found=changes, is_left_out=self.left_out(),
+                knows_all=before is not None, largest_kept_bytes=self._largest_kept_bytes,
+                largest_read_bytes=self._largest_read_bytes,
+                is_overlooked=is_overlooked,
+            )  # fmt: skip
+            made[:] = [Observation(context, doubtful, seconds=seconds)]
+            look(made[0])
+            for _, change in changes.changes:
+                if change.old_path is not None and change.operation is Operation.MOVE_DIRECTORY:
+                    # What is known below went along, and recovery relies on that the folder did.
+                    self._sync(change.path, change.old_path)
+            if looked is not None and not made[0].left:
+                rows.note_whole_look(looked.text())
+
+        records = self._journal.observe(self._workspace.key_of, work)
+        return Observed(observation=made[0], records=records)
+
+    def _sync(self, *paths: str) -> None:
+        for path in paths:
+            with suppress(FileToolsError):  # it has moved on, and is met there
+                self._store.sync(WorkspacePath(path).parent)
+
+    def _follow_device(self, rows: TreeTable) -> None:
+        """Know the root's file system by its new number, which some have after each start of the machine."""
+        root = rows.get("")
+        if root is not None and root.identity is not None:
+            own, _ = self._store.look_into(ROOT, ())
+            if own.device != root.identity[0] and own.inode == root.identity[1]:
+                rows.move_device(root.identity[0], own.device)
+
+    def _is_ignored_otherwise(self, rows: TreeTable, path: WorkspacePath) -> bool:
+        """Whether an ignore file above a path is not as it is known."""
+        for folder in (ROOT, *path.folders):
+            row = rows.at(folder.child(IGNORE_FILE))
+            try:
+                stat = self._store.stat(folder.child(IGNORE_FILE))
+            except FileToolsError:
+                continue
+            if (None if stat is None else stat.identity) != (None if row is None else row.identity):
+                return True
+        return False
+
+    def _rules_version(self) -> str:
+        return version_of(repr([self._rules.patterns, list(outer_ignore_files(self._workspace.root))]).encode())
+
+    def _differs(self, path: WorkspacePath) -> bool:
+        """Whether what is at a path is not what its row says; if neither says anything, the folders above are compared."""
+        try:
+            for place in (path, *reversed(path.folders)):
+                stat, row = self._store.stat(place), self._row(place)
+                if stat is None and row is None:
+                    continue
+                if stat is None or row is None or row.kind != stat.type:
+                    return True
+                if row.kind == "directory":
+                    return row.identity is not None and row.identity[:2] != stat.identity[:2]
+                return row.identity != stat.identity
+        except FileToolsError:
+            return True
+        return False
+
+    def _row(self, path: WorkspacePath) -> IndexRow | None:
+        return self._journal.tree_index.get(self._workspace.key(path))
+
+
+class LeftOut:
+    """Tells for one look what it leaves out. Ignore files are read once in each folder.
+
+    Args:
+        store: The tree.
+        rules: What is left out besides what ignore files name.
+        cache: Ignore files that are known.
+        is_open: Whether an editor has a path open: then ignore files do not count.
+    """
+
+    def __init__(self, store: Store, rules: ExcludeRules, cache: IgnoreCache, is_open: Callable[[str], bool]) -> None:
+        self._store = store
+        self._rules = rules
+        self._cache = cache
+        self._is_open = is_open
+        self._folders: dict[str, IgnoreStack | None] = {}
+        """Ignore files that hold in a folder; None if it is left out itself."""
+
+    def __call__(self, path: str, is_directory: bool) -> bool:
+        """Whether a path is left out, by itself or with a folder above it."""
+        if is_ours(path.rpartition("/")[2]):
+            return True
+        if not is_directory and self._is_open(path):
+            return False
+        stack = self._stack_of(path.rpartition("/")[0])
+        if stack is None or self._rules.ignores_itself(path, is_directory):
+            return True
+        return stack.ignores_itself(path, is_directory)
+
+    def among(self, folder: str, names: Sequence[str], is_directory: bool) -> list[str]:
+        """Return the paths that are left out of several in a folder, at a fraction of the cost of asking for each."""
+        prefix, stack, kept = f"{folder}/" if folder else "", self._stack_of(folder), names
+        for rules in (self._rules, stack or IgnoreStack()):
+            if (sieve := rules.in_directory(folder)) is not None:
+                kept = sieve(kept, is_directory)
+        suspects = set(names).difference(kept if stack is not None else ())
+        return [path for path in map(prefix.__add__, suspects) if self(path, is_directory)]
+
+    def _stack_of(self, folder: str) -> IgnoreStack | None:
+        if folder not in self._folders:
+            for each in ("", *WorkspacePath(folder).folders, folder):  # without recursion, however deep it is
+                if each not in self._folders:
+                    self._folders[each] = self._stack_in(each)
+        return self._folders[folder]
+
+    def _stack_in(self, folder: str) -> IgnoreStack | None:
+        if not folder:
+            stack = outer_stack(self._store, self._cache)
+        elif self(folder, True):
+            return None
+        else:
+            above = self._folders[folder.rpartition("/")[0]]
+            assert above is not None
+            stack = above
+        rules = load_rules(self._store, WorkspacePath(folder), self._cache)
+        return stack if rules is None else stack.push(rules)

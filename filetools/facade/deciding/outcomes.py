@@ -1,0 +1,89 @@
+"""From what the way of a write did to what a call returns."""
+
+from __future__ import annotations
+
+from filetools.facade.steps.decision import PutDecision
+from filetools.facade.steps.folders import MoveFolder, RemoveFolderStep
+from filetools.facade.steps.move import MoveFile
+from filetools.facade.steps.put import PutFile
+from filetools.facade.steps.remove import RemoveFile
+from filetools.facade.steps.way import Outcome
+from filetools.models.files import DeleteResult, DirectoryResult, MoveResult, WriteResult
+from filetools.models.records import ChangeRecord
+from filetools.paths.workspace_path import WorkspacePath
+
+
+def number_of(record: ChangeRecord | None) -> int | None:
+    """Return the journal number of a change; None if there is none, or none yet because a transaction holds it back."""
+    return None if record is None else record.number or None
+
+
+def write_result(step: PutFile, outcome: Outcome, index: int = 0) -> WriteResult:
+    """Return the result of one file's new bytes."""
+    record = outcome.changes[index]
+    decision = step.decision
+    assert decision is not None
+    unchanged = record is None
+    return WriteResult(
+        path=step.path,
+        bytes_written=len(decision.content) if decision.added_bytes is None else decision.added_bytes,
+        created=step.seen.stat is None and not decision.in_buffer,
+        version=decision.told_version,
+        disk_version=_disk_version(step, decision),
+        in_buffer=decision.in_buffer,
+        replaced_version=None if unchanged or decision.in_buffer else step.seen.version,
+        unchanged=unchanged,
+        merged=decision.merged,
+        foreign=list(decision.foreign),
+        newline=decision.newline,
+        number=number_of(record),
+        mirror=outcome.mirror,
+        warnings=[*outcome.warnings, *decision.warnings],
+    )
+
+
+def _disk_version(step: PutFile, decision: PutDecision) -> str | None:
+    """Version of the file, where reads return another text than it holds."""
+    if decision.in_buffer:
+        return step.seen.version
+    return None if decision.told_version == decision.facts.version else decision.facts.version
+
+
+def delete_result(step: RemoveFile | RemoveFolderStep, outcome: Outcome, index: int = 0) -> DeleteResult:
+    """Return the result of a deletion."""
+    record = outcome.changes[index]
+    return DeleteResult(
+        path=step.paths[0],
+        deleted_version=step.seen.version if isinstance(step, RemoveFile) and not step.seen.is_opaque else None,
+        entries=step.entries if isinstance(step, RemoveFolderStep) else 1,
+        number=number_of(record),
+        mirror=outcome.mirror,
+        warnings=list(outcome.warnings),
+    )
+
+
+def move_result(step: MoveFile | MoveFolder, outcome: Outcome) -> MoveResult:
+    """Return the result of a move."""
+    record = outcome.changes[0]
+    ends = step.seen if isinstance(step, MoveFile) else None
+    return MoveResult(
+        source=step.paths[0],
+        destination=step.paths[1],
+        version=ends[0].version if ends is not None and not ends[0].is_opaque else None,
+        replaced_version=ends[1].version if ends is not None and ends[0].key != ends[1].key else None,
+        number=number_of(record),
+        mirror=outcome.mirror,
+        warnings=list(outcome.warnings),
+    )
+
+
+def directory_result(path: WorkspacePath, outcome: Outcome) -> DirectoryResult:
+    """Return the result of a folder's creation."""
+    record = outcome.changes[0]
+    return DirectoryResult(
+        path=path,
+        created=record is not None,
+        number=number_of(record),
+        mirror=outcome.mirror,
+        warnings=list(outcome.warnings),
+    )

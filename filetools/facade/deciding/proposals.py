@@ -1,0 +1,335 @@
+"""What a person is shown who must decide whether a call may go on: looked up only when somebody is asked."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct, field
+
+from filetools.content.differences.diff import narrowed, shortened, unified_diff
+from filetools.content.differences.merging import merge
+from filetools.content.facts import inspect
+from filetools.content.patching.file_patch import quoted_name
+from filetools.content.version import stat_version, version_of
+from filetools.editors.open_text import OpenText
+from filetools.errors import ChangedMeanwhileError, EditConflictError, FileTooLargeError, FileToolsError
+from filetools.facade.deciding.folders import FOLDER, Contents, contents_of, moved
+from filetools.facade.parts import Parts
+from filetools.facade.steps.folders import FolderStep, MoveFolder, RemoveFolderStep
+from filetools.facade.steps.move import MoveFile
+from filetools.facade.steps.remove import RemoveFile
+from filetools.facade.steps.unsaved import UnsavedQuestion
+from filetools.paths.protected import matches_protected
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.gatekeeper import Permit
+from filetools.permissions.requests import Proposal, digest_of
+from filetools.printable import printable
+
+LARGEST_TEXT_CHARACTERS: Final = 1024 * 1024
+"""Of the old and the new text that a question carries whole, so that a person can write another."""
+LARGEST_COMPARED_BYTES: Final = 16 * 1024 * 1024
+LARGEST_DIFF_CHARACTERS: Final = 4 * 1024 * 1024
+LONG_LINE_CHARACTERS: Final = 2000
+"""Of longer lines a question shows what changes in them, and what is near it."""
+MOST_NAMED_PATHS: Final = 20
+
+
+class ShownState(Struct, frozen=True, kw_only=True):
+    """What stands at a path."""
+
+    version: str | None
+    """None if nothing does."""
+    text: str | None
+    """None if nothing stands there, and for what is no text or too large to be shown; unsaved text comes first."""
+    size: int | None = None
+    """Bytes of a file."""
+    disk_text: str | None = None
+    opened: OpenText | None = None
+    """The document, if it has unsaved text."""
+
+    def beside(self, parts: Parts, path: WorkspacePath, text: str) -> str:
+        """Return what a new text of the file becomes beside the unsaved one; itself where they overlap."""
+        if self.opened is None:
+            return text
+        merged = merge(self.disk_text or "", self.opened.text, text, by_words=parts.settings.is_prose(path)).text
+        return text if merged is None else merged
+
+
+Preview = Callable[[Parts, ShownState], str | bytes | None]
+"""Returns what a call would make of what stands there; None if that cannot be said.
+
+It may raise `UnsavedQuestion` for what would drop unsaved text.
+"""
+Texts = tuple[str | None, str, str]
+"""Base, ours, theirs."""
+Taken = Sequence[tuple[WorkspacePath, WorkspacePath | None]]
+"""Files and folders that go as a whole: where each moves to; None for what is deleted."""
+
+
+class Act(Struct, frozen=True, kw_only=True):
+    """What a call wants to do. Lives as long as the call."""
+
+    tool: str
+    paths: Sequence[WorkspacePath]
+    arguments: Mapping[str, Any]
+    """All that tells this call from others."""
+    previews: Sequence[Preview | None] = ()
+    """For the first of the paths, in their order."""
+    taken: Taken = ()
+    is_text: bool = False
+    """Whether it writes the text of one file, so that a person can give it another."""
+    looks_at_disk: bool = False
+    """Whether unsaved text is not in its way, but what it writes."""
+    met: list[UnsavedQuestion] = field(default_factory=list)
+    """The unsaved text that the last proposal was about, if the call would drop any."""
+
+    def propose(self, parts: Parts) -> Proposal:
+        """Return the words and texts by which it is decided, bound to the versions that stand there now.
+
+        Raises:
+            EditConflictError: It could not be done, because of unsaved text.
+        """
+        self.met.clear()
+        return _propose(parts, self, with_diff=True)
+
+    def digest(self, parts: Parts) -> str:
+        """Return what an approval of it holds for, as things stand now."""
+        self.met.clear()
+        return _propose(parts, self, with_diff=False).digest
+
+    def require_allowed(self, parts: Parts, digest: str) -> None:
+        """Raise ChangedMeanwhileError unless it still is what a person has allowed."""
+        if self.digest(parts) != digest:
+            raise ChangedMeanwhileError(self.paths[0] if self.paths else ".", 1)
+
+
+def taken_by(steps: Sequence[object]) -> Taken:
+    """Return what some steps take as a whole."""
+    taken: list[tuple[WorkspacePath, WorkspacePath | None]] = []
+    for step in steps:
+        if isinstance(step, MoveFolder | MoveFile):
+            taken.append((step.paths[0], step.paths[1]))
+        elif isinstance(step, RemoveFile) or (isinstance(step, RemoveFolderStep) and step.is_recursive):
+            taken.append((step.paths[0], None))
+    return taken
+
+
+def bind(steps: Sequence[object], permit: Permit | None) -> None:
+    """Have steps refuse what is not what a person has allowed, if one was asked: when all of them have looked."""
+    bound = [step for step in steps if permit is not None and isinstance(step, FolderStep | MoveFile)]
+    for step in bound:
+        step.bind(permit.check if permit is not None and step is bound[-1] else lambda: None)
+
+
+def conflict_proposal(
+    tool: str, path: WorkspacePath, texts: Texts, arguments: Mapping[str, Any], *, by_words: bool
+) -> Proposal:
+    """Return the words and texts by which a person decides about a text that meets another's unsaved one."""
+    base, ours, theirs = texts
+    return Proposal(
+        description=printable(f"{_words(tool)} {path}, which has unsaved changes"),
+        digest=digest_of({"tool": tool, "arguments": _plain(arguments), "texts": texts}),
+        version=version_of(ours.encode("utf-8", "surrogatepass")),
+        old_text=ours,
+        new_text=theirs,
+        base_text=base,
+        by_words=by_words,
+        diff=_cut([_diff(path, ours, theirs)]),
+        can_merge=True,
+    )
+
+
+def _propose(parts: Parts, act: Act, *, with_diff: bool) -> Proposal:
+    source = act.arguments.get("source")
+    looked_at = [*act.paths, source] if isinstance(source, WorkspacePath) else act.paths
+    standing = {path: _standing(parts, path, with_unsaved=not act.looks_at_disk) for path in looked_at}
+    contents = {path: contents_of(parts, path) for path, _ in act.taken}
+    made = [
+        _made(parts, act, path, preview, standing[path]) for path, preview in zip(act.paths, act.previews, strict=False)
+    ]
+    diffs: list[str] = []
+    if with_diff:
+        patch = act.arguments.get("patch")
+        is_patch = isinstance(patch, str) and not act.is_text
+        pairs = zip(act.paths, made, strict=False)
+        diffs = [str(patch)] if is_patch else [_file_diff(path, new, standing[path]) for path, new in pairs]
+        diffs += _taken_diffs(parts, act.taken, contents)
+    first = standing[act.paths[0]] if act.paths else ShownState(version=None, text=None)
+    new_text = made[0] if len(act.paths) == 1 and made else None
+    texts = [text for text in (first.text, new_text) if isinstance(text, str)]
+    is_short = all(len(text) <= LARGEST_TEXT_CHARACTERS for text in texts)
+    old = first.text if is_short else None
+    new = new_text if is_short and isinstance(new_text, str) else None
+    [met] = act.met if act.is_text and act.met else [None]
+    unsaved = [path for path in act.paths if standing[path].opened is not None]
+    bound = {
+        "tool": act.tool,
+        "arguments": _plain(act.arguments),
+        "versions": {str(path): each.version for path, each in standing.items()},
+        **({"contents": {path: dict(inside) for path, inside in contents.items()}} if contents else {}),
+        **({} if met is None else {"unsaved": met.opened.text}),
+    }
+    diff = _cut(diffs)
+    return Proposal(
+        description=printable(
+            _description(parts, act, contents) + (f"; not saved: {_named(unsaved)}" if unsaved else "")
+        ),
+        digest=digest_of(bound),
+        version=first.version,
+        unsaved_version=None if first.opened is None else parts.documents.texts.bytes_of(first.opened)[1],
+        old_text=old,
+        new_text=new,
+        base_text=None if met is None else met.base_text,
+        by_words=None if met is None else parts.settings.is_prose(met.path),
+        diff=diff,
+        can_merge=act.is_text and new is not None and (first.version is None or old is not None),
+        is_destructive=_destroys(parts, act, contents),
+        is_cut=diff is not None and len(diff) < sum(map(len, diffs)),
+    )
+
+
+def _destroys(parts: Parts, act: Act, contents: Mapping[WorkspacePath, Contents]) -> bool:
+    """Whether something is there no more afterwards that stands there now."""
+    moved_there = [after for before, after in act.taken if after is not None and after != before]
+    return any(after is None for before, after in act.taken if contents[before]) or any(
+        parts.store.stat(after) is not None for after in moved_there
+    )
+
+
+def _made(
+    parts: Parts, act: Act, path: WorkspacePath, preview: Preview | None, standing: ShownState
+) -> str | bytes | FileToolsError | None:
+    """Return what a call would make of a file; whether it can do so is for the call to say, when it looks in its turn."""
+    try:
+        return None if preview is None else preview(parts, standing)
+    except UnsavedQuestion as question:
+        act.met.append(question)
+        return question.proposed
+    except EditConflictError:
+        raise
+    except FileToolsError as exc:
+        return exc
+
+
+def _file_diff(path: WorkspacePath, new: str | bytes | FileToolsError | None, old: ShownState) -> str:
+    if new is None:
+        return ""
+    if isinstance(new, FileToolsError):
+        return f"What would become of {path} cannot be shown: {new}\n"
+    if isinstance(new, bytes):
+        return f"Binary file {path}: {_sized(old)} would become {len(new):,} bytes, {version_of(new)}\n"
+    if old.version is None and old.opened is None:
+        return _diff(path, None, new) or f"{path} would be a new, empty file\n"
+    if old.text is None:
+        return f"File {path}: {_sized(old)} would become this text\n{_diff(path, '', new)}"
+    return _diff(path, old.text, new) or f"{path} would stay as it is\n"
+
+
+def _sized(old: ShownState) -> str:
+    return "nothing" if old.version is None else f"{old.size or 0:,} bytes, {old.version}"
+
+
+def _diff(path: WorkspacePath, old: str | None, new: str) -> str:
+    """Return the difference of two texts for a person: lines that are too long to read are cut around what changes."""
+    text = unified_diff(old or "", new, "/dev/null" if old is None else f"a/{path}", f"b/{path}")
+    return "".join(f"{line}\n" for line in narrowed(text.split("\n")[:-1], LONG_LINE_CHARACTERS))
+
+
+def _cut(diffs: Sequence[str]) -> str | None:
+    return shortened("".join(diffs), LARGEST_DIFF_CHARACTERS) or None
+
+
+def _taken_diffs(parts: Parts, taken: Taken, contents: Mapping[WorkspacePath, Contents]) -> Iterator[str]:
+    """Yield what becomes of each file, in git's form: first those by which other programs run code.
+
+    Of what is deleted or covered, and of what other programs may run, the text is shown, as long as there is room for it.
+    """
+    patterns = parts.settings.protected_paths
+    known = [
+        (before, None if destination is None else moved(before, folder, destination))
+        for folder, destination in taken
+        for before in sorted(path for path, version in contents[folder].items() if version != FOLDER)
+    ]
+    dangerous = {pair for pair in known if any(path and matches_protected(path, patterns) for path in pair)}
+    room = LARGEST_DIFF_CHARACTERS
+    for pair in sorted(known, key=lambda each: each not in dangerous):
+        before, after = pair
+        header = f"diff --git {quoted_name(f'a/{before}')} {quoted_name(f'b/{after or before}')}\n"
+        if after is None:
+            header += "deleted file\n"
+        else:
+            header += f"rename from {quoted_name(before)}\nrename to {quoted_name(after)}\n"
+        if after is not None and after != before and (covered := _standing(parts, after)).version is not None:
+            header += _gone_text(after, covered)
+        if pair in dangerous and after is not None:
+            header += _whole_text(parts, before, after)
+        elif after is None:
+            header += _gone_text(before, _standing(parts, before)) if room > 0 else "Its text is not shown\n"
+        room -= len(header)
+        yield header
+
+
+def _gone_text(path: WorkspacePath, old: ShownState) -> str:
+    if old.version is None and old.opened is None:
+        return f"{printable(path)} is a link or a special file\n"
+    if old.text is None:
+        return f"Binary file {printable(path)}, {_sized(old)}\n"
+    return unified_diff(old.text, "", f"a/{path}", "/dev/null")
+
+
+def _whole_text(parts: Parts, before: WorkspacePath, after: WorkspacePath) -> str:
+    old = _standing(parts, before)
+    return _gone_text(before, old) if old.text is None else unified_diff("", old.text, "/dev/null", f"b/{after}")
+
+
+def _description(parts: Parts, act: Act, contents: Mapping[WorkspacePath, Contents]) -> str:
+    folder, destination = act.taken[0] if len(act.taken) == 1 else (WorkspacePath(), None)
+    inside = contents.get(folder, {})
+    if inside.get(folder) != FOLDER:
+        return f"{_words(act.tool)} {_named(act.paths) or act.arguments.get('name', 'the workspace')}"
+    files = sum(version != FOLDER for version in inside.values())
+    words = f"Delete folder {folder}" if destination is None else f"Move folder {folder} to {destination}"
+    words += f", with {files} file{'' if files == 1 else 's'}"
+    ends = [*inside, *(() if destination is None else (moved(path, folder, destination) for path in inside))]
+    protected = [path for path in ends if matches_protected(path, parts.settings.protected_paths)]
+    return f"{words}; protected: {_named(protected)}" if protected else words
+
+
+def _named(paths: Sequence[WorkspacePath]) -> str:
+    more = len(paths) - MOST_NAMED_PATHS
+    named = ", ".join(paths[:MOST_NAMED_PATHS])
+    return f"{named} and {more} more" if more > 0 else named
+
+
+def _words(tool: str) -> str:
+    return tool.replace("_", " ").capitalize()
+
+
+def _standing(parts: Parts, path: WorkspacePath, *, with_unsaved: bool = True) -> ShownState:
+    """Return what stands at a path; its text as far as it is a file small enough to compare."""
+    document = parts.view(parts.workspace.key(path)).document if with_unsaved else None
+    opened = None if document is None or not document.is_dirty else parts.documents.texts.newest(document.id)
+    unsaved = None if opened is None else opened.text
+    try:
+        content, _ = parts.store.read(path, limit=LARGEST_COMPARED_BYTES)
+    except FileTooLargeError:
+        stat = parts.store.stat(path)
+        version, size = (None, None) if stat is None else (stat_version(stat.identity), stat.size)
+        return ShownState(version=version, text=unsaved, size=size, opened=opened)
+    except FileToolsError:
+        return ShownState(version=None, text=unsaved, opened=opened)
+    text = inspect(content, name=path)[1]
+    return ShownState(
+        version=version_of(content), text=text if opened is None else unsaved, size=len(content), disk_text=text,
+        opened=opened,
+    )  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,1 @@
+"""Unsaved text of editors: open buffers, how they follow their files, saving."""

@@ -1,0 +1,267 @@
+"""The calls of editors: documents opened, typed into, saved and closed. Every editor and agent sees the same text."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any
+
+import filetools.events as events
+from filetools.content.editing.text_edits import TextEdit
+from filetools.content.formats import TextFormat, format_named
+from filetools.content.lines import newline_of
+from filetools.content.wire import wire_text
+from filetools.editors.documents import Documents
+from filetools.editors.open_text import OpenText
+from filetools.errors import BufferClosedError, ChangedMeanwhileError, LockTimeoutError
+from filetools.facade.deciding.outcomes import write_result
+from filetools.facade.deciding.proposals import Preview, ShownState
+from filetools.facade.documents.document_news import DocumentNews
+from filetools.facade.documents.following import follow_disk
+from filetools.facade.documents.saving import MOST_TRIES, DocumentSave, keep_and_close, text_to_open
+from filetools.facade.parts import Parts
+from filetools.facade.runner import READER_WAIT_SECONDS, CallRunner
+from filetools.facade.steps.put import PutFile
+from filetools.facade.steps.way import Outcome
+from filetools.journal.documents import Document
+from filetools.models.buffers import BufferChange, BufferClose, BufferResult, BufferSave
+from filetools.models.records import Actor
+from filetools.models.words import OnConflict
+from filetools.paths.lexical import AnyPath
+from filetools.paths.workspace_path import WorkspacePath
+
+Authorise = Callable[..., Awaitable[Any]]
+
+
+class Buffers:
+    """Documents as one editor has them open; `files.buffers`. Lives as long as its facade.
+
+    One document a path, however many editors and processes have it open. Texts are LF texts and places count UTF-16
+    units, as in JavaScript; the file's own line ends, encoding and byte-order mark are kept beside. A handle lapses 60 s
+    after the last call with it; text that is unsaved then is kept as a version of the path. Typing, saving and closing are its
+    actor's alone.
+    """
+
+    def __init__(self, runner: CallRunner, news: DocumentNews, actor: Actor, authorise: Authorise) -> None:
+        self._runner = runner
+        self._parts = runner.parts
+        self._news = news
+        self._actor = actor
+        self._authorise = authorise
+
+    async def open(self, path: AnyPath) -> BufferResult:
+        """Open the document of a path, or join those who have it open. The file need not exist yet.
+
+        Waits up to 2 s while somebody writes the file; after that it opens what stands there, and follows the write.
+
+        Raises:
+            InvalidArgumentError: The file is binary.
+            PathIsDirectoryError, FileTooLargeError, and those of every call; see `FileToolsFacade`.
+        """
+        where = self._runner.resolve_new(path)
+        await self._authorise("read_file", [where], {}, change=False)
+        # What was put back while nothing ran is otherwise taken for older than what the journal knows, and undone.
+        await self._runner.observe(where)
+        work = partial(self._open, where)
+        try:
+            # A write in progress may still be refused.
+            name, opened = await self._runner.turns.do(
+                work, path=where, owner=self._actor.id, timeout_seconds=READER_WAIT_SECONDS
+            )
+        except LockTimeoutError:
+            name, opened = await self._parts.crew.run(work)  # it follows the write once that is made
+        await self._news.tell()
+        return await self._parts.crew.run(partial(self._describe, name, opened))
+
+    async def read(self, handle: str) -> BufferResult:
+        """Return the newest text of a document, for an editor that has lost track of it; renews the lease.
+
+        Raises:
+            BufferClosedError
+        """
+        self._runner.check_open()
+        _, opened = await self._parts.crew.run(partial(self._parts.documents.held, handle))
+        return await self._parts.crew.run(partial(self._describe, handle, opened))
+
+    async def change(
+        self,
+        handle: str,
+        *,
+        buffer_version: int,
+        edits: Sequence[TextEdit] | None = None,
+        text: str | None = None,
+        change_id: str | None = None,
+    ) -> BufferChange:
+        """Put an editor's edits into the document, on top of whatever others have typed meanwhile.
+
+        Args:
+            handle: What `open` gave.
+            buffer_version: Version of the text that the edits were made on.
+            edits: Edits of that text, in any order, not overlapping.
+            text: The whole new text instead; only what differs counts as edited.
+            change_id: A name for this change, 1 to 64 visible ASCII characters, to send it again if its answer was lost. As
+                long as the first is among the document's last 1,000 steps it is not made again, only answered again.
+
+        Returns:
+            The new version, and what others did since `buffer_version`, to be applied to the editor's own text.
+
+        Raises:
+            BufferClosedError: The handle has lapsed or was closed.
+            ResyncRequiredError: The version is too old; read the document again.
+            InvalidArgumentError: The edits do not fit that version.
+        """
+        self._runner.check_open()
+        self._parts.gatekeeper.check_writable()
+        if self._actor.kind == "agent":  # what people type is theirs; presets bind agents
+            _, opened = await self._parts.crew.run(partial(self._parts.documents.held, handle, self._actor))
+            where = self._runner.resolve(opened.document.path)
+            arguments = {"handle": handle, "buffer_version": buffer_version, "edits": repr(edits), "text": text}
+            previewed = partial(Documents.preview, opened=opened, buffer_version=buffer_version, edits=edits, text=text)
+            previews: list[Preview] = [lambda parts, _old: previewed(parts.documents)]
+            await self._authorise("buffer_change", [where], arguments, change=True, previews=previews)
+        work = partial(
+            self._parts.documents.change, handle, self._actor, buffer_version,
+            edits=edits, text=text, change_id=change_id,
+        )  # fmt: skip
+        made: BufferChange = await self._parts.crew.run(work)
+        await self._news.tell()
+        return made
+
+    async def since(self, handle: str, buffer_version: int) -> BufferChange:
+        """Return what was done to a document since a version, for an editor that comes back; renews the lease.
+
+        Returns:
+            The newest version, and edits that lead there from the text at `buffer_version`.
+
+        Raises:
+            BufferClosedError: The handle has lapsed or was closed.
+            ResyncRequiredError: The version is too old.
+            InvalidArgumentError: The document has no such version.
+        """
+        self._runner.check_open()
+        _, opened = await self._parts.crew.run(partial(self._parts.documents.held, handle))
+        document = opened.document
+        others = await self._parts.crew.run(partial(self._parts.documents.since, opened, buffer_version))
+        return BufferChange(buffer_version=document.version, dirty=document.is_dirty, edits=others)
+
+    async def save(
+        self,
+        handle: str,
+        *,
+        buffer_version: int | None = None,
+        on_conflict: OnConflict = "merge",
+        encoding: str | None = None,
+    ) -> BufferSave:
+        """Write the document to its file, the way every write goes. What others wrote meanwhile is merged in.
+
+        Args:
+            handle: What `open` gave.
+            buffer_version: Version that the editor knows, to learn what others did since.
+            on_conflict: If the file has changed in the same places: "merge" and "cancel" refuse, "allow" replaces it; what
+                is replaced stays among its versions.
+            encoding: Codec that the file is stored in from now on; None keeps its own.
+
+        Raises:
+            BufferClosedError, ResyncRequiredError
+            InvalidArgumentError: There is no such encoding.
+            EditConflictError: The file has changed in the same places; both sides are in the details.
+            EncodingError: The file's encoding lacks a character of the text.
+        """
+        text_format = None if encoding is None else format_named(encoding)
+        step, outcome = await self._save(handle, on_conflict, text_format)
+        await self._news.tell()
+        plain = write_result(step, outcome)
+        _, after = await self._parts.crew.run(partial(self._parts.documents.held, handle, self._actor))
+        others: list[dict[str, int | str]] = []
+        if buffer_version is not None:
+            others = await self._parts.crew.run(partial(self._parts.documents.since, after, buffer_version))
+        return BufferSave(
+            path=step.path,
+            version=step.version,
+            buffer_version=after.document.version,
+            dirty=after.document.is_dirty,
+            edits=others,
+            **plain.model_dump(
+                include={"created", "replaced_version", "unchanged", "merged", "number", "mirror", "warnings"}
+            ),
+        )
+
+    async def renew(self, handle: str) -> None:
+        """Keep a handle for another 60 s.
+
+        Raises:
+            BufferClosedError
+        """
+        await self.read(handle)
+
+    async def close(self, handle: str) -> BufferClose:
+        """Give up a handle. Unsaved text that nobody has open any more is kept as a version of the path.
+
+        Raises:
+            BufferClosedError
+        """
+        self._runner.check_open()
+        closed, kept = await self._parts.crew.run(partial(self._close, handle))
+        if kept is not None:
+            told = events.BufferAbandoned(path=closed.path, document=closed.id, actor=self._actor, kept_version=kept)
+            self._parts.bus.publish(told)
+        await self._news.tell()
+        return BufferClose(path=closed.path, kept_version=kept)
+
+    async def _save(
+        self, handle: str, on_conflict: OnConflict, text_format: TextFormat | None
+    ) -> tuple[PutFile, Outcome]:
+        for _ in range(MOST_TRIES):
+            _, opened = await self._parts.crew.run(partial(self._parts.documents.held, handle, self._actor))
+            where = self._runner.resolve(opened.document.path)
+            arguments, previews = {"content": opened.text}, [partial(_saved, opened.text)]
+            await self._authorise("write_file", [where], arguments, change=True, previews=previews, looks_at_disk=True)
+            step = PutFile(where, DocumentSave(opened.document.id, on_conflict, self._actor, text_format))
+            try:
+                return step, await self._runner.change([step], self._actor)
+            except BufferClosedError:
+                continue  # its file has moved since; a handle that is closed is refused above
+        raise ChangedMeanwhileError(where, MOST_TRIES)
+
+    def _open(self, where: WorkspacePath) -> tuple[str, OpenText]:
+        parts = self._parts
+        key = parts.workspace.key(where)
+        base, text_format, text = text_to_open(parts, where)
+        if base is not None and parts.view(key).head is None and parts.observer.may_be_old(where):
+            # Only of a file whose version is known it can be told that it is another one than what the editor stands on.
+            parts.journal.tree_index.note_opened(key, where, base)
+        handle, opened = parts.documents.open(key, where, self._actor, base=base, text_format=text_format, text=text)
+        if follow_disk(parts, opened.document) == "level":
+            _, opened = parts.documents.held(handle.name, self._actor)
+        return handle.name, opened
+
+    def _close(self, name: str) -> tuple[Document, str | None]:
+        _, opened = self._parts.documents.held(name, self._actor)
+        self._parts.journal.documents.release(name)
+        left = [each for each in self._parts.journal.documents.abandoned() if each.id == opened.document.id]
+        return opened.document, keep_and_close(self._parts, left[0]) if left else None
+
+    def _describe(self, name: str, opened: OpenText) -> BufferResult:
+        document = opened.document
+        stat = self._parts.store.stat(WorkspacePath(document.path))
+        head = self._parts.view(document.key).head
+        disk = document.base if head is None else head.version
+        return BufferResult(
+            handle=name,
+            document=document.id,
+            path=document.path,
+            text=wire_text(opened.text),
+            buffer_version=document.version,
+            version=self._parts.documents.texts.bytes_of(opened)[1],
+            disk_version=None if stat is None else disk,
+            dirty=document.is_dirty,
+            behind=stat is not None and disk != document.base,
+            encoding=document.text_format.encoding,
+            bom=bool(document.text_format.bom),
+            newline=newline_of(opened.text),
+        )
+
+
+def _saved(text: str, _parts: Parts, _old: ShownState) -> str:
+    """Return what saving a document leaves; a `Preview`."""
+    return text

@@ -1,0 +1,145 @@
+"""What editors do to files: open their text, save a document, and leave one behind with unsaved text."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from msgspec import Struct, structs
+
+from filetools.changes.rebasing import overlapping, unmergeable
+from filetools.content.differences.diff import minimal_edits
+from filetools.content.differences.merging import merge_bytes
+from filetools.content.facts import inspect
+from filetools.content.formats import UTF8, TextFormat, encode
+from filetools.editors.documents import changed
+from filetools.editors.open_text import OpenText
+from filetools.errors import BufferClosedError, InvalidArgumentError, PathNotFoundError
+from filetools.facade.parts import Parts
+from filetools.facade.steps.decision import PutDecision, SentText
+from filetools.facade.steps.look import Look, content_of, facts_of
+from filetools.facade.steps.unsaved import aside, disk_text
+from filetools.journal.changes import HeadMovedError, Relation
+from filetools.journal.documents import Document, DocumentClosing
+from filetools.models.records import Actor
+from filetools.models.words import OnConflict
+from filetools.paths.workspace_path import WorkspacePath
+
+MOST_TRIES = 20
+
+
+def text_to_open(parts: Parts, path: WorkspacePath) -> tuple[str | None, TextFormat, str]:
+    """Return version, format and text of a file that an editor opens; its bytes are kept, for merging later.
+
+    Raises:
+        InvalidArgumentError: It is binary.
+        FileTooLargeError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError
+    """
+    try:
+        content, _ = parts.store.read(path, limit=parts.settings.max_read_bytes)
+    except PathNotFoundError:
+        return None, UTF8, ""
+    facts, text = inspect(content, name=path)
+    if text is None or facts.text_format is None:
+        raise InvalidArgumentError(f"{path} is binary; an editor opens text", path=path)
+    parts.journal.contents.keep(content, facts.version)
+    return facts.version, facts.text_format, text
+
+
+class DocumentSave(Struct, frozen=True):
+    """Decides what saving a document writes."""
+
+    document_id: str
+    on_conflict: OnConflict
+    actor: Actor
+    text_format: TextFormat | None = None
+    """What the file is stored in from now on; None keeps its own."""
+
+    def __call__(self, parts: Parts, seen: Look) -> PutDecision:
+        """Write the document's text; merge what the file has got meanwhile.
+
+        Raises:
+            BufferClosedError: The document was closed, or has moved to another path.
+            EditConflictError: The file has changed in the same places.
+            EncodingError: The file's encoding lacks a character.
+        """
+        document = seen.view.document
+        if document is None or document.id != self.document_id:
+            raise BufferClosedError(seen.path)
+        opened = parts.documents.texts.at(document)
+        if self.text_format is not None:
+            opened = structs.replace(
+                opened, document=structs.replace(document, text_format=self.text_format), base=None
+            )
+        is_level = seen.stat is None or seen.version == document.base or self.on_conflict == "allow"
+        content = opened.to_bytes() if is_level else _merged(parts, seen, opened, self.text_format)
+        encoding = None if self.text_format is None else self.text_format.encoding
+        facts, text = inspect(content, name=seen.path, encoding=encoding)
+        text = opened.text if is_level else text or ""
+        edits = minimal_edits(opened.text, text)
+        change = changed(opened, text, edits, base=facts.version, is_dirty=False, reason="saved")
+        if not is_level:
+            change = structs.replace(change, text_format=facts.text_format or change.text_format)
+        sent = SentText(content=content, version=facts.version)  # the editor gets what was merged in
+        decision = PutDecision(content=content, facts=facts, sent=sent, is_merged=not is_level)
+        if facts.version != seen.version:
+            parents = tuple(Relation(kind="parent", number=number) for number in document.parents)
+            return structs.replace(decision, document=change, relations=parents)
+        # Another program may have written just this, and nothing is recorded; the document needs it as its base.
+        parts.journal.contents.keep(content, facts.version)
+        is_news = document.is_dirty or document.base != facts.version
+        if is_news and not parts.documents.advance(change, self.actor):
+            raise HeadMovedError(seen.path)
+        return decision
+
+
+def _merged(parts: Parts, seen: Look, opened: OpenText, text_format: TextFormat | None) -> bytes:
+    facts, on_disk = facts_of(parts, seen), disk_text(parts, seen)
+    if on_disk is None or facts is None or facts.text_format is None:
+        raise unmergeable(seen.path, opened.document.base, seen.version, reason="it is binary now")
+    content = content_of(parts, seen) if text_format is None else encode(on_disk, text_format, path=seen.path)
+    by_words = parts.settings.is_prose(seen.path)
+    merged = merge_bytes(
+        opened.base_text, content, opened.text, text_format=text_format or facts.text_format, path=seen.path,
+        by_words=by_words,
+    )  # fmt: skip
+    if merged.content is None:
+        version = opened.document.base or ""
+        raise overlapping(seen.path, version, seen.version, merged.result, on_disk, opened.base_text)
+    return merged.content
+
+
+def keep_and_close(parts: Parts, document: Document) -> str | None:
+    """Keep the unsaved text of a document that nobody holds as a version of its path, and close it, in one commit.
+
+    Returns:
+        The version; None if somebody has opened it again.
+    """
+    for _ in range(MOST_TRIES):
+        opened = parts.documents.texts.newest(document.id)
+        if opened is None:
+            return None
+        content, version = parts.documents.texts.bytes_of(opened)
+        closing = DocumentClosing(id=document.id, expected_version=opened.document.version)
+        draft = structs.replace(aside(parts, opened.document, content), document=closing)
+        try:
+            parts.journal.commit([draft], parts.documents.author(opened.document))
+        except HeadMovedError:
+            if parts.journal.documents.handles(document.id):
+                return None
+            continue
+        return version
+    return None
+
+
+def sweep_handles(parts: Parts) -> Iterator[tuple[Document, str, Actor]]:
+    """End the leases that have run out; yields each document whose unsaved text was kept for it, and the version."""
+    now = time.time()
+    for handle in parts.journal.documents.handles():
+        if handle.leased_until < now:
+            parts.journal.documents.release(handle.name)
+    for document in parts.journal.documents.abandoned():
+        author = parts.documents.author(document)
+        kept = keep_and_close(parts, document)
+        if kept is not None:
+            yield document, kept, author

@@ -1,0 +1,1 @@
+"""Taking changes back: undo and redo, checkpoints, restores, comparisons of trees."""

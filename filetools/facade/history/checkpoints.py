@@ -1,0 +1,163 @@
+"""Checkpoints: snapshots of the whole tree, and the automatic ones, of which each session has one before its first change.
+
+The journal says how the tree came to be so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Final
+
+from filetools.content.version import version_of
+from filetools.errors import FileToolsError, WorkspaceGoneError
+from filetools.facade.background.tree_look import TreeLook
+from filetools.facade.parts import Parts
+from filetools.facade.runner import CallRunner
+from filetools.journal.checkpoints import Checkpoint, SnapshotRow
+from filetools.models.records import Actor
+from filetools.models.words import VERSION_PREFIX
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.call_watch import uncounted
+
+PORTION_BYTES: Final = 8 * 1024 * 1024
+PORTION_FILES: Final = 1000
+"""Bytes and files kept in one transaction."""
+PREFIX: Final = "auto: "
+"""What names of automatic checkpoints begin with."""
+MOST_SHOWN_CHARACTERS: Final = 100
+"""Characters of a session in the name of its checkpoint."""
+
+_log = logging.getLogger(__name__)
+
+
+def snapshot_of(seen: TreeLook) -> dict[str, SnapshotRow]:
+    """Return the rows of a snapshot of what a look has met; that of the root says what the look has left out."""
+    tree: dict[str, SnapshotRow] = {}
+    for key, row in seen.rows.items():
+        if row.kind == "directory" or row.version is not None:
+            size = row.identity[2] if row.kind == "file" and row.identity is not None else None
+            tree[key] = SnapshotRow(row.path, row.kind, size, row.mode, row.version)
+    tree[""] = SnapshotRow("", "other", None, None, seen.scope)
+    return tree
+
+
+def take(
+    parts: Parts, name: str, seen: TreeLook, *, replace: bool = False, automatic: bool = False
+) -> tuple[Checkpoint, list[str], list[str]] | None:
+    """Keep what a look has met under a name. Call it in a worker thread.
+
+    Returns:
+        The checkpoint, the files that are too large to be kept, and what could not be read, or changed meanwhile; None if
+        another has the name already.
+    """
+    tree = snapshot_of(seen)
+    too_large: list[str] = []
+    changed: list[str] = []
+    made = parts.journal.checkpoints.save(
+        name, tree, seen.position, replace=replace, automatic=automatic, keep=partial(_keep, parts, too_large, changed)
+    )
+    if made is None:
+        return None
+    unread = {*seen.unread, *changed}
+    return made, sorted(too_large), sorted(unread)
+
+
+def _keep(parts: Parts, too_large: list[str], changed: list[str], tree: Mapping[str, SnapshotRow]) -> set[str]:
+    """Keep the bytes of all files that are not kept yet, as far as they are not too large and stand as they were met.
+
+    Args:
+        parts: The workspace.
+        too_large: Gets the paths of files that are.
+        changed: Gets the paths of those that stand no more as they were met, or cannot be read.
+        tree: What is to be kept.
+
+    Returns:
+        The keys of those that they still lack.
+    """
+    too_large.clear()
+    changed.clear()
+    files = {row.version: row for row in tree.values() if row.kind in ("file", "symlink") and row.version is not None}
+    most_bytes = parts.settings.snapshot_max_file_bytes
+    portion: dict[str, bytes] = {}
+    left, held = parts.settings.snapshot_max_bytes, 0
+    for version in parts.journal.contents.missing(files):
+        row = files[version]
+        if (row.size or 0) > min(most_bytes, left):
+            too_large.append(row.path)
+            continue
+        content = _content_of(parts, row, most_bytes)
+        if content is None:
+            changed.append(row.path)
+            continue
+        portion[version] = content
+        left -= len(content)
+        held += len(content)
+        if held > PORTION_BYTES or len(portion) >= PORTION_FILES:
+            parts.journal.contents.keep_all(portion)
+            portion, held = {}, 0
+    parts.journal.contents.keep_all(portion)
+    lost = {*too_large, *changed}
+    versions = {row.version for row in tree.values() if row.path in lost} if lost else set()
+    return {key for key, row in tree.items() if row.version in versions} if lost else set()
+
+
+def _content_of(parts: Parts, row: SnapshotRow, most_bytes: int) -> bytes | None:
+    """Return the bytes that a row is about; None if there are others by now, or they cannot be read."""
+    path = WorkspacePath(row.path)
+    with suppress(FileToolsError):
+        content = parts.store.read_link(path) if row.kind == "symlink" else parts.store.read(path, limit=most_bytes)[0]
+        return content if version_of(content) == row.version else None
+    return None
+
+
+def automatic_name(what: str) -> str:
+    """Return the name of the automatic checkpoint that is made for something."""
+    if len(what) > MOST_SHOWN_CHARACTERS:
+        digest = version_of(what.encode("utf-8", "surrogatepass")).removeprefix(VERSION_PREFIX)
+        what = f"{what[:MOST_SHOWN_CHARACTERS]}… {digest[:12]}"
+    return f"{PREFIX}{what}"
+
+
+class SessionCheckpoints:
+    """Makes them where the settings say so. One an opened workspace."""
+
+    def __init__(self, runner: CallRunner) -> None:
+        self._runner = runner
+        self._parts = runner.parts
+        self._begun: dict[str, asyncio.Task[None]] = {}
+
+    async def before_change(self, actor: Actor) -> None:
+        """Return when the checkpoint of before this actor's session is there, or has failed; from then on at once.
+
+        Calls of one session wait together, and one that is cancelled does not take it from the others. The waiting does
+        not count against the time limit of a tool call.
+
+        Raises:
+            WorkspaceGoneError: The workspace was closed.
+        """
+        if actor.session is None or self._parts.settings.auto_checkpoint == "off":
+            return
+        task = self._begun.get(actor.session)
+        if task is None:
+            making = self._runner.while_open(self._make(actor.session))
+            task = self._begun[actor.session] = asyncio.create_task(making, name="filetools checkpoint")
+        if not task.done():
+            with uncounted():
+                await asyncio.shield(task)
+
+    async def _make(self, session: str) -> None:
+        parts = self._parts
+        try:
+            name = automatic_name(session)
+            # By another process, or by an opening before this one.
+            if await parts.crew.run(partial(parts.journal.checkpoints.get, name)) is None:
+                await parts.crew.run(partial(take, parts, name, await self._runner.look_at_tree(), automatic=True))
+        except WorkspaceGoneError:
+            raise
+        except FileToolsError as exc:
+            # A change is not refused for it: it can be taken back by itself.
+            _log.warning("there is no checkpoint of before session %r: %s", session, exc)

@@ -1,0 +1,190 @@
+"""What makes a restore exact: the draft that going back record by record has led to is brought to the snapshot.
+
+The journal says how the tree came to be what it is, so that folders and links come back out of the trash as they went; where
+that does not end in the snapshot, the snapshot wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from msgspec import Struct, structs
+
+from filetools.errors import AccessDeniedError, FileToolsError, InvalidArgumentError, VersionGoneError
+from filetools.facade.background.tree_look import TreeLook
+from filetools.facade.parts import Parts
+from filetools.journal.checkpoints import SnapshotRow
+from filetools.models.records import ChangeRecord, Operation
+from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.versions.draft_tree import DraftNode, DraftTree, within
+from filetools.versions.undo import Clash, UndoFinding
+
+
+class RestoreTarget(Struct, frozen=True):
+    """The checkpoint that a restore goes back to."""
+
+    number: int
+    """Number of the newest record that it shows."""
+    tree: Mapping[str, SnapshotRow] | None
+    """What stood in the tree, by key; None of a checkpoint whose rows were damaged, which is a number alone."""
+    seen: TreeLook
+    """What stands now."""
+    path: WorkspacePath = ROOT
+    """What is restored, with all below; the root is all."""
+
+    def covers(self, path: str | None) -> bool:
+        """Whether a path is restored; None is."""
+        return path is None or self.path in (ROOT, path) or path.startswith(f"{self.path}/")
+
+    def covers_all_of(self, record: ChangeRecord) -> bool:
+        """Whether both ends of a change are restored."""
+        return self.covers(record.path) and self.covers(record.old_path)
+
+
+def completed(
+    parts: Parts, tree: DraftTree, findings: list[UndoFinding], target: RestoreTarget
+) -> tuple[list[UndoFinding], tuple[str, ...]]:
+    """Have the draft be the tree of the snapshot, of which every change since then is known; or a part of it.
+
+    Returns:
+        What becomes of each change, and the paths that stay as they are: nobody knows what was there, or where they come
+        from.
+    """
+    met, failed = (set(), {}) if target.tree is None else _complete(parts, tree, target, target.tree)
+    if not target.path.is_root:
+        tree.keep_within(target.path)
+        findings = [each for each in findings if all(target.covers_all_of(record) for record in each.records)]
+    refused = [_refused(path, failed[path], findings) for path in failed if target.covers(path)]
+    unknown = tuple(sorted(path for path in {*met, *target.seen.unnamed} if target.covers(path)))
+    if target.tree is None:
+        return findings, unknown
+    covered = {row.path for row in target.tree.values() if row.kind != "other"}
+    known = [
+        structs.replace(finding, outcome="undone", clash=None)
+        if finding.path not in unknown and (finding.path in covered or tree.at(finding.path) is None)
+        else finding
+        for finding in findings
+        if finding.path not in failed
+    ]
+    return [*known, *refused], unknown
+
+
+def _complete(
+    parts: Parts, tree: DraftTree, target: RestoreTarget, rows: Mapping[str, SnapshotRow]
+) -> tuple[set[str], dict[str, FileToolsError]]:
+    """Have a draft be the tree of a snapshot.
+
+    Returns:
+        The paths that the snapshot does not have and of which nobody knows where they come from; and why a path cannot be
+        as it was: its bytes were not kept, or what stands there cannot be read.
+    """
+    unknown: set[str] = set()
+    refused: dict[str, FileToolsError] = {}
+    seen, is_left_out = target.seen, parts.observer.is_left_out
+    # With the same rules, what is not in the snapshot was not in the tree.
+    is_same_scope = ROOT in rows and rows[ROOT].version == seen.scope
+    closed = {tree.key(path): path for path in seen.closed}
+    for key, row in rows.items():
+        standing = seen.rows.get(key)
+        facts = None if standing is None else (standing.kind, standing.mode, standing.version)
+        if row.kind == "other" or (facts == (row.kind, row.mode, row.version) and key not in tree.drafted):
+            continue
+        if (place := next((each for each in within(key) if each in closed), None)) is not None:
+            tree.put(row.path, tree.standing(row.path))
+            refused[closed[place]] = AccessDeniedError(closed[place])
+        elif not _put(tree, row):
+            refused[row.path] = VersionGoneError(row.path, row.version or "")
+    # What is in a folder before the folder.
+    for key, path in sorted(_beyond(tree, rows, seen, is_left_out).items(), reverse=True):
+        node = tree.at(path)
+        if node is None:
+            continue
+        standing = seen.rows.get(key)
+        if standing is not None and standing.kind != "directory" and standing.version is None:
+            unknown.add(path)  # it cannot be read
+        elif node.kind == "directory":
+            if next(iter(tree.below(path)), None) is None:
+                tree.put(path, None)
+        elif (is_same_scope and not is_left_out(path)) or _came_since(parts, target.number, key):
+            tree.put(path, None)
+        else:
+            unknown.add(path)
+    return unknown, refused
+
+
+def _put(tree: DraftTree, row: SnapshotRow) -> bool:
+    """Have a row of the snapshot stand in the draft; False if its bytes are not kept, and what stands there stays."""
+    here = tree.at(row.path)
+    if here is not None and here.kind != row.kind:
+        here = None
+    if row.kind == "directory":
+        if here is None or row.mode not in (None, here.mode):
+            # One out of the trash does not come back whole: it has another mode there.
+            is_whole = here is not None and (here.origin is None or here.origin.trash is None)
+            tree.put(
+                row.path, replace(here, mode=row.mode) if here and is_whole else DraftNode(kind=row.kind, mode=row.mode)
+            )
+        return True
+    version = None if here is None else tree.version(here)
+    if version != row.version and not (row.version and _can_be_had(tree, row.version)):
+        tree.put(row.path, tree.standing(row.path))
+        return False
+    mode = row.mode if row.kind == "file" else None
+    if here is not None and row.kind == "symlink" and here.origin is not None and here.origin.top == row.path:
+        here = None  # made anew, and not brought back out of the trash, so that a redo knows how to remove it
+    if here is None or here.mode != mode or version != row.version:
+        origin = None if here is None else here.origin
+        tree.put(row.path, DraftNode(kind=row.kind, origin=origin, version=row.version, mode=mode))
+    return True
+
+
+def _can_be_had(tree: DraftTree, version: str) -> bool:
+    """Whether the bytes of a version are kept and intact, which only reading them tells."""
+    try:
+        tree.contents.get(version)
+    except VersionGoneError:
+        return False
+    return True
+
+
+def _beyond(
+    tree: DraftTree, wanted: Mapping[str, SnapshotRow], seen: TreeLook, is_left_out: Callable[[str], bool]
+) -> dict[str, str]:
+    """Return key and path of what would stand besides the snapshot; what no look meets is not looked for."""
+    found = {key: row.path for key, row in seen.rows.items() if key not in wanted}
+    for key, (path, node) in tree.drafted.items():
+        if key not in wanted and node is not None and node.kind != "other" and not is_left_out(path):
+            found[key] = path
+    return found
+
+
+def require_known(target: RestoreTarget, name: str, key: Callable[[WorkspacePath], str]) -> None:
+    """Refuse to restore a path of which nothing is known.
+
+    Raises:
+        InvalidArgumentError: It is neither in the checkpoint nor in the tree.
+    """
+    if target.tree is None or target.path.is_root:
+        return
+    top = key(target.path)
+    if not any(top in within(each) for rows in (target.tree, target.seen.rows) for each in rows):
+        raise InvalidArgumentError(
+            f"{target.path} is neither in the checkpoint {name!r} nor in the tree now",
+            path=target.path,
+            suggested_action="Use its name at the checkpoint, or its name now; neither has ignored files.",
+        )
+
+
+def _came_since(parts: Parts, number: int, key: str) -> bool:
+    """Whether the first record of a path after another one says that it came to be there."""
+    first = next(iter(parts.journal.records(number, key=key, limit=1)), None)
+    if first is None or parts.workspace.key(first.path) != key:
+        return False
+    return first.operation in (Operation.CREATE, Operation.MOVE)
+
+
+def _refused(path: str, error: FileToolsError, findings: list[UndoFinding]) -> UndoFinding:
+    records = tuple(record for finding in findings if finding.path == path for record in finding.records)
+    clash = Clash(code=error.code, reason=error.message)
+    return UndoFinding(records=records, path=path, outcome="conflict", clash=clash)

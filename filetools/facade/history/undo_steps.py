@@ -1,0 +1,393 @@
+"""From the draft of an undo to the steps that make it true: whole folders and files move where they can, the rest is written.
+
+No two steps of one transaction touch the same path, so that each may look at the tree as it is. What went into a document
+that nobody has saved since is merged into its unsaved text, as every change of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from typing import Final
+
+from msgspec import Struct, structs
+
+from filetools.content.differences.merging import merge
+from filetools.content.facts import inspect, text_of
+from filetools.content.formats import TextFormat, decode
+from filetools.editors.documents import changed
+from filetools.errors import ChangedMeanwhileError, EncodingError
+from filetools.facade.parts import Parts
+from filetools.facade.steps.decision import PutDecision
+from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
+from filetools.facade.steps.look import Look
+from filetools.facade.steps.move import MoveFile
+from filetools.facade.steps.put_back import PutBack, RestoreFolder, opened
+from filetools.facade.steps.remove import RemoveFile
+from filetools.facade.steps.step import Step
+from filetools.facade.steps.texts import PutLink, PutMode
+from filetools.facade.steps.unsaved import put_beside, unsaved_text
+from filetools.journal.changes import Relation, RelationKind
+from filetools.journal.history import History
+from filetools.models.records import ChangeRecord, RecordState
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.versions.draft_tree import DraftNode, DraftTree, Origin, within
+from filetools.versions.undo import Clash, UndoFinding
+
+
+class Drafted(Struct, frozen=True, kw_only=True):
+    """One path that an undo changes."""
+
+    path: str
+    now: DraftNode | None
+    then: DraftNode | None
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where in the tree, or the trash, what comes there is now; None if something is there already."""
+        return None if self.then is None or self.now is not None else self.then.origin
+
+
+def in_phases(tree: DraftTree) -> tuple[list[list[Drafted]], dict[str, Clash]]:
+    """Return what a draft changes, and the paths where that is impossible, with the reason.
+
+    Where a file, a folder or a link stands in the place of another kind, that goes with all in it in a transaction before
+    the others, since no two steps of one transaction touch one path.
+    """
+    drafted = [Drafted(path=path, now=now, then=then) for path, now, then in tree.changes()]
+    swaps = [one for one in drafted if one.now is not None and one.then is not None and one.now.kind != one.then.kind]
+    if not swaps:
+        return [drafted], {}
+    impossible = {tree.key(one.path): one.path for one in swaps if not _can_go(tree, one)}
+    places = {tree.key(one.path) for one in swaps} - impossible.keys()
+    first, second = [], []
+
+    def is_cleared(key: str) -> bool:
+        return not places.isdisjoint(within(key))
+
+    for one in drafted:
+        key = tree.key(one.path)
+        if not impossible.keys().isdisjoint(within(key)):
+            continue
+        if not is_cleared(key):
+            second.append(structs.replace(one, then=tree.made_anew(one.then, is_cleared)))
+            continue
+        if one.now is not None:
+            first.append(structs.replace(one, then=None))
+        if one.then is not None:
+            second.append(structs.replace(one, now=None, then=tree.made_anew(one.then, is_cleared)))
+    return [first, second], {path: _impossible(path) for path in impossible.values()}
+
+
+def _can_go(tree: DraftTree, swap: Drafted) -> bool:
+    """Whether nothing is lost where another kind comes to stand: all in a folder must have been drafted to go."""
+    kinds = [node.kind for node in (swap.now, swap.then) if node is not None]
+    return "other" not in kinds and (
+        kinds[0] != "directory" or all(tree.at(path) is None for path in tree.standing_below(swap.path))
+    )
+
+
+class StepMaker:
+    """Makes the steps of one transaction. Lives for one plan."""
+
+    def __init__(self, parts: Parts, tree: DraftTree, drafted: Sequence[Drafted], refused: Mapping[str, Clash]) -> None:
+        self._parts = parts
+        self._tree = tree
+        self._left = {tree.key(one.path): one for one in drafted}
+        self.drafted = {one.path: one for one in drafted}
+        self.steps: list[Step] = []
+        self.blocked: dict[str, Clash] = {}
+        """Paths whose open documents have unsaved text that is in the way, whose change was refused or is impossible."""
+        for one in self._rest():
+            if (clash := refused.get(one.path) or _unsaved_clash(parts, tree, one)) is not None:
+                self.blocked[one.path] = clash
+                self._take_within(one.path)
+        self._bring_wholes()
+        self._remove_trees()
+        self._move_files()
+        self._others = [one.path for one in self._left.values() if one.now is not None and one.now.kind == "other"]
+        for one in self._rest():
+            self._change(one)
+        self.steps.sort(key=_turn)
+
+    def _rest(self) -> Iterator[Drafted]:
+        """Yield what no step does yet, outermost first; steps may take some of it away meanwhile."""
+        for key in sorted(self._left):
+            if (one := self._left.get(key)) is not None:
+                yield one
+
+    def _take_within(self, folder: str) -> list[Drafted]:
+        key = self._tree.key(folder)
+        return [self._left.pop(each) for each in list(self._left) if key in within(each)]
+
+    def _bring_wholes(self) -> None:
+        """Move folders with all in them, and bring back what is in the trash as it went there."""
+        for one in self._rest():
+            path, origin = WorkspacePath(one.path), one.origin
+            if origin is None or not self._is_whole(one, origin):
+                continue
+            taken = self._take_within(path)
+            if origin.trash is None:
+                self.steps.append(MoveFolder(WorkspacePath(origin.path), path))
+                self._take_within(origin.path)
+                come = [(each, self._tree.standing(each.origin.path)) for each in taken if each.origin is not None]
+            else:
+                inside = [WorkspacePath(each) for each in self._tree.below(path) if self._is_addressable(each)]
+                self.steps.append(RestoreFolder(path, origin.trash, inside))
+                come = [(one, node) for each, node in self._tree.trashed(path, origin.trash) if not each]
+                if not come:
+                    raise ChangedMeanwhileError(path, 1)  # somebody has just brought it back, or emptied the trash
+            for each, now in come:
+                self._change_mode(each.path, now, each.then)
+
+    def _is_whole(self, one: Drafted, origin: Origin) -> bool:
+        """Whether a folder and all in it come from one place, as they are there, and all that is there comes along."""
+        tree, path = self._tree, one.path
+        if origin.trash is None:
+            source = self._left.get(tree.key(origin.path))
+            if source is None or source.then is not None or one.then is None or one.then.kind != "directory":
+                return False
+            if next(iter(tree.below(origin.path)), None) is not None:
+                return False
+            inside = [each[len(origin.path) :] for each in tree.standing_below(origin.path)]
+        elif path == origin.path == origin.top:
+            inside = [f"/{each}" for each, _ in tree.trashed(path, origin.trash) if each]
+        else:
+            return False
+        found = {each: tree.at(each) for each in tree.below(path)}
+        come = {each: None if node is None or node.version else node.origin for each, node in found.items()}
+        return come == {path + each: replace(origin, path=origin.path + each) for each in inside}
+
+    def _remove_trees(self) -> None:
+        """Folders that came back go as they came, into the trash: nothing else would bring links in them back once more."""
+        for one in self._rest():
+            key = self._tree.key(one.path)
+            if one.then is not None or one.now is None or key not in self._tree.wholes:
+                continue
+            inside = [each for other, each in self._left.items() if other.startswith(f"{key}/")]
+            if {each.path for each in inside if each.then is None} == set(self._tree.standing_below(one.path)):
+                self._remove_folder(one, partial(_permit_tree, self._tree, one.path, inside), recursive=True)
+                self._take_within(one.path)
+
+    def _move_files(self) -> None:
+        # Where links are refused, they are made anew.
+        kinds = ("file", "symlink", "other") if self._parts.workspace.follow_symlinks else ("file", "other")
+        for one in self._rest():
+            origin, then = one.origin, one.then
+            if origin is None or origin.trash is not None or then is None or then.version or then.kind not in kinds:
+                continue
+            source = self._left.get(self._tree.key(origin.path))
+            if source is not None and source.then is None and self._is_addressable(one.path):
+                self.steps.append(MoveFile(WorkspacePath(origin.path), WorkspacePath(one.path), overwrite=False))
+                del self._left[self._tree.key(origin.path)], self._left[self._tree.key(one.path)]
+
+    def _change(self, one: Drafted) -> None:
+        """Make the steps of one path."""
+        path, now, then = WorkspacePath(one.path), one.now, one.then
+        kinds = {node.kind for node in (now, then) if node is not None}
+        if "symlink" in kinds:
+            texts = (None if node is None else self._tree.content(node) for node in (now, then))
+            self.steps.append(PutLink(path, *texts))
+        elif then is not None and then.kind == "directory":
+            if now is None:
+                # Its owner has all rights until all else is done in it.
+                mode = None if then.mode is None else opened(then.mode)
+                self.steps.append(MakeFolderStep(path, mode))
+                now = replace(then, mode=mode)
+            self._change_mode(path, now, then)
+        elif then is not None and then.kind == "file":
+            self.steps.append(PutBack(path, partial(_decide, self._tree, one)))
+        elif then is not None:
+            self.blocked[one.path] = _impossible(
+                one.path
+            )  # such as a pipe out of the trash, in a folder whose files change
+        elif "file" in kinds:
+            self.steps.append(RemoveFile(path, partial(_require_planned, self._tree, one)))
+        elif "directory" in kinds and not any(other.startswith(f"{path}/") for other in self._others):
+            self._remove_folder(one, lambda: None, recursive=False)
+
+    def _change_mode(self, path: str, now: DraftNode | None, then: DraftNode | None) -> None:
+        if now is None or then is None or now.mode is None or then.mode is None or now.kind != "directory":
+            return
+        if now.mode != then.mode:
+            self.steps.append(PutMode(WorkspacePath(path), now.mode, then.mode))
+
+    def _remove_folder(self, one: Drafted, permit: Callable[[], None], *, recursive: bool) -> None:
+        mode = None if one.now is None else one.now.mode
+        self.steps.append(RemoveFolderStep(WorkspacePath(one.path), recursive=recursive, mode=mode, permit=permit))
+
+    def _is_addressable(self, path: str) -> bool:
+        return self._parts.workspace.is_addressable(path)
+
+
+_TURNS: Final[Mapping[type[Step], int]] = {MakeFolderStep: 0, RemoveFile: 2, RemoveFolderStep: 3, PutMode: 4}
+
+
+def _turn(step: Step) -> tuple[int, int]:
+    """Folders are made first: others would make them on their way, and they be recorded twice. What goes, goes last."""
+    turn = _TURNS.get(type(step), 1)
+    return turn, -step.paths[0].count("/") if turn > 2 else 0
+
+
+def shown_name(path: str) -> str:
+    """Return a path to be shown; its name may be no UTF-8."""
+    return path.encode("utf-8", "backslashreplace").decode()
+
+
+def _impossible(path: str) -> Clash:
+    reason = f"something stands there, or in it, that cannot go, or come back ({shown_name(path)})"
+    return Clash(code="EDIT_CONFLICT", reason=reason)
+
+
+def place_of(step: Step) -> WorkspacePath:
+    """Return the path that a step is about: of a move, where it goes."""
+    return step.paths[1] if isinstance(step, MoveFile | MoveFolder) else step.paths[0]
+
+
+def assign(steps: Sequence[Step], numbers: dict[str, list[int]], kind: RelationKind) -> None:
+    """Have each step say which records it takes back, by their paths.
+
+    The first one speaks for records that need no step; and one that only helps another, as a deletion does where a file
+    comes from, is part of the undo like the rest.
+    """
+    left = dict(numbers)
+    said = [{number for path in step.paths for number in left.pop(str(path), ())} for step in steps]
+    rest = {number for several in left.values() for number in several}
+    if steps and rest:
+        said[0] |= rest
+    first = min((number for several in said for number in several), default=0)
+    for step, several in zip(steps, said, strict=True):
+        step.undone = relations(sorted(several or {first}), kind)
+
+
+def relations(numbers: Iterable[int], kind: RelationKind) -> tuple[Relation, ...]:
+    """Return what a record says that takes these back."""
+    return tuple(Relation(kind=kind, number=number) for number in numbers)
+
+
+def _decide(tree: DraftTree, drafted: Drafted, parts: Parts, seen: Look) -> PutDecision:
+    """Decide what was drafted, if there still stands what it was drafted for."""
+    _require_planned(tree, drafted, seen)
+    assert drafted.then is not None
+    content = tree.content(drafted.then)
+    facts, mode = inspect(content, name=seen.path)[0], drafted.then.mode
+    # What was typed since a file went stays as it is, on top of what comes back.
+    typed = unsaved_text(parts, seen) if seen.stat is None else None
+    kept = (
+        None
+        if typed is None
+        else changed(typed, typed.text, (), base=typed.document.base, is_dirty=True, reason="disk")
+    )
+    return PutDecision(content=content, facts=facts, mode=mode, document=kept)
+
+
+def _permit_tree(tree: DraftTree, folder: str, inside: Sequence[Drafted]) -> None:
+    planned = {one.path: one.now for one in inside}
+    now = {path: tree.standing(path) for path in tree.standing_below(folder)}
+    is_same = planned.keys() == now.keys() and all(
+        one is not None and other is not None and one.kind == other.kind
+        and (one.kind != "file" or tree.version(one) == tree.read_version(other))
+        for path, one in planned.items()
+        for other in [now[path]]
+    )  # fmt: skip
+    if not is_same:
+        raise ChangedMeanwhileError(folder, 1)
+
+
+def _require_planned(tree: DraftTree, drafted: Drafted, seen: Look) -> None:
+    planned = None if drafted.now is None else tree.version(drafted.now)
+    if seen.version != planned:
+        raise ChangedMeanwhileError(seen.path, 1)
+
+
+def split_buffered(
+    history: History, chosen: Sequence[ChangeRecord]
+) -> tuple[list[ChangeRecord], list[ChangeRecord], list[ChangeRecord]]:
+    """Tell changes of documents apart: those of files, those that nobody has saved since, those whose save goes, too."""
+    children = history.children(record.number for record in chosen if record.state is RecordState.BUFFER)
+    numbers = {record.number for record in chosen}
+    files: list[ChangeRecord] = []
+    waiting: list[ChangeRecord] = []
+    saved: list[ChangeRecord] = []
+    for record in chosen:
+        saves = children.get(record.number, ())
+        if record.state is not RecordState.BUFFER or (saves and numbers.isdisjoint(saves)):
+            files.append(record)
+        else:
+            (saved if saves else waiting).append(record)
+    return files, waiting, saved
+
+
+def plan_unsaved(
+    parts: Parts, waiting: Sequence[ChangeRecord], taken: set[str], kind: RelationKind
+) -> tuple[list[PutBack], list[UndoFinding]]:
+    """Work out how changes of unsaved documents are taken back.
+
+    Args:
+        parts: The workspace.
+        waiting: The changes, newest first.
+        taken: Lock keys of files that the undo changes otherwise; a document cannot be changed along with its file.
+        kind: What the new records are to them.
+    """
+    steps: list[PutBack] = []
+    findings: list[UndoFinding] = []
+    for path in dict.fromkeys(record.path for record in waiting):
+        records = tuple(record for record in waiting if record.path == path)
+        where = parts.workspace.resolve(path)
+        key = parts.workspace.key(where)
+        document = parts.view(key).document
+        if document is None or not document.is_dirty:
+            findings.append(UndoFinding(records=records, path=path, outcome="unchanged"))
+        elif key in taken or any(newer.before != older.after for newer, older in pairwise(records)):
+            clash = Clash(code="EDIT_CONFLICT", reason="it is in a document that is not saved yet")
+            findings.append(UndoFinding(records=records, path=path, outcome="conflict", clash=clash))
+        else:
+            step = PutBack(where, partial(_decide_unsaved, records))
+            step.undone = relations(sorted(record.number for record in records), kind)
+            steps.append(step)
+            findings.append(UndoFinding(records=records, path=path, outcome="undone"))
+    return steps, findings
+
+
+def _unsaved_clash(parts: Parts, tree: DraftTree, one: Drafted) -> Clash | None:
+    """Return why an undo cannot change a file, if the unsaved text of its document is in the way of that."""
+    path, now, then = one.path, one.now, one.then
+    if now is None or then is None or now.kind != "file":
+        return None  # what goes leaves its document the unsaved text
+    document = parts.view(parts.workspace.key(path)).document
+    opened = parts.documents.texts.newest(document.id) if document is not None and document.is_dirty else None
+    if opened is None:
+        return None
+    by_words = parts.settings.is_prose(path)
+    base, proposed = (text_of(tree.content(node), name=path) for node in (now, then))
+    if base is None or proposed is None:
+        return Clash(code="EDIT_CONFLICT", reason="its document has unsaved text, and it is binary")
+    # As when it is done: what the file has got since goes into the document first.
+    current = merge(opened.base_text, opened.text, base, by_words=by_words).text
+    merged = merge(base, opened.text if current is None else current, proposed, by_words=by_words)
+    if merged.text is not None:
+        return None
+    places = tuple(one.to_dict() for one in merged.conflicts)
+    return Clash(
+        code="EDIT_CONFLICT", reason=f"its document has unsaved text (line {places[0]['line']})", places=places
+    )
+
+
+def _decide_unsaved(records: Sequence[ChangeRecord], parts: Parts, seen: Look) -> PutDecision:
+    """Put what the document was before on top of what it is now; conflicts with what a person typed since refuse."""
+    opened = unsaved_text(parts, seen)
+    after, before = records[0].after, records[-1].before
+    if opened is None or after is None or before is None:
+        raise ChangedMeanwhileError(seen.path, 1)  # saved, or given up, since the undo was worked out
+    base, proposed = (_text(parts, version, opened.document.text_format, seen.path) for version in (after, before))
+    return put_beside(parts, seen, opened, base, proposed)
+
+
+def _text(parts: Parts, version: str, form: TextFormat, path: str) -> str:
+    content = parts.journal.contents.get(version)
+    try:
+        return decode(content, form, path=path)
+    except EncodingError:
+        return content.decode("utf-8", "surrogatepass")  # what the file's encoding could not hold

@@ -1,0 +1,480 @@
+"""How changes are taken back: worked out in memory before any turn, shown as a whole, then all or nothing.
+
+The steps check in their turn that everything stands as the plan has seen it; if not, it is worked out anew. One transaction
+is carried out after the other, read-only folders opened meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property, partial
+from itertools import chain
+from types import MappingProxyType
+from typing import Any, Final
+
+from msgspec import Struct, structs
+
+from filetools.content.differences.diff import structured_patch
+from filetools.content.facts import text_of
+from filetools.content.version import version_of
+from filetools.errors import EditConflictError, FileToolsError
+from filetools.facade.deciding.proposals import Preview, ShownState
+from filetools.facade.history.restoring import RestoreTarget, completed
+from filetools.facade.history.undo_steps import (
+    Drafted,
+    StepMaker,
+    assign,
+    in_phases,
+    place_of,
+    plan_unsaved,
+    shown_name,
+    split_buffered,
+)
+from filetools.facade.parts import Parts
+from filetools.facade.runner import CallRunner, is_late
+from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
+from filetools.facade.steps.move import MoveFile
+from filetools.facade.steps.put import PutFile
+from filetools.facade.steps.put_back import RestoreFolder, opened
+from filetools.facade.steps.remove import RemoveFile
+from filetools.facade.steps.step import Step
+from filetools.facade.steps.texts import PutLink, PutMode
+from filetools.facade.steps.way import Outcome
+from filetools.journal.changes import RelationKind
+from filetools.journal.history import History, RecordFilter
+from filetools.models.history import NotUndone, UndoConflict, UndoneChange, UndoneFile, UndoResult
+from filetools.models.records import Actor, ChangeRecord
+from filetools.paths.protected import matches_protected
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.search.walk import walk_tree
+from filetools.versions.draft_tree import DraftNode, DraftTree, within
+from filetools.versions.selection import MOST_NUMBER
+from filetools.versions.undo import Clash, UndoFinding, Undoing
+from filetools.writer.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
+
+Choose = Callable[[History], list[ChangeRecord]]
+"""Picks the changes to take back, newest first."""
+IsWithheld = Callable[[WorkspacePath], bool]
+
+_log = logging.getLogger(__name__)
+
+MOST_SINCE: Final = 100
+"""More records than these, written while a plan was made, are not looked through: it is made anew."""
+_SETTLED: Final = ("undone", "unchanged", "kept")
+_REVERSE: Final[dict[RelationKind, RelationKind]] = {"undoes": "redoes", "redoes": "undoes"}
+_STAYS: Final = {"unknown": "nobody knows what was there before", "kept": "others use this folder now"}
+
+
+class UndoPlan(Struct, frozen=True, dict=True):
+    """What an undo would do. Lives for one try."""
+
+    findings: tuple[UndoFinding, ...]
+    tree: DraftTree
+    drafted: Mapping[str, Drafted]
+    """What is drafted for each path in the end."""
+    phases: tuple[tuple[Step, ...], ...]
+    """The steps of each transaction."""
+    files: tuple[UndoneFile, ...]
+    """What each step does."""
+    unknown: tuple[str, ...]
+    """Paths that stay as they are: nobody knows what was there, or where they come from."""
+    is_withheld: IsWithheld
+    """Whether no text of a path may be shown."""
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps of all transactions."""
+        return tuple(chain.from_iterable(self.phases))
+
+    @property
+    def deleted(self) -> list[WorkspacePath]:
+        """The paths of the files that it deletes, and of folders that go with all in them."""
+        return [
+            step.paths[0]
+            for step in self.steps
+            if isinstance(step, RemoveFile)
+            or (isinstance(step, RemoveFolderStep) and step.is_recursive)
+            or (isinstance(step, PutLink) and step.then is None)
+        ]
+
+    @cached_property
+    def conflicts(self) -> list[UndoConflict]:
+        """What cannot be taken back."""
+        return [
+            UndoConflict(
+                path=finding.path,
+                code=finding.clash.code,
+                reason=finding.clash.reason,
+                numbers=[record.number for record in finding.records],
+                conflicts=[] if self.is_withheld(WorkspacePath(finding.path)) else [*map(dict, finding.clash.places)],
+            )
+            for finding in self.findings
+            if finding.clash is not None
+        ]
+
+    @property
+    def facts(self) -> list[tuple[str, ...]]:
+        """What it does, to compare two plans by."""
+        return [
+            (one.action, one.path, str(one.old_path), str(one.version), str(one.replaced_version)) for one in self.files
+        ]
+
+    @cached_property
+    def not_undone(self) -> list[NotUndone]:
+        """What stays as it is, and why."""
+        reasons = dict.fromkeys(sorted(self.unknown), _STAYS["unknown"])
+        for finding in self.findings:
+            reason = finding.clash.reason if finding.clash is not None else _STAYS.get(finding.outcome)
+            if reason is not None:
+                reasons[finding.path] = reason
+        return [NotUndone(path=path, reason=reason) for path, reason in reasons.items()]
+
+    def touched(self, protected: Sequence[str]) -> list[WorkspacePath]:
+        """Return the paths a person may have to allow: those of the steps, and protected ones inside moved folders."""
+        inside = sorted(
+            WorkspacePath(path) for path in self.drafted if matches_protected(WorkspacePath(path), protected)
+        )
+        return list(dict.fromkeys([*(path for step in self.steps for path in step.paths), *inside]))
+
+    def previews(self, paths: Sequence[WorkspacePath]) -> list[Preview | None]:
+        """Return what tells which bytes it puts at some paths; None for those at which it puts none."""
+        put = {step.path for step in self.steps if isinstance(step, PutFile)} & self.drafted.keys()
+        nodes = [self.drafted[path].then if path in put else None for path in paths]
+        return [None if node is None else partial(_put_back, self.tree, node) for node in nodes]
+
+    def result(self, outcome: Outcome | None) -> UndoResult:
+        """Return what it did; `outcome` is None if nothing was done."""
+        changes = [
+            UndoneChange(
+                number=record.number, operation=record.operation.value, path=record.path, old_path=record.old_path,
+                actor=record.actor.to_dict(), time=record.time, outcome=one.outcome,
+            )
+            for one in self.findings for record in one.records
+        ]  # fmt: skip
+        return UndoResult(
+            changes=sorted(changes, key=lambda one: -one.number),
+            files=list(self.files),
+            conflicts=self.conflicts,
+            unknown=sorted({*self.unknown, *(one.path for one in self.findings if one.outcome == "unknown")}),
+            not_undone=self.not_undone,
+            dry_run=False,
+            number=None if outcome is None or not outcome.records else outcome.records[-1].number,
+            mirror="off" if outcome is None else outcome.mirror,
+            warnings=[] if outcome is None else list(outcome.warnings),
+        )  # fmt: skip
+
+    def error(self) -> EditConflictError:
+        """Return the refusal of an undo with conflicts."""
+        first = self.conflicts[0]
+        more = f", and {len(self.conflicts) - 1} more" if len(self.conflicts) > 1 else ""
+        return EditConflictError(
+            f"{first.path} cannot be taken back: {first.reason}{more}; nothing was changed",
+            path=first.path,
+            suggested_action="Look at the conflicts and edit by hand, or undo with partial=True to leave them out.",
+            details={
+                "not_undone": [each.to_dict() for each in self.not_undone],
+                "conflicts": [conflict.to_dict() for conflict in self.conflicts],
+            },
+        )
+
+
+def make_plan(
+    parts: Parts,
+    pick: Choose,
+    kind: RelationKind = "undoes",
+    *,
+    target: RestoreTarget | None = None,
+    refused: Mapping[str, Clash] = MappingProxyType({}),
+    is_withheld: IsWithheld = lambda _path: False,
+) -> UndoPlan:
+    """Work out what taking changes back would do to what stands there now; call it in a worker thread.
+
+    Args:
+        parts: The workspace.
+        pick: Chooses the changes.
+        kind: What the new records are to them.
+        target: Where to go back to, if these are all changes since then.
+        refused: Paths that are left as they are, since changing them was refused.
+        is_withheld: Whether no text of a path may be shown.
+
+    Raises:
+        FileToolsError: Nothing can be chosen, or what stands there cannot be read.
+    """
+    make = partial(_make_plan, parts, pick, kind, target, refused, is_withheld)
+    for attempt in range(MOST_TRIES - 1):
+        began = parts.journal.visible_position()
+        try:
+            plan = make()
+        except FileToolsError:
+            if parts.journal.position() == began:
+                raise
+        else:
+            if not _is_overtaken(parts, plan, began):
+                return plan
+        time.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
+    return make()
+
+
+def _is_overtaken(parts: Parts, plan: UndoPlan, began: int) -> bool:
+    """Whether what a plan is about changed while it was made, or is changing: journal and disk may not fit together."""
+    since = parts.journal.records(began, limit=MOST_SINCE, newest_first=True)
+    touched = {path for record in since for path in (record.path, record.old_path) if path is not None}
+    planned = {finding.path for finding in plan.findings}
+    is_touched = any(
+        not one.isdisjoint(chain.from_iterable(map(within, other)))
+        for one, other in ((touched, planned), (planned, touched))
+    )
+    return len(since) == MOST_SINCE or is_touched
+
+
+def _make_plan(
+    parts: Parts,
+    pick: Choose,
+    kind: RelationKind,
+    target: RestoreTarget | None,
+    refused: Mapping[str, Clash],
+    is_withheld: IsWithheld,
+) -> UndoPlan:
+    history = parts.journal.history
+    chosen = pick(history)
+    changed, waiting, saved = split_buffered(history, chosen)
+    if target is not None:
+        waiting, saved = ([one for one in several if target.covers_all_of(one)] for several in (waiting, saved))
+    tree, findings, unknown = _take_back(parts, changed, target)
+    findings += [UndoFinding(records=(record,), path=record.path, outcome="undone") for record in saved]
+    drafted, impossible = in_phases(tree)
+    makers = [StepMaker(parts, tree, phase, refused) for phase in drafted]
+    blocked = impossible | {path: clash for maker in makers for path, clash in maker.blocked.items()}
+    findings = [_settled(finding, blocked) for finding in findings]
+    findings += _clashes(blocked, findings)
+    numbers: dict[str, list[int]] = {}
+    for finding in findings:
+        if finding.outcome in _SETTLED:
+            numbers.setdefault(finding.path, []).extend(record.number for record in finding.records)
+    assign([step for maker in makers for step in maker.steps], numbers, kind)
+    taken = {parts.workspace.key(path) for maker in makers for step in maker.steps for path in step.paths}
+    more, found = plan_unsaved(parts, waiting, taken, kind)
+    makers[-1].steps += more
+    planned = [(step, maker.drafted.get(place_of(step))) for maker in makers for step in maker.steps]
+    shown = [at < MOST_SHOWN_FILES and not is_withheld(place_of(step)) for at, (step, _) in enumerate(planned)]
+    return UndoPlan(
+        findings=(*findings, *found),
+        tree=tree,
+        drafted={path: one for maker in makers for path, one in maker.drafted.items()},
+        phases=tuple(tuple(maker.steps) for maker in makers if maker.steps),
+        files=tuple(_file_of(tree, *one, shown=is_shown) for one, is_shown in zip(planned, shown, strict=True)),
+        unknown=unknown,
+        is_withheld=is_withheld,
+    )
+
+
+def _take_back(
+    parts: Parts, chosen: Sequence[ChangeRecord], target: RestoreTarget | None
+) -> tuple[DraftTree, list[UndoFinding], tuple[str, ...]]:
+    """Work out the tree without some changes, what becomes of each of them, and the paths that stay as they are."""
+    tree = DraftTree(
+        parts.workspace, parts.store, parts.journal.contents, parts.facts,
+        walk=lambda folder: (path for path, _ in walk_tree(parts.store, folder)),
+        most_bytes=parts.settings.max_write_bytes,
+    )  # fmt: skip
+    history = parts.journal.history
+    numbers = {record.number for record in chosen}
+    undoing = Undoing(tree, history, chosen, is_prose=parts.settings.is_prose)
+    since = RecordFilter(since=min(numbers, default=MOST_NUMBER), moves_only=True)
+    moves = [record for record in history.select(since, limit=MOST_NUMBER) if record.number not in numbers]
+    undoers = history.undoers(move.number for move in moves)
+    for record in sorted([*chosen, *moves], key=lambda each: each.number, reverse=True):
+        if record.number in numbers:
+            undoing.take_back(record)
+        else:
+            undoing.names.passed(record, undoers=set(undoers.get(record.number, ())) - numbers)
+    undoing.finish()
+    if target is None:
+        return tree, undoing.findings, ()
+    return tree, *completed(parts, tree, undoing.findings, target)
+
+
+def _settled(finding: UndoFinding, blocked: Mapping[str, Clash]) -> UndoFinding:
+    """Return what becomes of a finding if some paths cannot be changed."""
+    inside = f"{finding.path}/"
+    touched = next((path for path in blocked if path == finding.path or path.startswith(inside)), None)
+    if touched is None or finding.outcome not in _SETTLED:
+        return finding
+    return structs.replace(finding, outcome="conflict", clash=blocked[touched])
+
+
+def _clashes(blocked: Mapping[str, Clash], findings: Sequence[UndoFinding]) -> list[UndoFinding]:
+    """Return what no record tells of and cannot be as it was all the same."""
+    told = {finding.path for finding in findings if finding.outcome == "conflict"}
+    return [
+        UndoFinding(records=(), path=shown_name(path), outcome="conflict", clash=clash)
+        for path, clash in blocked.items()
+        if told.isdisjoint(within(path))
+    ]
+
+
+_ACTIONS: Final[Mapping[type[Step], str]] = {
+    MoveFile: "move",
+    MoveFolder: "move_directory",
+    MakeFolderStep: "make_directory",
+    RestoreFolder: "restore_directory",
+    RemoveFolderStep: "delete_directory",
+    PutMode: "set_mode",
+}
+MOST_SHOWN_FILES: Final = 20
+"""Files whose hunks are part of a result."""
+LARGEST_SHOWN_BYTES: Final = 256 * 1024
+
+
+def _put_back(tree: DraftTree, node: DraftNode, _parts: Parts, _old: ShownState) -> str | bytes:
+    """Return what an undo leaves at a path; a `Preview`."""
+    content = tree.content(node)
+    text = text_of(content, name=".")
+    return content if text is None else text
+
+
+def _file_of(tree: DraftTree, step: Step, drafted: Drafted | None, *, shown: bool) -> UndoneFile:
+    """Return what a step does; with `shown` the hunks of a text, too."""
+    now: str | None = None
+    then: str | None = None
+    if isinstance(step, PutLink | PutMode):
+        now, then = (None if text is None else version_of(text) for text in (step.now, step.then))
+    elif drafted is not None and isinstance(step, PutFile | RemoveFile):
+        now, then = (None if node is None else tree.version(node) for node in (drafted.now, drafted.then))
+    action = _ACTIONS.get(type(step), "delete")
+    if isinstance(step, PutFile):
+        # Of an open document the text is not the plan's to tell.
+        action = "write" if drafted is None or now is not None else "create"
+    elif isinstance(step, PutLink) and then is not None:
+        action = "link"
+    return UndoneFile.model_validate({
+        "path": place_of(step),
+        "action": action,
+        "old_path": step.paths[0] if isinstance(step, MoveFile | MoveFolder) else None,
+        "version": then,
+        "replaced_version": now,
+        "structured_patch": _hunks(tree, drafted) if shown and drafted and isinstance(step, PutFile) else [],
+    })  # fmt: skip
+
+
+def _hunks(tree: DraftTree, drafted: Drafted) -> list[dict[str, Any]]:
+    """Return what changes in a text; nothing where it appears, goes, or cannot be shown."""
+    if drafted.now is None or drafted.then is None:
+        return []
+    try:
+        contents = [tree.content(node) for node in (drafted.now, drafted.then)]
+        if max(map(len, contents)) > LARGEST_SHOWN_BYTES:
+            return []
+        now, then = (text_of(content, name=drafted.path) for content in contents)
+    except FileToolsError:
+        return []  # the hunks only help to read the result
+    return [] if now is None or then is None else [hunk.to_dict() for hunk in structured_patch(now, then)]
+
+
+async def carry_out(runner: CallRunner, actor: Actor, plan: UndoPlan, kind: RelationKind) -> Outcome:
+    """Make a plan true. If a later transaction of it fails, the former ones are taken back.
+
+    Args:
+        runner: Leads each transaction through its stages.
+        actor: Who goes back.
+        plan: What to do; it has steps.
+        kind: What the new records are to those that are taken back.
+
+    Raises:
+        FileToolsError: A step refused or failed; nothing was changed, or what was has been taken back.
+        UnsavedQuestion: A person must decide first; as above.
+    """
+    if len(plan.phases) > 1 and actor.call is None:
+        # What takes all of it back is chosen by the call.
+        actor = structs.replace(actor, call=f"back-{secrets.token_hex(6)}")
+    work = asyncio.ensure_future(_carry_out(runner, actor, plan, kind))
+    try:
+        # One transaction knows what to do when the caller is cancelled; between two nobody leaves.
+        return await (work if len(plan.phases) == 1 else asyncio.shield(work))
+    except asyncio.CancelledError:
+        await _finished(work)
+        if not work.cancelled() and work.exception() is None and is_late():
+            return work.result()
+        raise
+
+
+async def _finished(work: asyncio.Task[Outcome]) -> None:
+    """Wait until work is done, however often the waiting task is cancelled."""
+    while not work.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([work])
+
+
+async def _carry_out(runner: CallRunner, actor: Actor, plan: UndoPlan, kind: RelationKind) -> Outcome:
+    parts, outcomes = runner.parts, list[Outcome]()
+    folders = await parts.crew.run(partial(_open_folders, parts, plan.steps))
+    try:
+        for phase in plan.phases:
+            outcomes.append(await runner.change(phase, actor))
+    except BaseException:
+        if outcomes:
+            await _set_back(runner, actor, outcomes, kind)
+        await parts.crew.run(partial(_close_folders, parts, folders))
+        raise
+    await runner.afterwards(partial(_close_folders, parts, _as_left(folders, plan.steps)))
+    return Outcome(
+        records=tuple(record for one in outcomes for record in one.records),
+        changes=tuple(change for one in outcomes for change in one.changes),
+        mirror=outcomes[-1].mirror,
+        warnings=tuple(warning for one in outcomes for warning in one.warnings),
+    )
+
+
+async def _set_back(runner: CallRunner, actor: Actor, outcomes: Sequence[Outcome], kind: RelationKind) -> None:
+    """Take back the transactions that were made before one that failed."""
+    made = tuple(record.number for one in outcomes for record in one.records if record.actor == actor)
+    try:
+        plan = await runner.parts.crew.run(
+            lambda: make_plan(
+                runner.parts,
+                lambda history: history.select(RecordFilter(numbers=made), limit=len(made)),
+                _REVERSE[kind],
+            )
+        )
+        for phase in plan.phases:
+            await runner.change(phase, actor)
+    except FileToolsError as exc:
+        _log.error("an undo that failed half way could not be taken back: %s", exc)
+
+
+def _open_folders(parts: Parts, steps: Sequence[Step]) -> dict[str, int]:
+    """Give their owner all rights on the read-only folders in which names will change; returns the modes they had."""
+    modes: dict[str, int] = {}
+    for folder in sorted({folder for step in steps for folder in _folders_of(step)}):
+        with suppress(FileToolsError):  # another user's: the step says what is the matter
+            stat = parts.store.stat(folder)
+            if stat is not None and stat.type == "directory" and stat.mode != opened(stat.mode):
+                parts.store.set_directory_mode(folder, opened(stat.mode))
+                modes[folder] = stat.mode
+    return modes
+
+
+def _folders_of(step: Step) -> Iterator[WorkspacePath]:
+    paths = step.paths[:1] if isinstance(step, RestoreFolder) else step.paths
+    yield from (path.parent for path in paths if not path.parent.is_root)
+    if isinstance(step, MoveFolder) or (isinstance(step, RemoveFolderStep) and step.is_recursive):
+        yield step.paths[0]  # its own entry for the folder above changes
+
+
+def _as_left(modes: dict[str, int], steps: Sequence[Step]) -> dict[str, int]:
+    """Return the modes that folders have yet to get after all steps, where they are then."""
+    moved = {str(step.paths[0]): str(step.paths[1]) for step in steps if isinstance(step, MoveFolder)}
+    given = {str(step.paths[0]) for step in steps if isinstance(step, PutMode)}
+    left = {moved.get(path, path): mode for path, mode in modes.items()}
+    return {path: mode for path, mode in left.items() if path not in given}
+
+
+def _close_folders(parts: Parts, modes: dict[str, int]) -> None:
+    for path in sorted(modes, reverse=True):
+        with suppress(FileToolsError):  # gone with the steps
+            parts.store.set_directory_mode(WorkspacePath(path), modes[path])

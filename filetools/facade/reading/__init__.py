@@ -1,0 +1,1 @@
+"""What reads return: texts, facts, versions, and changes as they come."""

@@ -1,0 +1,50 @@
+"""Versions that callers name: full, shortened, or of a file too large to be hashed."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from filetools.errors import InvalidArgumentError, VersionGoneError
+from filetools.facade.deciding.seeing import versions_had
+from filetools.facade.parts import Parts
+from filetools.models.records import Actor
+from filetools.models.words import VERSION_PREFIX
+from filetools.paths.workspace_path import WorkspacePath
+
+SHORTEST_PREFIX: Final = 12
+"""Hex digits that a shortened version must have."""
+_SHORT_VERSION: Final = re.compile(r"[0-9a-f]{12,64}")
+_FULL_VERSION: Final = re.compile(r"[0-9a-f]{64}")
+
+
+def full_version(parts: Parts, path: WorkspacePath, version: str, actor: Actor) -> str:
+    """Return a version of a path in its full form; a shortened one is looked for among those that the path has had.
+
+    A full one need not be of this path, but one that only files have whose content is withheld from the actor is not told.
+
+    Raises:
+        InvalidArgumentError: It is none, or several begin like it.
+        VersionGoneError: The path has had none that begins like it, as far as is recorded.
+    """
+    digits = str(version).removeprefix(VERSION_PREFIX).lower()
+    key = parts.workspace.key(path)
+    if _FULL_VERSION.fullmatch(digits):
+        full = VERSION_PREFIX + digits
+        is_withheld = parts.gatekeeper.policy.withholding(actor, "read_file")
+        if is_withheld is not None and all(row.version != full for row in parts.tracker.rows(actor, key)):
+            paths = parts.journal.history.paths_of(full)
+            if paths and all(map(is_withheld, paths)):
+                raise VersionGoneError(path, version)
+        return full
+    if not _SHORT_VERSION.fullmatch(digits):
+        raise InvalidArgumentError(
+            f"A version is what a read or versions() returned, or at least {SHORTEST_PREFIX} hex digits of it, not {version!r}",
+            suggested_action="Omit the version to get the current text.",
+        )
+    found = [each for each in versions_had(parts, key) if each.startswith(VERSION_PREFIX + digits)]
+    if not found:
+        raise VersionGoneError(path, version)
+    if len(found) > 1:
+        raise InvalidArgumentError(f"Several versions of {path} begin with {version!r}; give more digits", path=path)
+    return found[0]

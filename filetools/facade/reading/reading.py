@@ -1,0 +1,315 @@
+"""How a file is read: without a hop where the system has it in memory, in one hop otherwise, never in a turn."""
+
+from __future__ import annotations
+
+import base64
+import time
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from msgspec.structs import replace
+
+from filetools.content.extracts.ranges import ByteSource, memory_source, read_byte_range, read_text_range
+from filetools.content.extracts.windows import read_lines
+from filetools.content.facts import ContentFacts, describe, inspect
+from filetools.content.formats import UTF8, TextFormat, decode
+from filetools.content.kind import sniff
+from filetools.content.version import stat_version, version_of
+from filetools.errors import (
+    FileTooLargeError,
+    FileToolsError,
+    InvalidArgumentError,
+    VersionGoneError,
+)
+from filetools.facade.parts import Parts
+from filetools.facade.reading.expected import full_version
+from filetools.facade.requests import ReadRequest
+from filetools.models.files import ReadResult
+from filetools.models.records import Actor
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import Facts, Reader, Take
+from filetools.versions.read_tracker import END_OF_FILE, Span
+
+NO_HOP_BYTES: Final = 256 * 1024
+"""Largest file that is decoded on the event loop; above it the allocator alone would stall the loop."""
+LARGEST_PART_BYTES: Final = 10 * 1024 * 1024
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def read_now(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) -> ReadResult | None:
+    """Read a small file on the event loop, if that needs no waiting for a disk; else None."""
+    key = parts.workspace.key(path)
+    if not request.is_whole or parts.documents.known.is_dirty(key):
+        return None
+    limit = min(NO_HOP_BYTES, parts.settings.max_read_bytes)
+    return parts.store.read_now(path, limit, _whole_for(parts, path, key, request, actor))
+
+
+def read(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) -> ReadResult:
+    """Read a file or a part of it; call it in a worker thread.
+
+    Raises:
+        PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError
+        FileTooLargeError: The whole was asked for and is over the limit.
+        VersionGoneError: The version asked for is not kept.
+        EncodingError, InvalidArgumentError: The request does not fit the file.
+    """
+    if request.version is not None:
+        return _version(parts, path, request, request.version, actor)
+    if request.view != "disk" and (shown := _buffer(parts, path, request, actor)) is not None:
+        return shown
+    key, limit = parts.workspace.key(path), parts.settings.max_read_bytes
+    if request.is_whole:
+        return parts.store.read_lent(path, limit, _whole_for(parts, path, key, request, actor))
+    if request.is_lines:
+        request = _bounded(parts, request)
+    is_part = request.is_lines or request.is_bytes
+    if is_part and (part := _part_of_large(parts, path, request)) is not None:
+        return part
+    content, stat = parts.store.read(path, limit=limit)
+    facts, text = inspect(content, name=path, encoding=request.encoding)
+    whole = _result(path, facts, _shown(content, text), stat.modified_ns)
+    return _seen(parts, actor, key, whole, facts, content, request)
+
+
+def _seen(
+    parts: Parts, actor: Actor, key: str, whole: ReadResult, facts: ContentFacts, content: bytes, request: ReadRequest
+) -> ReadResult:
+    """Return what is wanted of a file, and record that the actor has seen it."""
+    result, span = whole, None
+    if not (request.is_lines or request.is_bytes) and _exceeds(parts, whole, request):
+        request = _bounded(parts, request)
+    if request.is_lines or request.is_bytes:
+        result = _part(whole, facts, content, request)
+        span = None if request.is_bytes else _span(request, result)
+    is_whole = result.content == whole.content
+    parts.tracker.record_seen(
+        actor, key, whole.version, content=content, is_whole=is_whole, span=span, encoding=request.encoding
+    )
+    return result
+
+
+def _exceeds(parts: Parts, whole: ReadResult, request: ReadRequest) -> bool:
+    """Whether a file is more than is wanted at once."""
+    settings = parts.settings
+    is_long = len(whole.content) > settings.max_text_characters or (whole.total_lines or 0) > settings.max_text_lines
+    return request.page and is_long and not whole.is_binary
+
+
+def _bounded(parts: Parts, request: ReadRequest) -> ReadRequest:
+    """Return a request for at most a page, if a page is wanted."""
+    if not request.page:
+        return request
+    settings = parts.settings
+    limit = min(request.limit or settings.max_text_lines, settings.max_text_lines)
+    most = min(request.max_characters or settings.max_text_characters, settings.max_text_characters)
+    return replace(request, limit=limit, max_characters=most)
+
+
+def _span(request: ReadRequest, result: ReadResult) -> Span | None:
+    """Return which part of a file a result shows, from a line and character to another; None if that is not known."""
+    first, column = request.offset or 1, request.column or 1
+    if first < 0:
+        if result.total_lines is None:
+            return None
+        first = max(1, result.total_lines + first + 1)
+    if result.next_offset is None:
+        return (first, column), END_OF_FILE
+    return (first, column), (result.next_offset, result.next_column or 1)
+
+
+def _buffer(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) -> ReadResult | None:
+    """Read the document that an editor has open; None if the file is to be read."""
+    key = parts.workspace.key(path)
+    is_wanted = request.view == "buffer" or parts.documents.known.is_dirty(key)
+    document = parts.view(key).document if is_wanted else None
+    opened = None if document is None else parts.documents.texts.newest(document.id)
+    if opened is None or not (opened.document.is_dirty or request.view == "buffer"):
+        if request.view == "buffer":
+            raise InvalidArgumentError(f"No editor has {path} open", path=path)
+        return None
+    content, version = parts.documents.texts.bytes_of(opened)
+    form = opened.document.text_format
+    facts = describe(content, opened.text, form, name=path, version=version)
+    head = parts.view(key).head
+    disk_version = opened.document.base if head is None else head.version
+    whole = _result(path, facts, opened.text, None).model_copy(
+        update={
+            "origin": "buffer",
+            "disk_version": disk_version,
+            "disk_is_newer": disk_version is not None and disk_version != opened.document.base,
+        }
+    )
+    result = _seen(parts, actor, key, whole, facts, content, _bounded(parts, request) if request.is_lines else request)
+    if disk_version is not None and disk_version != version:
+        # Named in the result, too: who names it has seen this text, and none of it may reach the file as the writer's own.
+        parts.tracker.record_reported(actor, key, disk_version)
+    return result
+
+
+def _whole_for(parts: Parts, path: WorkspacePath, key: str, request: ReadRequest, actor: Actor) -> Take[ReadResult]:
+    """Return what makes a result of a file that is about to be read as a whole, and notes that the actor has seen it."""
+    taken_ns = time.time_ns()
+
+    def take(content: bytes | memoryview, found: Facts) -> ReadResult:
+        identity = found[:5]
+        facts = parts.facts.get(identity)
+        if facts is None:
+            content = bytes(content)
+            facts, text = inspect(content, name=path)
+            parts.facts.put(identity, facts, taken_ns=taken_ns)
+        else:
+            text = None if facts.text_format is None else decode(content, facts.text_format, path=path)
+        whole = _result(path, facts, _shown(content, text), found[3])
+        if request.page and _exceeds(parts, whole, request):
+            return _seen(parts, actor, key, whole, facts, bytes(content), request)
+        parts.tracker.record_seen(actor, key, facts.version, content=content)
+        return whole
+
+    return take
+
+
+def _shown(content: bytes | memoryview, text: str | None) -> str:
+    return base64.b64encode(content).decode("ascii") if text is None else text
+
+
+def _result(path: WorkspacePath, facts: ContentFacts, shown: str, modified_ns: int | None) -> ReadResult:
+    return ReadResult(
+        path=path,
+        content=shown,
+        encoding="base64" if facts.is_binary else facts.encoding or "utf-8",
+        size=facts.size,
+        version=facts.version,
+        modified=None if modified_ns is None else moment(modified_ns),
+        total_lines=facts.total_lines,
+        newline=facts.newline,
+        bom=None if facts.is_binary else facts.bom,
+        is_binary=facts.is_binary,
+        mime_type=facts.mime_type if facts.is_binary else None,
+    )
+
+
+def _version(parts: Parts, path: WorkspacePath, request: ReadRequest, version: str, actor: Actor) -> ReadResult:
+    content = _bytes_of(parts, path, full_version(parts, path, version, actor))
+    facts, text = inspect(content, name=path, encoding=request.encoding)
+    whole = _result(path, facts, _shown(content, text), None).model_copy(update={"origin": "version"})
+    if request.is_lines or _exceeds(parts, whole, request):
+        request = _bounded(parts, request)
+    is_part = request.is_lines or request.is_bytes
+    return _part(whole, facts, content, request) if is_part else whole
+
+
+def _bytes_of(parts: Parts, path: WorkspacePath, version: str) -> bytes:
+    """Return the bytes of a version; what stands on the disk need not have been recorded yet."""
+    try:
+        return parts.journal.contents.get(version)
+    except VersionGoneError:
+        with suppress(FileToolsError):
+            content, _ = parts.store.read(path, limit=parts.settings.max_read_bytes)
+            if version_of(content) == version:
+                return content
+        raise
+
+
+def _part(whole: ReadResult, facts: ContentFacts, content: bytes, request: ReadRequest) -> ReadResult:
+    form = facts.text_format
+    if form is not None and not request.is_bytes:
+        content, form = whole.content.encode(), UTF8  # lines are the same, and every encoding has them
+    part = _window(memory_source(content), form, whole.path, request, max(len(content), 1))
+    return whole.model_copy(update=part)
+
+
+def _part_of_large(parts: Parts, path: WorkspacePath, request: ReadRequest) -> ReadResult | None:
+    """Return a part of a file that is never read as a whole; None if it is not as large as that."""
+    reader = parts.store.open(path)
+    try:
+        return _window_of(parts, path, reader, request) if reader.stat.size > parts.settings.max_read_bytes else None
+    finally:
+        reader.close()
+
+
+def _window_of(parts: Parts, path: WorkspacePath, reader: Reader, request: ReadRequest) -> ReadResult:
+    stat = reader.stat
+    source = ByteSource(stat.size, reader.read_at)
+    sample = reader.read_at(0, 8192)
+    kind = sniff(sample, complete=False, name=path)
+    facts = parts.facts.get(stat.identity)
+    text_format = kind.format
+    part = _window(source, text_format, path, request, LARGEST_PART_BYTES, stat.identity)
+    result = ReadResult(
+        path=path,
+        content="",
+        encoding="base64" if text_format is None else text_format.encoding,
+        size=stat.size,
+        version=facts.version if facts is not None else stat_version(stat.identity),
+        modified=moment(stat.modified_ns),
+        bom=None if text_format is None else bool(text_format.bom),
+        is_binary=text_format is None,
+        mime_type=kind.mime_type if text_format is None else None,
+    )
+    return result.model_copy(update=part)
+
+
+def _window(
+    source: ByteSource, text_format: TextFormat | None, path: str, request: ReadRequest, most: int,
+    identity: tuple[int, int, int, int, int] | None = None,
+) -> dict[str, object]:  # fmt: skip
+    """Return the fields of a result that tell of a part."""
+    if request.is_bytes:
+        return _byte_part(source, text_format, path, request, most)
+    if text_format is None:
+        is_large = identity is not None
+        raise InvalidArgumentError(
+            f"{path} is binary: ask for byte_offset and byte_count, not for lines",
+            path=path,
+            suggested_action="Continue without it: as a whole it is too large."
+            if is_large
+            else "Leave the lines out to read all of it.",
+        )
+    offset = 1 if request.offset is None else request.offset
+    most = most if request.max_characters is None else min(most, request.max_characters)
+    column = 1 if request.column is None else request.column
+    window = read_lines(
+        source,
+        text_format,
+        offset=offset,
+        limit=request.limit,
+        max_chars=most,
+        path=path,
+        column=column,
+        identity=identity,
+    )
+    part: dict[str, object] = {
+        "content": window.content,
+        "truncated": window.truncated,
+        # The rest of a line that was cut comes before the next line.
+        "next_offset": window.first if window.is_cut else window.next_offset,
+        "next_column": column + len(window.content) if window.is_cut else None,
+        "column": column if column > 1 else None,
+    }
+    if window.total_lines is not None:
+        part["total_lines"] = window.total_lines
+    return part
+
+
+def _byte_part(
+    source: ByteSource, text_format: TextFormat | None, path: str, request: ReadRequest, most: int
+) -> dict[str, object]:
+    offset = request.byte_offset or 0
+    count = most if request.byte_count is None else request.byte_count
+    if count > LARGEST_PART_BYTES:
+        raise FileTooLargeError(path, count, LARGEST_PART_BYTES)
+    if text_format is not None:
+        window = read_text_range(source, text_format, offset=offset, count=count, path=path)
+        return {"content": window.content, "truncated": window.truncated, "next_offset": window.next_offset}
+    content = read_byte_range(source, offset=offset, count=count)
+    end = offset + len(content)
+    more = end < source.size
+    shown = base64.b64encode(content).decode("ascii")
+    return {"content": shown, "truncated": more, "next_offset": end if more else None}
+
+
+def moment(nanoseconds: int) -> datetime:
+    """Return a file's time in UTC."""
+    return _EPOCH + timedelta(microseconds=nanoseconds // 1000)

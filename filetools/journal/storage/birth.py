@@ -1,0 +1,246 @@
+"""The birth of a journal's database, and what must hold of its files ever after: before they are opened, and while they are.
+
+A database appears under its name only when it is complete. So an empty or missing one is damage, not a beginning, and
+SQLite never gets the chance to make a fresh one out of it or to throw its write-ahead file away.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import sqlite3
+import stat
+import time
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from filetools.errors import StateDamagedError
+from filetools.journal.storage.blobs import sync_directory
+from filetools.journal.storage.gate import GATE_FILE, TURN_FILE
+from filetools.journal.storage.position import POSITION_FILE
+from filetools.journal.storage.schema import create_tables, require_known_schema
+from filetools.journal.storage.translation import BUSY_SECONDS, NO_SHARED_MEMORY
+from filetools.paths.birth import birth_ns
+
+DATABASE_NAME: Final = "journal.db"
+PARTS: Final = (DATABASE_NAME, *(f"{DATABASE_NAME}-{part}" for part in ("wal", "shm", "journal")))
+MARK_FILE: Final = "mark"
+"""What the user's own configuration folder knows a state directory by; a database keeps the mark beside which it was made."""
+_MARK: Final = re.compile("[0-9a-f]{32}")
+PAGE_BYTES: Final = 4096
+_UNFINISHED: Final = f"{DATABASE_NAME}.new"
+_FLAGS: Final = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+_PATH_ONLY: Final[int | None] = getattr(os, "O_PATH", None)
+SURE_AFTER_NS: Final = 3_000_000_000
+"""Age from which on a directory's time of change shows every later change, on the coarsest clock of a file system."""
+_TIMES_TELL: Final = os.name != "nt"
+"""On Windows the time of change of a directory is the time of its birth."""
+NEWEST: Final = "SELECT coalesce(max(number), 0) FROM records"
+"""Number of the newest record, which is never removed."""
+
+
+def has_database(directory: Path) -> bool:
+    """Whether there is a database; False only if there never was one.
+
+    Raises:
+        StateDamagedError: A database was there and is missing now, or something else stands in its place.
+    """
+    sizes = [_size_of(directory / part) for part in PARTS]
+    if sizes[0] == 0:
+        raise StateDamagedError("the journal's database is empty")
+    if sizes[0] is None and (sizes[1] or os.path.lexists(directory / POSITION_FILE)):
+        raise StateDamagedError("the journal's database is missing")
+    return sizes[0] is not None
+
+
+def connect(database: Path, *, mode: str = "rw") -> sqlite3.Connection:
+    """Open a connection to an existing database; it never creates one.
+
+    Raises:
+        OSError: It cannot be opened; SQLite tells one code for every reason, so the reason is asked for.
+    """
+    if _size_of(database.with_name(f"{database.name}-journal")):
+        mode = "rw"  # what a dead process was committing without a write-ahead file is rolled back first
+    address = f"file:{quote(str(database.absolute()))}?mode={mode}"
+    with ExitStack() as opened:
+        try:
+            connection = sqlite3.connect(
+                address, uri=True, isolation_level=None, check_same_thread=False, timeout=BUSY_SECONDS,
+                cached_statements=256,
+            )  # fmt: skip
+            opened.callback(connection.close)
+            connection.execute("PRAGMA mmap_size = 0")
+            connection.execute("PRAGMA cell_size_check = ON")
+        except sqlite3.OperationalError as exc:
+            if getattr(exc, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_CANTOPEN:
+                raise
+            # Never by opening the database itself: closing it would drop the locks that SQLite holds on it in this process.
+            os.close(os.open(os.devnull, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)))
+            os.lstat(database)
+            is_allowed = os.access(database, os.W_OK) and os.access(database.parent, os.W_OK)
+            number = errno.EIO if is_allowed else errno.EACCES
+            raise OSError(number, os.strerror(number)) from exc
+        opened.pop_all()
+    return connection
+
+
+def install(fresh: Path, directory: Path) -> None:
+    """Put a complete, closed database into its place, durably."""
+    # In its place this change could be cut off, and leave a rollback that whoever only reads must not make.
+    try:
+        with closing(connect(fresh)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("SELECT count(*) FROM sqlite_master")
+    except sqlite3.OperationalError as exc:
+        if exc.sqlite_errorcode not in NO_SHARED_MEMORY:
+            raise
+        with closing(connect(fresh)) as connection:
+            # The file says WAL by now; whoever is alone needs no shared memory to say otherwise.
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            connection.execute("PRAGMA journal_mode = TRUNCATE")
+    with fresh.open("rb+") as file:
+        os.fsync(file.fileno())
+    fresh.replace(directory / DATABASE_NAME)
+    sync_directory(directory)
+
+
+def create_empty(place: Path) -> None:
+    """Make a private, empty file for a database to be built in; what a dead builder left there goes."""
+    for suffix in ("", "-journal", "-wal", "-shm"):
+        Path(f"{place}{suffix}").unlink(missing_ok=True)
+    os.close(os.open(place, _FLAGS, 0o600))
+
+
+def connect_to_empty(fresh: Path) -> sqlite3.Connection:
+    """Open a connection to an empty file, to build a database whose file can become smaller again."""
+    connection = connect(fresh)
+    connection.execute("PRAGMA synchronous = OFF")  # a dead builder's work is thrown away; `install` syncs
+    connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+    connection.execute("PRAGMA auto_vacuum = FULL")
+    return connection
+
+
+def create_database(directory: Path) -> None:
+    """Create the database of a new journal; call it behind the gate.
+
+    Raises:
+        OSError, sqlite3.Error: It cannot be created.
+    """
+    fresh = directory / _UNFINISHED
+    create_empty(fresh)
+    with closing(connect_to_empty(fresh)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        create_tables(connection)
+        keep_mark(connection, directory)
+        connection.execute("COMMIT")
+    install(fresh, directory)
+
+
+def mark_of(directory: Path) -> str | None:
+    """Return the mark of a state directory; None if it has none, as one that its user named with `state_dir`."""
+    try:
+        mark = (directory / MARK_FILE).read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return None
+    return mark if _MARK.fullmatch(mark) else None
+
+
+def keep_mark(connection: sqlite3.Connection, directory: Path) -> None:
+    """Have a database say beside which mark it lies, so that one that is put in its place is noticed."""
+    if (mark := mark_of(directory)) is not None:
+        connection.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('mark', ?)", (mark,))
+
+
+def _size_of(part: Path) -> int | None:
+    try:
+        found = part.lstat()
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        raise StateDamagedError(f"{part.name} is not a regular file")
+    return found.st_size
+
+
+def refuse_others(directory: Path) -> None:
+    """Refuse a database that is not a journal of this version; call it behind the gate.
+
+    Raises:
+        StateDamagedError: It is not a journal.
+        StateVersionError: Another version of filetools wrote it.
+        sqlite3.Error: It cannot be read.
+    """
+    # Reading only: the last connection that could write removes the write-ahead file when it is closed.
+    with closing(connect(directory / PARTS[0], mode="ro")) as connection:
+        require_known_schema(connection)
+        (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
+        if page_bytes != PAGE_BYTES:
+            raise StateDamagedError("the journal's database has another page size than every journal")
+
+
+def boot_id() -> str:
+    """Return what identifies this start of the machine, or "unknown"."""
+    try:
+        return _BOOT_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        return "unknown"
+
+
+def file_id(database: Path) -> str:
+    """Return what tells the file of a database from every other, and from a later one that is given the same inode."""
+    inode = str(database.lstat().st_ino)
+    if _PATH_ONLY is None:
+        return inode
+    # A descriptor for the path alone: closing any other would drop the locks that SQLite holds on it in this process.
+    descriptor = os.open(database, _PATH_ONLY | os.O_CLOEXEC)
+    try:
+        return f"{inode}-{birth_ns(descriptor)}"
+    finally:
+        os.close(descriptor)
+
+
+class Identities:
+    """The files of an open database. Lives as long as it is open; call `check` behind the gate."""
+
+    def __init__(self, directory: Path) -> None:
+        """Take the files that are there now for the right ones."""
+        self._directory = str(directory)
+        # Without shared memory there is no write-ahead file.
+        self._parts = tuple(str(directory / part) for part in PARTS if os.path.lexists(directory / part))
+        self._expected = tuple(map(_identity, self._parts))
+        self._gates = tuple(str(directory / name) for name in (GATE_FILE, TURN_FILE))
+        self._expected_gates = tuple(map(_identity, self._gates))
+        self._checked: tuple[int, int, int] | None = None
+
+    def check(self) -> None:
+        """Raise if another file stands under one of the names, or none.
+
+        Raises:
+            StateDamagedError: So it is.
+        """
+        # Whatever is removed, made or renamed in a directory changes its time, which no program can set back.
+        try:
+            found = os.lstat(self._directory)
+        except (FileNotFoundError, NotADirectoryError) as exc:
+            raise StateDamagedError("the journal's directory has vanished") from exc
+        state = (found.st_dev, found.st_ino, found.st_ctime_ns)
+        if state == self._checked:
+            return
+        if tuple(map(_identity, self._parts)) != self._expected:
+            raise StateDamagedError("the journal's database was replaced while open")
+        is_sure = _TIMES_TELL and time.time_ns() - found.st_ctime_ns > SURE_AFTER_NS
+        # Behind another file nobody is excluded; SQLite alone keeps the database sound until that is seen.
+        if is_sure and tuple(map(_identity, self._gates)) != self._expected_gates:
+            raise StateDamagedError("the journal's gate was replaced while open")
+        self._checked = state if is_sure else None
+
+
+def _identity(part: str) -> tuple[int, int]:
+    try:
+        found = os.lstat(part)
+    except (FileNotFoundError, NotADirectoryError) as exc:
+        raise StateDamagedError("the journal's database has vanished") from exc
+    return (found.st_dev, found.st_ino)

@@ -1,0 +1,219 @@
+"""Where the bytes of versions are kept: in the journal's database, or large ones in a file each.
+
+What is kept for a snapshot is deflated first, where that pays: a row whose bytes are fewer than its `size` is. What a commit
+keeps is not, so that no call waits for it. `size` is always that of the content, and so is what retention counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Final
+
+from filetools.errors import FileToolsError, VersionGoneError
+from filetools.journal.storage.blobs import BlobFolder
+from filetools.journal.storage.database import Database
+from filetools.journal.storage.translation import TRANSLATED
+from filetools.models.words import VERSION_PREFIX
+
+LARGEST_ROW_BYTES: Final = 128 * 1024
+"""Contents above this size get a file each, so that the write-ahead file and its checkpoints stay small."""
+SLICE_BYTES: Final = 512 * 1024
+"""Bytes of contents written in one transaction, so that commits wait a few milliseconds at most."""
+LARGEST_READ_BYTES: Final = 4 * 1024 * 1024
+"""Larger texts are not kept because somebody has read them."""
+DEFLATE_LEVEL: Final = 1
+"""Twice as fast as zlib's own choice, and text comes out a twentieth to a tenth larger."""
+_KEEP: Final = (
+    "INSERT INTO contents (hash, size, used, bytes) VALUES (?, ?, ?, ?)"
+    # The bytes again, which repairs a damaged row and costs nothing where they are the same.
+    " ON CONFLICT (hash) DO UPDATE SET used = max(used, excluded.used), bytes = excluded.bytes"
+)
+_GET: Final = "SELECT bytes, size FROM contents WHERE hash = ?"
+_KNOWN: Final = "SELECT 1 FROM contents WHERE hash = ?"
+VERSION_TEXT: Final = f"CASE WHEN version IS NOT NULL THEN '{VERSION_PREFIX}' || lower(hex(version)) END"
+"""Gives the column `version` as text, for queries of so many rows that it matters."""
+UNSYNCED: Final = -1
+"""Value of `used` for texts that somebody read and no record needs: nobody has synced them, and they are the first to go."""
+IS_BLOB: Final = "typeof(bytes) = 'null'"
+"""Whether content is in a file of its own. `bytes IS NULL` would say the same, after reading all of the bytes."""
+IS_FREE: Final = (
+    # A file that was only found needs its bytes for a snapshot alone.
+    "NOT EXISTS (SELECT 1 FROM heads WHERE heads.version = contents.hash AND heads.number > 0)"
+    " AND NOT EXISTS (SELECT 1 FROM snapshot_rows WHERE snapshot_rows.version = contents.hash)"
+    # Of all that an actor has seen of a path, only the newest row's base is kept for it.
+    " AND NOT EXISTS (SELECT 1 FROM seen_versions AS seen WHERE seen.base = contents.hash AND seen.time > ?"
+    " AND NOT EXISTS (SELECT 1 FROM seen_versions AS newer"
+    " WHERE newer.owner = seen.owner AND newer.key = seen.key AND newer.time > seen.time))"
+    " AND NOT EXISTS (SELECT 1 FROM documents WHERE documents.base = contents.hash)"
+    " AND NOT EXISTS (SELECT 1 FROM rows WHERE rows.version = contents.hash)"
+)
+"""Whether nothing but records of the past needs a row of contents; takes the time since when a base counts, in seconds."""
+_TOUCH: Final = "UPDATE contents SET used = ? WHERE hash = ?"
+
+_OF_BLOB: Final = f"SELECT 1 FROM contents WHERE hash = ? AND {IS_BLOB}"
+_STORED: Final = f"SELECT size, {IS_BLOB} FROM contents WHERE hash = ? AND used >= 0"
+Portion = list[tuple[str, bytes, bytes]]
+"""Version, bytes, and the bytes that a row gets."""
+
+
+class Contents:
+    """Contents of an embedded journal; implements `Contents`."""
+
+    def __init__(self, database: Database, blobs: BlobFolder) -> None:
+        self._database = database
+        self._blobs = blobs
+
+    def get(self, version: str) -> bytes:
+        """Return the bytes of a version, verified against its hash.
+
+        Raises:
+            VersionGoneError: They are not kept, or no longer intact.
+        """
+        digest = digest_of(version)
+        row = self._database.row(_GET, (digest,))
+        content = None if row is None else self._read(digest, *row)
+        if content is None or hashlib.sha256(content).digest() != digest:
+            raise VersionGoneError(None, str(version_from(digest)))
+        return bytes(content)
+
+    def has(self, version: str) -> bool:
+        """Whether the bytes of a version are kept; those that nobody has synced do not count."""
+        digest = digest_of(version)
+        row = self._database.row(_STORED, (digest,))
+        return row is not None and (not row[1] or self._blobs.has(digest.hex(), row[0]))
+
+    def put_all(self, contents: Mapping[str, bytes]) -> None:
+        """Make large contents durable ahead of the commit that refers to them; others travel in the commit."""
+        with TRANSLATED:
+            self._blobs.put_all(
+                {digest_of(version).hex(): one for version, one in contents.items() if len(one) > LARGEST_ROW_BYTES}
+            )
+
+    def take_back(self, versions: Iterable[str]) -> None:
+        """Remove what `put_all` has stored of versions that nothing refers to, since their commit had no room."""
+        remove_unused(self._database, self._blobs, [digest_of(version) for version in versions])
+
+    def keep(self, content: bytes, version: str) -> None:
+        """Keep bytes that no record refers to, if they are not kept yet, until retention takes them as the oldest."""
+        if not self.has(version):
+            self.put_all({version: content})
+            self._database.write(lambda connection: self.record(connection, content, version, 0))
+
+    def keep_inside(self, digest: bytes, content: bytes) -> None:
+        """As `keep`, inside a transaction; large content is durable before its commit.
+
+        Raises:
+            DiskFullError, StorageFailedError: It cannot be kept.
+        """
+        self.put_all({str(version_from(digest)): content})
+        with TRANSLATED:
+            self._enter(self._database.connection, digest, content, 0)
+
+    def keep_all(self, contents: Mapping[str, bytes]) -> None:
+        """As `keep`, for several versions at once, and deflated; durable with the next commit."""
+        self.put_all(contents)
+        for portion in _portions(contents, deflated):
+            self._database.write(partial(self._keep_portion, portion, 0), durable=False)
+
+    def missing(self, versions: Iterable[str]) -> set[str]:
+        """Return those of these versions whose bytes are not kept."""
+        return {version for version in versions if not self.has(version)}
+
+    def keep_read(self, texts: Mapping[str, bytes]) -> None:
+        """Keep texts that actors have read, by version, all at once and unsynced; what is kept already is not kept twice."""
+        new = {
+            version: text
+            for version, text in texts.items()
+            if len(text) <= LARGEST_READ_BYTES and self._database.row(_KNOWN, (digest_of(version),)) is None
+        }
+        for portion in _portions(new, bytes):
+            self._database.write(partial(self._keep_portion, portion, UNSYNCED), durable=False)
+
+    def record(self, connection: sqlite3.Connection, content: bytes | None, version: str, number: int) -> None:
+        """Note inside a commit that the record `number` uses content, and keep it if it is given."""
+        if content is None:
+            connection.execute(_TOUCH, (number, digest_of(version)))
+        else:
+            self._enter(connection, digest_of(version), content, number)
+
+    def replaced(self, connection: sqlite3.Connection, versions: Iterable[tuple[str, int]]) -> None:
+        """Note inside a commit that records, by number, replace contents that no record has used before."""
+        values = [(number, digest_of(version)) for version, number in versions]
+        connection.executemany("UPDATE contents SET used = ? WHERE hash = ? AND used = 0", values)
+
+    def _enter(
+        self, connection: sqlite3.Connection, digest: bytes, content: bytes, used: int, stored: bytes | None = None
+    ) -> None:
+        is_large = len(content) > LARGEST_ROW_BYTES
+        # Perhaps put before the gate; retention may have removed it in between, and cannot now.
+        if is_large and not self._blobs.has(digest.hex(), len(content)):
+            self._blobs.put_all({digest.hex(): content}, is_synced=used != UNSYNCED)
+        connection.execute(_KEEP, (digest, len(content), used, None if is_large else stored or content))
+
+    def _keep_portion(self, portion: Portion, used: int, connection: sqlite3.Connection) -> None:
+        for version, content, stored in portion:
+            self._enter(connection, digest_of(version), content, used, stored)
+
+    def _read(self, digest: bytes, stored: bytes | None, size: int) -> bytes | None:
+        """Return what stands where a row says, intact or not; None if that cannot be read."""
+        if stored is not None:
+            return inflated(stored, size)
+        try:
+            return self._blobs.get(digest.hex())
+        except (FileToolsError, OSError):
+            return None
+
+
+def remove_unused(database: Database, blobs: BlobFolder, digests: Iterable[bytes]) -> None:
+    """Remove those of these files to which no row refers."""
+
+    def work(connection: sqlite3.Connection) -> list[str]:
+        return [digest.hex() for digest in digests if connection.execute(_OF_BLOB, (digest,)).fetchone() is None]
+
+    # Behind the gate: a commit that relies on one of these files looks for it there, and writes it again.
+    database.write(work, durable=False, afterwards=blobs.remove)
+
+
+def deflated(content: bytes) -> bytes:
+    """Return content as it is kept for a snapshot: deflated, or as it is where that does not save an eighth."""
+    packed = zlib.compress(content, DEFLATE_LEVEL)
+    return packed if len(packed) < len(content) - len(content) // 8 else content
+
+
+def inflated(stored: bytes, size: int) -> bytes:
+    """Return content of a size from what is stored of it; other bytes if that is damaged."""
+    if len(stored) >= size or size > LARGEST_ROW_BYTES:
+        return stored
+    try:
+        return zlib.decompressobj().decompress(stored, size)  # never more, whatever stands there
+    except zlib.error:
+        return stored
+
+
+def _portions(contents: Mapping[str, bytes], packed: Callable[[bytes], bytes]) -> Iterator[Portion]:
+    """Yield as many contents at a time as one transaction writes; `packed` makes the bytes of a row."""
+    portion: Portion = []
+    held = 0
+    for version, content in contents.items():
+        stored = packed(content) if len(content) <= LARGEST_ROW_BYTES else content
+        portion.append((version, content, stored))
+        held += len(stored)
+        if held >= SLICE_BYTES:
+            yield portion
+            portion, held = [], 0
+    if portion:
+        yield portion
+
+
+def digest_of(version: str) -> bytes:
+    """Return the raw hash of a version string."""
+    return bytes.fromhex(version.removeprefix(VERSION_PREFIX))
+
+
+def version_from(digest: bytes | None) -> str | None:
+    """Return the version string of a raw hash, or None."""
+    return None if digest is None else VERSION_PREFIX + digest.hex()

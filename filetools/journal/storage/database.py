@@ -1,0 +1,364 @@
+"""The embedded database: queries in any thread, transactions behind the gate, and what makes it unusable.
+
+Nothing outside this package sees SQLite; its errors leave here translated.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from filetools.errors import DiskFullError, FileToolsError, InternalError, StorageFailedError
+from filetools.journal.storage.birth import (
+    PAGE_BYTES,
+    PARTS,
+    Identities,
+    connect,
+    create_database,
+    file_id,
+    has_database,
+    refuse_others,
+)
+from filetools.journal.storage.gate import TURN_FILE, Gate
+from filetools.journal.storage.position import PositionNote
+from filetools.journal.storage.reserve import Reserve, free_bytes
+from filetools.journal.storage.schema import require_own_schema
+from filetools.journal.storage.translation import BUSY_SECONDS, TRANSLATED, of_sqlite
+from filetools.models.words import Durability
+
+CHECKPOINT_BYTES: Final = 16 * 1024 * 1024
+"""Size of the write-ahead file from which the keeper copies it into the database."""
+IDLE_BYTES: Final = 1024 * 1024
+"""Size of a write-ahead file up to which it stays as it is while nobody writes."""
+_SMALLEST_WAL_BYTES: Final = 384 * 1024
+_SHARE_OF_FREE: Final = 16
+"""The write-ahead file takes about one part in so many of the free space, also where nobody calls `checkpoint`."""
+_FAILED_SYNCS: Final = (sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC)
+_log = logging.getLogger(__name__)
+
+_FLAGS: Final = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
+
+Row = tuple[Any, ...]
+Arguments = tuple[Any, ...] | Mapping[str, Any]
+"""Values of a query, by place or by name."""
+T = TypeVar("T")
+
+
+class Database:
+    """An open database. Lives as long as the workspace; unusable after a fork.
+
+    Attributes:
+        gate: The right to write.
+        turn_gate: The right to have a turn; whoever has it writes as all do, through the other gate.
+        connection: The one that writes, for statements inside a transaction.
+        has_log: Whether it has a write-ahead file; False where the file system has no memory that processes share.
+        opening: Random number of this opening; tells own records from other processes'.
+        reserve: Room for what makes room.
+        position: How far the numbers have come, noted outside the database.
+        is_restored: Whether it was put back from a copy since it was closed.
+        file_id: Of its main file.
+        identities: Which files the database consists of.
+    """
+
+    def __init__(self, directory: Path, *, durability: Durability, timeout_seconds: float = 30.0) -> None:
+        """Open or create the database in `directory`.
+
+        Raises:
+            StateDamagedError: The file is not a journal, or cannot be read.
+            StateVersionError: Another version of filetools wrote it.
+            AccessDeniedError, DiskFullError: The directory cannot be written.
+            LockTimeoutError: Somebody writes it all the time.
+        """
+        self.directory = directory
+        self.opening = secrets.randbits(62)
+        self.reserve = Reserve(directory)
+        self._wal = directory / PARTS[1]
+        self._wal_seen_ns = 0
+        self._synchronous = "FULL" if durability == "commit" else "NORMAL"
+        self._synchronous_now = ""
+        self._sync_failed = False
+        self._idle: list[sqlite3.Connection] = []
+        self._closed = False
+        with TRANSLATED, ExitStack() as opened:
+            self.gate = opened.enter_context(closing(Gate(directory, timeout_seconds=timeout_seconds)))
+            self.turn_gate = opened.enter_context(closing(Gate(directory, name=TURN_FILE)))
+            with self.gate:
+                if not has_database(directory):
+                    create_database(directory)
+                self.position = opened.enter_context(closing(PositionNote(directory)))
+                self.is_restored = self.position.is_restored(directory / PARTS[0])
+                refuse_others(directory)
+                self.connection = opened.enter_context(closing(connect(directory / PARTS[0])))
+                self.has_log = _prepare(self.connection, directory, is_durable=self._synchronous == "FULL")
+                self.file_id = file_id(directory / PARTS[0])
+                self.identities = Identities(directory)
+            self._opened = opened.pop_all()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether this process may use it."""
+        return not self._closed and self.gate.is_open
+
+    def rows(self, query: str, arguments: Arguments = ()) -> list[Row]:
+        """Return all rows of a query; each call sees the newest commit of any process."""
+        connection = self._take()
+        try:
+            return connection.execute(query, arguments).fetchall()
+        except sqlite3.Error as exc:
+            raise of_sqlite(exc) from exc
+        finally:
+            self._give_back(connection)
+
+    def row(self, query: str, arguments: Arguments = ()) -> Any:
+        """Return the first row of a query that has few, or None."""
+        found = self.rows(query, arguments)
+        return found[0] if found else None
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Lend a connection for reading; all that is read in the block is of one moment. Leave no cursor open."""
+        connection = self._take()
+        try:
+            with TRANSLATED:
+                connection.execute("BEGIN")
+                yield connection
+        finally:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            self._give_back(connection)
+
+    def write(
+        self,
+        work: Callable[[sqlite3.Connection], T],
+        *,
+        durable: bool = True,
+        afterwards: Callable[[T], None] | None = None,
+        may_use_reserve: Callable[[], bool] = lambda: False,
+    ) -> T:
+        """Run `work` in one write transaction and commit it; nothing is kept if it raises.
+
+        Args:
+            work: Gets the connection inside the transaction.
+            durable: False leaves the commit unsynced, for what recovery can find again by itself.
+            afterwards: Gets the result after the commit, still behind the gate.
+            may_use_reserve: Whether `work`, which has failed for want of space, takes no room for long, as a deletion;
+                then it is run again in the room that is kept for it.
+
+        Raises:
+            StateDamagedError: The database is no longer the file that was opened; nothing is acknowledged.
+            LockTimeoutError: The gate was not free in time.
+            DiskFullError, StorageFailedError: Nothing was recorded.
+        """
+        self._check_usable()
+        with TRANSLATED:
+            self.gate.enter()
+            try:
+                result = self._transact(work, durable, may_use_reserve)
+                if afterwards is not None:
+                    afterwards(result)
+                return result
+            finally:
+                self.gate.leave()
+
+    def _transact(
+        self, work: Callable[[sqlite3.Connection], T], durable: bool, may_use_reserve: Callable[[], bool]
+    ) -> T:
+        has_restarted = False
+        while True:
+            try:
+                return self._once(work, durable)
+            except DiskFullError as exc:
+                # An OSError comes from contents beside the database, which would take all of that room.
+                if has_restarted or not isinstance(exc.__cause__, sqlite3.Error) or not may_use_reserve():
+                    raise
+            if not self.reserve.shrink():
+                self.restart_wal()
+                has_restarted = True
+
+    def _once(self, work: Callable[[sqlite3.Connection], T], durable: bool) -> T:
+        """Run `work` in one transaction, which is rolled back if it raises. The caller is behind the gate."""
+        connection = self.connection
+        with TRANSLATED:
+            self.identities.check()
+            if self._sync_failed:
+                self._write_anew()
+            self._use(self._synchronous if durable else "NORMAL")
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                # Another version may have changed the schema since this process opened the database.
+                require_own_schema(connection)
+                result = work(connection)
+                connection.execute("COMMIT")
+            except BaseException as exc:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+                if getattr(exc, "sqlite_errorcode", None) in _FAILED_SYNCS:
+                    self._sync_failed = True
+                    self._take_back()
+                raise
+            if durable:  # looked at again: a folder removed during the commit took the commit with it
+                self.identities.check()
+            return result
+
+    def checkpoint(self, *, at_least_bytes: int = CHECKPOINT_BYTES) -> bool:
+        """Copy the write-ahead file into the database if it is due; False if it is not.
+
+        Due is a file that has grown to `at_least_bytes`, and one of some size that nobody has written since the last
+        call: that one is cut off, too. While somebody writes it is overwritten, which takes less time than extending it.
+        """
+        self._check_usable()
+        try:
+            found = self._wal.stat()
+        except FileNotFoundError:
+            return False
+        is_idle = found.st_size > IDLE_BYTES and found.st_mtime_ns == self._wal_seen_ns
+        self._wal_seen_ns = found.st_mtime_ns
+        if found.st_size < at_least_bytes and not is_idle:
+            return False
+        is_synced = _sync_ahead(self._wal)
+        with TRANSLATED, self.gate:
+            self.identities.check()
+            self._sync_failed = self._sync_failed or not is_synced
+            if is_idle:
+                self.restart_wal()
+            else:
+                self.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        return True
+
+    def restart_wal(self) -> None:
+        """Copy the write-ahead file into the database and cut both off, unless a reader stands in the way now.
+
+        The caller is behind the gate.
+        """
+        connection = self.connection
+        connection.execute("PRAGMA busy_timeout = 0")
+        try:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except sqlite3.OperationalError as exc:
+            if exc.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                raise
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {round(BUSY_SECONDS * 1000)}")
+
+    def close(self) -> None:
+        """Checkpoint and release every connection; may be called twice, and after a fork does nothing."""
+        if not self.is_open:
+            return
+        self._closed = True
+        try:
+            with TRANSLATED, self.gate:
+                self.identities.check()
+                self.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                self._close_idle()
+                self.connection.close()
+                # Nobody else has it open: the last one who closes removes the write-ahead file.
+                if self.has_log and not self._wal.exists():
+                    self.position.note_closed(self.directory / PARTS[0])
+        except FileToolsError as exc:
+            # Everything acknowledged is in the write-ahead file, which the next opening reads.
+            _log.warning("the journal was closed without a checkpoint: %s", exc)
+            self._close_idle()
+        self._opened.close()
+
+    def _check_usable(self) -> None:
+        if self._closed:
+            raise InternalError("The journal is closed")
+        if not self.gate.is_open:
+            raise InternalError("This journal was opened before a fork; open the workspace again in the new process")
+
+    def _take(self) -> sqlite3.Connection:
+        """Return a connection for reading that no other thread has."""
+        self._check_usable()
+        try:
+            return self._idle.pop()
+        except IndexError:
+            pass
+        with TRANSLATED, ExitStack() as opened:
+            self.identities.check()
+            connection = opened.enter_context(closing(connect(self.directory / PARTS[0])))
+            connection.execute("PRAGMA query_only = ON")
+            # Again: what was opened by its name may have been another file already.
+            self.identities.check()
+            opened.pop_all()
+        return connection
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        self._idle.append(connection)
+        if self._closed:
+            self._close_idle()
+
+    def _close_idle(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+
+    def _use(self, synchronous: str) -> None:
+        if synchronous != self._synchronous_now:
+            self.connection.execute(f"PRAGMA synchronous = {synchronous}")
+            self._synchronous_now = synchronous
+
+    def _take_back(self) -> None:
+        """Write over the frames of a commit whose sync failed: whole as they are, the next opening would take them."""
+        with suppress(sqlite3.Error):
+            self._use("NORMAL")
+            note = "INSERT OR REPLACE INTO meta (name, value) VALUES ('sync_failed', ?)"
+            self.connection.execute(note, (time.time(),))
+
+    def _write_anew(self) -> None:
+        """After a failed sync the kernel may have dropped what was written before, and says so only once.
+
+        So the write-ahead file is never synced again as it is: all of it goes into the database, and it starts anew.
+        """
+        (busy, _, _) = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise StorageFailedError(
+                "the journal", "its last sync failed, and a reader keeps it from being written anew"
+            )
+        self._sync_failed = False
+
+
+def _prepare(connection: sqlite3.Connection, directory: Path, *, is_durable: bool) -> bool:
+    """Make a connection ready to write; returns whether the database has a write-ahead file, as at its birth."""
+    (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+    if mode != "wal":
+        connection.execute("PRAGMA journal_mode = TRUNCATE")
+    # What goes on being written is not cut off each time: extending the file takes longer than writing over it.
+    limit = max(_SMALLEST_WAL_BYTES, min(4 * CHECKPOINT_BYTES, free_bytes(directory) // _SHARE_OF_FREE))
+    connection.execute(f"PRAGMA wal_autocheckpoint = {limit // PAGE_BYTES}")
+    connection.execute(f"PRAGMA journal_size_limit = {limit}")
+    if is_durable:
+        # Where a sync leaves data in the drive's own cache (macOS); does nothing elsewhere.
+        connection.execute("PRAGMA fullfsync = ON")
+        connection.execute("PRAGMA checkpoint_fullfsync = ON")
+    connection.execute("BEGIN IMMEDIATE")
+    require_own_schema(connection)
+    connection.execute("COMMIT")
+    return bool(mode == "wal")
+
+
+def _sync_ahead(wal: Path) -> bool:
+    """Sync the write-ahead file while others write, so that a checkpoint keeps them waiting for the rest alone.
+
+    A checkpoint syncs this file before all else, and most of its time goes into that. SQLite holds no locks on it that closing
+    a descriptor would drop.
+
+    Returns:
+        False if that failed; what was written before must not be relied on then.
+    """
+    try:
+        descriptor = os.open(wal, _FLAGS)
+    except OSError:
+        return True  # none was written, or the checkpoint meets the same
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True

@@ -1,0 +1,175 @@
+"""The gate: one file lock around every write transaction, checkpoint and close of a database, or a turn of several.
+
+SQLite's own waiting starves a process for seconds when others commit in a loop, and older releases can lose a commit
+that meets a checkpoint; behind the gate neither can happen.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from filelock import lock_descriptor, unlock_descriptor
+
+from filetools.errors import LockTimeoutError
+from filetools.journal.storage.forks import abandon_in_child
+from filetools.journal.storage.position import read_at, write_at
+
+GATE_FILE: Final = "gate"
+TURN_FILE: Final = "turn"
+TENURE_SECONDS: Final = 0.005
+"""How long one process may go through the gate again and again before it looks for others waiting."""
+STAND_BACK_SECONDS: Final = 0.0007
+"""Longer than a waiter's pause between two tries, so that one of them gets in."""
+LONGEST_PAUSE_SECONDS: Final = 0.0005
+_WAITER_AT: Final = 1
+"""Windows locks the first byte for all but the holder."""
+_LOOK_UP_SECONDS: Final = 0.05
+"""How long a turn is waited for before it is asked whether it is still wanted."""
+_LINE_AT: Final = 16
+LINE_BYTES: Final = 512
+_FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+class Gate:
+    """Exclusive right between threads and between processes: to write a database, or to have a turn. Not re-entrant.
+
+    Its file has a word of whoever waits, by which a busy process stands back, and a line of whoever has a turn.
+    """
+
+    def __init__(self, directory: Path, *, name: str = GATE_FILE, timeout_seconds: float = 30.0) -> None:
+        self._path = directory / name
+        self._descriptor = os.open(self._path, _FLAGS, 0o600)
+        self._mutex = threading.Lock()
+        self._timeout_seconds = timeout_seconds
+        self._tenure_since = 0.0
+        self._left_at = 0.0
+        self._waiter = b""
+        self._is_held = False
+        abandon_in_child(self)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can be used; not after a fork."""
+        return self._descriptor >= 0
+
+    def __enter__(self) -> None:
+        self.enter()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.leave()
+
+    def enter(self, deadline: float | None = None) -> None:
+        """Wait for the right; `leave` must follow.
+
+        Raises:
+            LockTimeoutError: The deadline has passed.
+        """
+        deadline = time.monotonic() + self._timeout_seconds if deadline is None else deadline
+        seconds = min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX)
+        if not self._mutex.acquire(blocking=False) and not self._mutex.acquire(timeout=seconds):
+            raise self._timed_out()
+        try:
+            self._stand_back()
+            self._pass(deadline)
+            self._is_held = True
+        except BaseException:
+            self._mutex.release()
+            raise
+
+    def leave(self) -> None:
+        """Give the right back."""
+        self._is_held = False
+        try:
+            unlock_descriptor(self._descriptor)
+        finally:
+            self._left_at = time.monotonic()
+            self._mutex.release()
+
+    def enter_if(self, is_wanted: Callable[[], bool]) -> bool:
+        """Wait for the right as long as it is wanted; `leave` must follow.
+
+        Args:
+            is_wanted: Asked now and then.
+
+        Returns:
+            False if it is not wanted any more.
+        """
+        while is_wanted():
+            with suppress(LockTimeoutError):
+                self.enter(time.monotonic() + _LOOK_UP_SECONDS)
+                return True
+        return False
+
+    def sign(self, line: bytes) -> None:
+        """Say who has the turn, for messages of other processes."""
+        with suppress(OSError):  # a full disk
+            write_at(self._descriptor, _LINE_AT, line)
+
+    def line(self) -> bytes:
+        """Return the line of the newest turn of any process, which may be over."""
+        with suppress(OSError):
+            return read_at(self._descriptor, LINE_BYTES, _LINE_AT)
+        return b""
+
+    def is_held_elsewhere(self) -> bool:
+        """Whether another process has the right at this moment."""
+        if self._is_held:
+            return False
+        with suppress(OSError):
+            # On a descriptor of its own: a try on the other one would succeed where a thread of this process has it.
+            descriptor = os.open(self._path, os.O_RDWR)
+            try:
+                return not lock_descriptor(descriptor, blocking=False)
+            finally:
+                os.close(descriptor)
+        return False
+
+    def _timed_out(self) -> LockTimeoutError:
+        """Return the error of whoever waited in vain, with who has the right."""
+        holder = "another process"
+        with suppress(OSError):
+            # Asked of the kernel, so that nobody has to write down each time that it holds the right.
+            held = re.search(
+                rf" FLOCK .* ([1-9]\d*) \S*:{os.fstat(self._descriptor).st_ino} ", Path("/proc/locks").read_text()
+            )
+            holder = f"process {held[1]}" if held else holder
+        return LockTimeoutError("the journal", self._timeout_seconds, holder)
+
+    def close(self) -> None:
+        """Release the file, without unlocking: in a forked child that would take the lock from its parent."""
+        descriptor, self._descriptor = self._descriptor, -1
+        with suppress(OSError):
+            os.close(descriptor)
+
+    abandon = close
+
+    def _stand_back(self) -> None:
+        now = time.monotonic()
+        if now - self._left_at > STAND_BACK_SECONDS:
+            self._tenure_since = now
+        elif now - self._tenure_since > TENURE_SECONDS:
+            self._tenure_since = now
+            before, self._waiter = self._waiter, read_at(self._descriptor, 8, _WAITER_AT)
+            if before != self._waiter:
+                time.sleep(STAND_BACK_SECONDS)
+
+    def _pass(self, deadline: float) -> None:
+        pause = 0.00005
+        while not lock_descriptor(self._descriptor, blocking=False):
+            if time.monotonic() > deadline:
+                raise self._timed_out()
+            self._waiter = os.urandom(8)
+            with suppress(OSError):  # a full disk: it may take longer
+                write_at(self._descriptor, _WAITER_AT, self._waiter)
+            time.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE_SECONDS)

@@ -1,0 +1,190 @@
+"""Starting again from a damaged journal: it is set aside as it is, and a fresh one takes over what cannot be found on disk.
+
+Only SQLite reads the damaged database, as far as it can. Contents that have their hash, and mirrors, are taken over; texts that
+may be unsaved become files beside what is set aside. The files of the workspace are not touched.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct, structs
+
+from filetools.journal.storage.birth import (
+    DATABASE_NAME,
+    PARTS,
+    connect,
+    connect_to_empty,
+    create_empty,
+    install,
+    keep_mark,
+)
+from filetools.journal.storage.blobs import BlobFolder, sync_directory
+from filetools.journal.storage.contents import inflated
+from filetools.journal.storage.gate import Gate
+from filetools.journal.storage.position import POSITION_FILE
+from filetools.journal.storage.schema import create_tables
+from filetools.journal.storage.translation import TRANSLATED
+
+GATE_SECONDS: Final = 30.0
+_FRESH: Final = "fresh.db"
+_TEXT: Final = "SELECT id, text FROM document_texts"
+Row = tuple[Any, ...]
+
+
+class Rescue(Struct, frozen=True, kw_only=True):
+    """What a fresh journal has of a damaged one."""
+
+    contents: int
+    """Versions whose bytes are kept."""
+    texts: dict[str, str | None] = {}
+    """Paths of unsaved texts by the names of their files in the folder of what was set aside; None cannot be read."""
+    mirrors: tuple[str, ...] = ()
+    """Places of mirrors; each is compared with the tree when it is next used."""
+    records: int | None = None
+    """Records that are lost; None if they cannot be counted."""
+    checkpoints: int | None = None
+    """Checkpoints that are lost; None if they cannot be counted."""
+
+
+def folder_for_damage(directory: Path) -> Path:
+    """Return where the damaged journal of a state directory goes: the folder of an interrupted repair, or a new one."""
+    started = sorted(directory.glob(f"damaged-*/{_FRESH}"), reverse=True)
+    usable = (fresh.parent for fresh in started if _can_move(PARTS, directory, fresh.parent))
+    return next(usable, directory / time.strftime("damaged-%Y%m%d-%H%M%S"))
+
+
+def start_again(directory: Path, aside: Path) -> Rescue:
+    """Set a damaged journal aside, and put a fresh one into its place.
+
+    Interrupted at any moment, each file of the damaged database lies in its place or aside; done again, it is finished.
+
+    Args:
+        directory: The state directory; nobody may have its journal open.
+        aside: A directory inside it, as `folder_for_damage` returns it; made if it is missing.
+
+    Raises:
+        LockTimeoutError: Somebody writes the journal.
+        DiskFullError, AccessDeniedError, StateDamagedError: It could not be done, as when there is a part of another
+            database in `aside`; nothing was changed.
+    """
+    with TRANSLATED, closing(Gate(directory, timeout_seconds=GATE_SECONDS)) as gate, gate:
+        is_new = not aside.exists()
+        aside.mkdir(mode=0o700, exist_ok=True)
+        _move(PARTS[::-1], aside, directory)  # what an interrupted repair has moved, so that no failure leaves it aside
+        try:
+            create_empty(aside / _FRESH)
+            _move(PARTS, directory, aside)
+            rescue = _rebuild(directory, aside)
+        except BaseException:
+            _move(PARTS[::-1], aside, directory)
+            if is_new:
+                shutil.rmtree(aside)
+            raise
+        install(aside / _FRESH, directory)
+        # Numbers begin anew. Until the database is there, the note says that there was one.
+        (directory / POSITION_FILE).unlink(missing_ok=True)
+        return rescue
+
+
+def _move(parts: Sequence[str], source: Path, target: Path) -> None:
+    if not _can_move(parts, source, target):
+        raise FileExistsError(errno.EEXIST, "the journal's database was replaced while it was repaired")
+    # The write-ahead file is never away from a database in its place, which could be opened without it, and never beside a
+    # fresh one, which would take over its pages. Without the syncs a power cut could undo a move, and keep a later one.
+    for part in parts:
+        if os.path.lexists(source / part):
+            (source / part).rename(target / part)
+            sync_directory(target)
+            sync_directory(source)
+
+
+def _can_move(parts: Sequence[str], source: Path, target: Path) -> bool:
+    """Whether what is in both folders can be of one database: each part once, those that are moved first in the target."""
+    found = [part for place in (target, source) for part in parts if os.path.lexists(place / part)]
+    return found == [part for part in parts if part in found]
+
+
+def _rebuild(directory: Path, aside: Path) -> Rescue:
+    damaged, rescue = aside / DATABASE_NAME, Rescue(contents=0)
+    with closing(connect_to_empty(aside / _FRESH)) as target:
+        target.execute("BEGIN IMMEDIATE")
+        create_tables(target)
+        keep_mark(target, directory)
+        # SQLite would throw away the write-ahead file of an empty database.
+        if damaged.is_file() and not damaged.is_symlink() and damaged.stat().st_size > 0:
+            with closing(connect(damaged, mode="ro")) as source, suppress(sqlite3.DatabaseError):
+                # Else SQLite refuses to read a file that is shorter than its header says.
+                source.execute("PRAGMA writable_schema = ON")
+                rescue = _take_over(source, target, aside)
+        _take_blobs(target, BlobFolder(directory / "blobs", durable=True))
+        (contents,) = target.execute("SELECT count(*) FROM contents").fetchone()
+        target.execute("COMMIT")
+    return structs.replace(rescue, contents=contents)
+
+
+def _take_over(source: sqlite3.Connection, target: sqlite3.Connection, aside: Path) -> Rescue:
+    for digest, size, used, content in _rows(source, "SELECT hash, size, used, bytes FROM contents", "rowid"):
+        is_row = isinstance(size, int) and isinstance(used, int) and isinstance(content, bytes)
+        if is_row and hashlib.sha256(inflated(content, size)).digest() == digest:
+            values = (digest, size, min(used, 0), content)
+            target.execute("INSERT OR IGNORE INTO contents (hash, size, used, bytes) VALUES (?, ?, ?, ?)", values)
+    put = "INSERT OR IGNORE INTO mirrors (place, identity, root) VALUES (?, ?, ?)"
+    # Without their positions: each is compared as a whole.
+    target.executemany(put, _rows(source, "SELECT place, identity, root FROM mirrors", "place"))
+    return Rescue(
+        contents=0,
+        texts=_write_texts(source, aside),
+        mirrors=tuple(place for (place,) in target.execute("SELECT place FROM mirrors ORDER BY place")),
+        records=_count(source, "records"),
+        checkpoints=_count(source, "checkpoints"),
+    )
+
+
+def _write_texts(source: sqlite3.Connection, aside: Path) -> dict[str, str | None]:
+    """Write every text that may be unsaved into a file."""
+    documents = {row[0]: row[1:] for row in _rows(source, "SELECT id, path, dirty FROM documents", "id")}
+    texts: dict[Any, Any] = dict(_rows(source, _TEXT, "id"))
+    for name in documents.keys() - texts.keys():
+        texts.update(_rows(source, f"{_TEXT} WHERE id = ?", "id", name))
+    written: dict[str, str | None] = {}
+    for name, text in texts.items():
+        path, is_dirty = documents.get(name, (None, True))
+        if is_dirty and isinstance(text, bytes):
+            file = f"unsaved-{len(written) + 1}.txt"
+            (aside / file).write_bytes(text)
+            written[file] = path if isinstance(path, str) else None
+    return written
+
+
+def _rows(source: sqlite3.Connection, query: str, key: str, *values: Any) -> Iterator[Row]:
+    """Yield the rows of a query that SQLite can read, from both ends to the damage; some may come twice."""
+    for order in ("ASC", "DESC"):
+        try:
+            yield from source.execute(f"{query} ORDER BY {key} {order}", values)
+        except sqlite3.DatabaseError:
+            continue
+        return
+
+
+def _count(source: sqlite3.Connection, table: str) -> int | None:
+    try:
+        return int(source.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+    except sqlite3.DatabaseError:
+        return None
+
+
+def _take_blobs(target: sqlite3.Connection, blobs: BlobFolder) -> None:
+    """Keep contents in files of their own that have their hash."""
+    found = ((bytes.fromhex(name), blobs.intact_size(name)) for name in blobs.names())
+    put = "INSERT OR IGNORE INTO contents (hash, size, used, bytes) VALUES (?, ?, 0, NULL)"
+    target.executemany(put, [(digest, size) for digest, size in found if size is not None])

@@ -1,0 +1,224 @@
+"""Results without a body as text: one line of facts in brackets, and above it what changed, in few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from filetools.content.differences.diff import narrowed
+from filetools.models.files import (
+    BatchResult,
+    DeleteResult,
+    DirectoryResult,
+    EditResult,
+    InfoResult,
+    MoveResult,
+    PatchResult,
+    WriteResult,
+)
+from filetools.models.history import UndoResult
+from filetools.models.records import sayable
+from filetools.models.result import Result
+from filetools.models.searching import WatchResult
+from filetools.printable import printable
+from filetools.tools.answers.bodies import Body, counted, short
+
+MOST_HUNK_LINES: Final = 40
+"""Lines of hunks that a change shows; the rest is counted."""
+MOST_LINE_CHARACTERS: Final = 300
+"""Of one line of a hunk."""
+MOST_ROWS: Final = 100
+"""Files that a change names; the rest is counted."""
+_PATCHED: Final = {"add": "added", "delete": "deleted", "update": "updated", "move": "moved"}
+
+Facts = Mapping[str, Any]
+
+
+Row = tuple[str, Sequence[Facts]]
+"""A line above the facts, empty where the facts say it, and the hunks that belong to it."""
+Summary = tuple[Sequence[str], Sequence[Row]]
+"""Facts, of which empty ones are left out, and rows."""
+
+
+def summary_of(result: type[Result], data: Facts) -> Body | None:
+    """Return what a result says in few lines; None for one of a shape that has a body, or that is not known here.
+
+    Args:
+        result: The shape of the data.
+        data: What the call returned.
+    """
+    summarise = _SUMMARIES.get(result)
+    if summarise is None:
+        return None
+    facts, rows = summarise(data)
+    # Of changes that were watched all: the position is behind the last.
+    lines = _lines(rows, len(rows) if result is WatchResult else MOST_ROWS)
+    return Body(text="".join(f"{line}\n" for line in lines), footer=" · ".join(filter(None, facts)))
+
+
+def _lines(rows: Sequence[Row], most_rows: int) -> Iterator[str]:
+    left, more = MOST_HUNK_LINES, 0
+    for head, hunks in rows[:most_rows]:
+        if head:
+            yield head
+        lines = _hunk_lines(hunks)
+        yield from map(_narrow, lines[:left])
+        more += max(0, len(lines) - left)
+        left -= min(left, len(lines))
+    if more:
+        yield f"… {counted(more, 'more line')} of the change"
+    if rest := len(rows[most_rows:]):
+        yield f"… {rest} more"
+
+
+def _hunk_lines(hunks: Sequence[Facts]) -> list[str]:
+    return [line for hunk in hunks for line in (hunk_place(hunk), *narrowed(hunk["lines"], MOST_LINE_CHARACTERS))]
+
+
+def hunk_place(hunk: Facts) -> str:
+    """Return the line that says where a hunk is."""
+    return f"@@ -{hunk['oldStart']},{hunk['oldLines']} +{hunk['newStart']},{hunk['newLines']} @@"
+
+
+def _narrow(line: str) -> str:
+    return line if len(line) <= MOST_LINE_CHARACTERS else f"{line[:MOST_LINE_CHARACTERS]}…"
+
+
+def _write(data: Facts) -> Summary:
+    done = "unchanged" if data.get("unchanged") else "created" if data["created"] else "written"
+    merged = "merged with what others wrote, shown above" if data.get("merged") else ""
+    facts = (data["path"], done, counted(data["bytes_written"], "byte"), *_versions(data), merged, *_state(data))
+    return facts, [("", data.get("foreign", ()))]
+
+
+def _edit(data: Facts) -> Summary:
+    count = sum(data.get("counts", ()))
+    done = "unchanged" if data.get("unchanged") else f"{count} replaced" if count else "changed"
+    return (data["path"], done, *_versions(data), *_state(data)), [("", data["structured_patch"])]
+
+
+def _patch(data: Facts) -> Summary:
+    files = data["files"]
+    told = [" · ".join((_moved(each), _PATCHED[each["kind"]], *_versions(each))) for each in files]
+    # What a patch adds stands in the call, word for word.
+    hunks = [() if each["kind"] == "add" else each.get("structured_patch", ()) for each in files]
+    if len(files) == 1:
+        return (told[0], *_state(data)), [("", hunks[0])]
+    return (counted(len(files), "file"), *_state(data)), list(zip(told, hunks, strict=True))
+
+
+def _undo(data: Facts) -> Summary:
+    rows: list[Row] = [(_undone(each), each.get("structured_patch", ())) for each in data.get("files", ())]
+    rows += [(f"in the way: {each['path']}: {each['reason']}", ()) for each in data.get("conflicts", ())]
+    rows += [(f"stays: {each['path']}: {each['reason']}", ()) for each in data.get("not_undone", ())]
+    rows += [(f"could not be read: {path}", ()) for path in data.get("unread", ())]
+    changes = data.get("changes", ())
+    if not changes:
+        return ("nothing to undo",), rows
+    undone = sum(each["outcome"] == "undone" for each in changes)
+    return (f"{undone} of {counted(len(changes), 'change')} undone", *_state(data)), rows
+
+
+def _undone(file: Facts) -> str:
+    return " · ".join((_moved(file), file["action"].replace("_", " "), *_versions(file)))
+
+
+def _moved(file: Facts) -> str:
+    old, path = file.get("old_path"), file["path"]
+    return path if old is None else f"{old} → {path}"
+
+
+def _move(data: Facts) -> Summary:
+    return (printable(f"{data['source']} → {data['destination']}"), "moved", *_versions(data), *_state(data)), ()
+
+
+def _delete(data: Facts) -> Summary:
+    version = data.get("deleted_version")
+    was = f"was {short(version)}" if version else counted(data.get("entries", 1), "entry", "entries")
+    return (data["path"], "deleted", was, *_state(data)), ()
+
+
+def _directory(data: Facts) -> Summary:
+    return (data["path"], "created" if data["created"] else "there already", *_state(data)), ()
+
+
+def _batch(data: Facts) -> Summary:
+    results = data["results"]
+    parts = (_write(each) if "created" in each else _delete(each) for each in results)
+    rows = [(" · ".join(filter(None, facts)), rows[0][1] if rows else ()) for facts, rows in parts]
+    return (counted(len(results), "file"), *_state(data)), rows
+
+
+def _info(data: Facts) -> Summary:
+    last, size, lines = data.get("last_change"), data.get("size"), data.get("total_lines")
+    is_text = data.get("encoding") is not None and not data.get("is_binary")
+    facts = (
+        data["path"] or ".",
+        data["type"],
+        "" if size is None else counted(size, "byte"),
+        data.get("mime_type") or "" if data.get("is_binary") else "",
+        f"{data['encoding']}{' with BOM' if data.get('bom') else ''}" if is_text else "",
+        "" if lines is None else counted(lines, "line"),
+        f"{data['newline']} line ends" if data.get("newline") in ("crlf", "cr", "mixed") else "",
+        *_versions(data),
+        f"modified {data['modified'].partition('.')[0].removesuffix('Z')}Z",
+        f"mode {data['mode']}",
+        counted(data["links"], "hard link") if data.get("links", 1) > 1 else "",
+        "being written just now" if data.get("locked") else "",
+        "" if last is None else f"last change {last['number']} by {printable(sayable(last['actor']))}",
+    )
+    return facts, ()
+
+
+def _watch(data: Facts) -> Summary:
+    changes = data["changes"]
+    again = "too much has changed to list: look at the files again" if data.get("resync") else ""
+    facts = (data["path"] or ".", counted(len(changes), "change"), again, f"position {data['position']}")
+    return facts, [(_change(each), ()) for each in changes]
+
+
+def _change(change: Facts) -> str:
+    at = datetime.fromtimestamp(change["time"], UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    version = (f"version {short(change['version'])}",) if "version" in change else ()
+    what = change["operation"].replace("_", " ")
+    return " · ".join(
+        (f"{change['number']} {what} {_moved(change)}", f"by {printable(sayable(change['actor']))}", at, *version)
+    )
+
+
+def _versions(data: Facts) -> Iterator[str]:
+    """Yield what stands there now, and what did before: both can be read by their version."""
+    version, before = data.get("version"), data.get("replaced_version")
+    if version:
+        yield f"version {short(version)}"
+    if before and before != version:
+        yield f"was {short(before)}"
+
+
+def _state(data: Facts) -> Iterator[str]:
+    """Yield what differs from the usual, and the number by which it can be undone."""
+    if data.get("dry_run"):
+        yield "dry run: nothing was written"
+    if data.get("in_buffer"):
+        yield "in the unsaved text of an editor, not in the file"
+    if disk := data.get("disk_version"):
+        yield f"version of the file {short(disk)}"
+    if data.get("mirror") == "pending":
+        yield "mirror pending"
+    if number := data.get("number"):
+        yield f"change {number}"
+
+
+_SUMMARIES: Final[Mapping[type[Result], Callable[[Facts], Summary]]] = {
+    WriteResult: _write,
+    EditResult: _edit,
+    PatchResult: _patch,
+    UndoResult: _undo,
+    MoveResult: _move,
+    DeleteResult: _delete,
+    DirectoryResult: _directory,
+    BatchResult: _batch,
+    InfoResult: _info,
+    WatchResult: _watch,
+}

@@ -1,0 +1,1 @@
+"""The tools themselves, by group."""

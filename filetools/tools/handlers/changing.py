@@ -1,0 +1,388 @@
+"""Tools that change files and folders: written, edited, moved, deleted, several at once, and undone."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+from msgspec.structs import replace
+from pydantic import Field
+
+from filetools.content.editing.edits import Edit
+from filetools.errors import (
+    EditAmbiguousError,
+    EditConflictError,
+    InvalidArgumentError,
+    PathExistsError,
+    PathIsDirectoryError,
+)
+from filetools.models.files import (
+    BatchResult,
+    DeleteResult,
+    DirectoryResult,
+    EditResult,
+    MoveResult,
+    PatchResult,
+    ReadBatchResult,
+    WriteResult,
+)
+from filetools.models.history import UndoResult
+from filetools.tools.arguments import Parameters
+from filetools.tools.handlers.reading import OnePath
+from filetools.tools.tool import AnyTool, Tool, ToolContext
+
+
+class WriteFile(Parameters):
+    """Parameters of write_file, and of each item of write_multiple."""
+
+    path: str
+    content: str
+    expected_version: Annotated[
+        str | None, Field(description="Version read, or 12+ hex digits; needed if it exists")
+    ] = None
+
+
+class PathAndContent(Parameters):
+    """Parameters of create_file and append_file."""
+
+    path: str
+    content: str
+
+
+async def write_file(context: ToolContext, given: WriteFile) -> WriteResult:
+    """Create or replace a file."""
+    return await context.files.write_file(
+        given.path,
+        given.content,
+        expected_version=given.expected_version,
+        on_stale="merge",
+        require_read=context.require_read,
+    )
+
+
+class OneEdit(Parameters):
+    """One replacement of edit_file."""
+
+    old_string: str
+    new_string: str
+    replace_all: bool = False
+
+
+class EditFile(Parameters):
+    """Parameters of edit_file."""
+
+    path: str
+    old_string: str | None = None
+    new_string: str | None = None
+    replace_all: bool = False
+    edits: Annotated[list[OneEdit] | None, Field(description="Several, in order")] = None
+    dry_run: bool = False
+
+
+class InsertLines(Parameters):
+    """Parameters of insert_lines."""
+
+    path: str
+    line: Annotated[int, Field(ge=0, description="Insert after this line; 0 is before the first")]
+    text: str
+    dry_run: bool = False
+
+
+class ApplyPatch(Parameters):
+    """Parameters of apply_patch."""
+
+    patch: str
+    dry_run: bool = False
+
+
+async def edit_file(context: ToolContext, given: EditFile) -> EditResult:
+    """Replace exact texts in a file."""
+    try:
+        return await context.files.edit_file(given.path, _edits(given), dry_run=given.dry_run)
+    except EditAmbiguousError as exc:
+        exc.suggested_action = (
+            "Copy more of the lines around the place into old_string, or pass replace_all=true for all."
+        )
+        raise
+
+
+async def apply_patch(context: ToolContext, given: ApplyPatch) -> PatchResult:
+    """Apply a patch."""
+    try:
+        return await context.files.apply_patch(given.patch, dry_run=given.dry_run)
+    except PathExistsError as exc:
+        exc.suggested_action = "Change what is there with '*** Update File:', or add another path."
+        raise
+
+
+def _edits(given: EditFile) -> list[Edit]:
+    if given.edits is not None:
+        if given.old_string is not None or given.new_string is not None:
+            raise InvalidArgumentError("Give old_string and new_string, or edits, not both", path=given.path)
+        return [Edit(old=one.old_string, new=one.new_string, replace_all=one.replace_all) for one in given.edits]
+    if given.old_string is None or given.new_string is None:
+        raise InvalidArgumentError("edit_file needs old_string and new_string, or edits", path=given.path)
+    return [Edit(old=given.old_string, new=given.new_string, replace_all=given.replace_all)]
+
+
+class FromTo(Parameters):
+    """Parameters of move_file and copy_file."""
+
+    source: str
+    destination: str
+    overwrite: bool = False
+
+
+class DeleteFile(Parameters):
+    """Parameters of delete_file."""
+
+    path: str
+    recursive: bool = False
+
+
+async def move_or_copy(context: ToolContext, given: FromTo, *, move: bool) -> MoveResult | WriteResult:
+    """Move a file or folder, or copy a file."""
+    work = context.files.move_file if move else context.files.copy_file
+    try:
+        return await work(given.source, given.destination, overwrite=given.overwrite)
+    except (PathExistsError, PathIsDirectoryError) as exc:
+        exc.suggested_action = _way_out(exc, given)
+        raise
+
+
+def _way_out(error: PathExistsError | PathIsDirectoryError, given: FromTo) -> str | None:
+    if isinstance(error, PathExistsError):
+        return "Choose another destination, or pass overwrite=true to replace the file there."
+    folder, name = given.destination.rstrip("/"), given.source.rstrip("/").rpartition("/")[2]
+    if error.path != folder:
+        return error.suggested_action
+    return f"Name the destination in full, such as {f'{folder}/{name}'!r}."
+
+
+async def delete_file(context: ToolContext, given: DeleteFile) -> DeleteResult:
+    """Delete a file, or with `recursive` a folder with all that is in it."""
+    # Looking first, and only where it matters: trying the file first would ask a person twice about a folder.
+    if given.recursive and (await context.files.file_info(given.path)).type == "directory":
+        return await context.files.delete_directory(
+            given.path, recursive=True, abort=context.is_aborted, progress=context.percent
+        )
+    try:
+        return await context.files.delete_file(given.path)
+    except PathIsDirectoryError as exc:
+        exc.suggested_action = "Pass recursive=true to delete the folder with everything in it."
+        raise
+
+
+MAX_FILES = 1000
+
+
+class Paths(Parameters):
+    """Parameters of read_multiple and delete_multiple."""
+
+    paths: Annotated[list[str], Field(min_length=1, max_length=MAX_FILES)]
+
+
+class WriteMultiple(Parameters):
+    """Parameters of write_multiple."""
+
+    items: Annotated[list[WriteFile], Field(min_length=1, max_length=MAX_FILES)]
+
+
+async def read_multiple(context: ToolContext, given: Paths) -> ReadBatchResult:
+    """Read several files."""
+    return await context.files.read_multiple(
+        given.paths, page=context.kept is None, abort=context.is_aborted, progress=context.percent
+    )
+
+
+async def write_multiple(context: ToolContext, given: WriteMultiple) -> BatchResult:
+    """Write several files, all or nothing."""
+    return await context.files.write_multiple(
+        [
+            item.model_dump(exclude_none=True) | {"require_read": context.require_read, "on_stale": "merge"}
+            for item in given.items
+        ],
+        abort=context.is_aborted,
+        progress=context.percent,
+    )
+
+
+class UndoChanges(Parameters):
+    """Parameters of undo_changes."""
+
+    call_id: str | None = None
+    since: int | None = None
+    path: str | None = None
+    dry_run: bool = False
+
+
+async def undo_changes(context: ToolContext, given: UndoChanges) -> UndoResult:
+    """Take back changes of the calling actor, and of nobody else."""
+    actor = context.files.actor
+    # A call has one conversation; what says less is meant within this one, where others may be going on.
+    whose = replace(actor, session=None) if given.call_id is not None else actor
+    try:
+        return await context.files.undo(
+            call=given.call_id, since=given.since, path=given.path, actor=whose, dry_run=given.dry_run
+        )
+    except EditConflictError as exc:
+        # The hint of the call names an argument that this tool does not have.
+        hint = "Edit by hand what not_undone names, or undo the rest by its call_id or path."
+        raise EditConflictError(exc.message, path=exc.path, suggested_action=hint, details=exc.details) from exc
+
+
+CHANGING: tuple[AnyTool, ...] = (
+    Tool(
+        name="write_file",
+        description=(
+            "Create a file, with missing folders, or replace all of it; what others changed since is merged. Returns the"
+            " new version. VERSION_MISMATCH: read again, redo it."
+        ),
+        parameters=WriteFile,
+        handler=write_file,
+        group="core",
+        is_idempotent=True,
+        result=WriteResult,
+    ),
+    Tool(
+        name="create_file",
+        description=(
+            "Create a new file; missing folders are created. FILE_EXISTS: it is there already; read it, then use"
+            " write_file to replace it."
+        ),
+        parameters=PathAndContent,
+        handler=lambda context, given: context.files.create_file(given.path, given.content),
+        group="files",
+        result=WriteResult,
+    ),
+    Tool(
+        name="append_file",
+        description=(
+            "Add text to the end of a file without reading it; a missing file is created. Nothing is added between:"
+            " begin with a line end if the file does not end with one."
+        ),
+        parameters=PathAndContent,
+        handler=lambda context, given: context.files.append_file(given.path, given.content),
+        group="files",
+        result=WriteResult,
+    ),
+    Tool(
+        name="edit_file",
+        description=(
+            "Replace exact text. old_string must be there once, unless replace_all. Returns hunks and version."
+            " EDIT_NOT_FOUND shows the closest text: copy it exactly. EDIT_AMBIGUOUS lists the lines: give more context."
+        ),
+        parameters=EditFile,
+        handler=edit_file,
+        group="core",
+        result=EditResult,
+    ),
+    Tool(
+        name="insert_lines",
+        description="Insert text after a line of a file; line 0 inserts before the first.",
+        parameters=InsertLines,
+        handler=lambda context, given: context.files.insert_lines(
+            given.path, given.line, given.text, dry_run=given.dry_run
+        ),
+        group="files",
+        result=EditResult,
+    ),
+    Tool(
+        name="apply_patch",
+        description=(
+            "Apply a patch over several files, all or nothing: *** Begin Patch form, or a unified diff. A hunk that"
+            " does not fit changes nothing; the closest text is shown."
+        ),
+        parameters=ApplyPatch,
+        handler=apply_patch,
+        group="core",
+        result=PatchResult,
+    ),
+    Tool(
+        name="move_file",
+        description=(
+            "Move or rename a file or folder, creating missing folders. FILE_EXISTS: choose another destination, or pass"
+            " overwrite."
+        ),
+        parameters=FromTo,
+        handler=partial(move_or_copy, move=True),
+        group="core",
+        result=MoveResult,
+    ),
+    Tool(
+        name="copy_file",
+        description="Copy a file. FILE_EXISTS: choose another destination, or pass overwrite to replace it.",
+        parameters=FromTo,
+        handler=partial(move_or_copy, move=False),
+        group="files",
+        result=WriteResult,
+    ),
+    Tool(
+        name="delete_file",
+        description=(
+            "Delete a file, or with recursive a folder. Returns the entry count; a deleted file stays readable by its"
+            " version."
+        ),
+        parameters=DeleteFile,
+        handler=delete_file,
+        group="core",
+        effect="delete",
+        result=DeleteResult,
+    ),
+    Tool(
+        name="create_directory",
+        description="Create a folder and its missing parents. write_file does not need it. An existing folder is not an error.",
+        parameters=OnePath,
+        handler=lambda context, given: context.files.create_directory(given.path),
+        group="files",
+        is_idempotent=True,
+        result=DirectoryResult,
+    ),
+    Tool(
+        name="undo_changes",
+        description=(
+            "Undo your last change, or those of one call, of a path, or since a number. Others' later changes stay; where"
+            " they overlap: EDIT_CONFLICT, nothing undone."
+        ),
+        parameters=UndoChanges,
+        handler=undo_changes,
+        group="core",
+        result=UndoResult,
+    ),
+    Tool(
+        name="read_multiple",
+        description="Read several whole files. Each item holds what read_file returns, or its error; failed counts those.",
+        parameters=Paths,
+        handler=read_multiple,
+        group="batches",
+        level="auto",
+        effect="read",
+        looks_at="file",
+        is_idempotent=True,
+        has_body=True,
+        result=ReadBatchResult,
+    ),
+    Tool(
+        name="write_multiple",
+        description=(
+            "Create or replace several files, all or nothing; each item as in write_file. BATCH_FAILED: nothing was"
+            " changed; fix the file it names and repeat the whole call."
+        ),
+        parameters=WriteMultiple,
+        handler=write_multiple,
+        group="batches",
+        is_idempotent=True,
+        result=BatchResult,
+    ),
+    Tool(
+        name="delete_multiple",
+        description="Delete several files, all or nothing. BATCH_FAILED: nothing was deleted; the error names the file.",
+        parameters=Paths,
+        handler=lambda context, given: context.files.delete_multiple(
+            given.paths, abort=context.is_aborted, progress=context.percent
+        ),
+        group="batches",
+        effect="delete",
+        result=BatchResult,
+    ),
+)

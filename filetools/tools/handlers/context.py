@@ -1,0 +1,434 @@
+"""Tools that say what a project is, what state it is in, which instructions apply, and what runs of agents made.
+
+Nothing of a project is ever run. Each of its tools is a plain function, too, which never raises:
+`await get_git_state(files, path="~/code")`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from itertools import chain
+from typing import Annotated, Any, Final, Generic, TypeVar
+
+from msgspec import Struct
+from pydantic import Field
+
+from filetools.content.extracts.whole import whole_start
+from filetools.errors import AbortedError, FileToolsError, InternalError
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.searching import GrepResult
+from filetools.paths.workspace_path import ROOT
+from filetools.project import folder as folders
+from filetools.project import git, instructions, manifests, readme, recent
+from filetools.project.folder import ProjectFolder
+from filetools.search.contents.grep import grep_page
+from filetools.search.contents.options import GrepOptions
+from filetools.search.listing import rows_below
+from filetools.search.options import ListOptions
+from filetools.tools.answers.shown import Answer, limited, present_facts
+from filetools.tools.arguments import Parameters, parse_arguments
+from filetools.tools.handlers import session_logs
+from filetools.tools.tool import AnyTool, Tool, ToolContext
+
+_LISTED: Final = ("id", "session", "status", "started", "ended", "step", "command", "prompt")
+_PATHS: Final = ("absolute_path", "relative_path", "filename", "path")
+
+
+class ListRuns(Parameters):
+    """Parameters of list_runs."""
+
+    limit: Annotated[int, Field(ge=1, le=100)] = 20
+
+
+class GetRun(Parameters):
+    """Parameters of get_run."""
+
+    id: str
+
+
+async def list_runs(context: ToolContext, given: ListRuns) -> Answer:
+    """Return the newest runs, newest first."""
+    rows = [run.to_dict() for run in await context.files.runs.list(given.limit)]
+    return limited({"runs": [{name: row[name] for name in _LISTED if name in row} for row in rows]})
+
+
+async def get_run(context: ToolContext, given: GetRun) -> Answer:
+    """Return a run with what it made."""
+    run = await context.files.runs.get(given.id)
+    metadata = await context.files.runs.metadata(given.id)
+    # By the path that other tools take.
+    files = {
+        name: [
+            {"path": each["relative_path"]} | {fact: value for fact, value in each.items() if fact not in _PATHS}
+            for each in told
+        ]
+        for name, told in metadata.items()
+        if name.startswith("files_")
+    }
+    return limited({**run.to_dict(), **metadata, **files})
+
+
+RUNS: Final[tuple[AnyTool, ...]] = (
+    Tool(
+        name="list_runs",
+        description=(
+            "List the runs of agents on this workspace, newest first: id, session, status (running, completed, failed,"
+            " cancelled), started, ended, step, command, beginning of the prompt. get_run shows what one made."
+        ),
+        parameters=ListRuns, handler=list_runs, group="runs", level="auto", effect="read", is_idempotent=True,
+        present=present_facts,
+    ),
+    Tool(
+        name="get_run",
+        description=(
+            "Tell what a run (id of list_runs) is and made: status, exit_code, turns; files_created, files_modified,"
+            " files_deleted, files_unchanged with path, size, checksum. Ask before you review or continue another agent's work."
+            " truncated: lists are cut. RUN_NOT_FOUND: call list_runs."
+        ),
+        parameters=GetRun, handler=get_run, group="runs", level="auto", effect="read", is_idempotent=True,
+        present=present_facts,
+    ),
+)  # fmt: skip
+
+
+logger = logging.getLogger(__name__)
+
+GROUP: Final = "context"
+SEARCH_SECONDS: Final = 5.0
+_PAGE: Final = 10
+"""Matches of a page of a search: what the time limit ends loses no more than those of the last page."""
+_LINE_CHARACTERS: Final = 200
+T = TypeVar("T")
+Asked = TypeVar("Asked", bound=Parameters)
+
+
+class InstanceStatus(Parameters):
+    """Parameters of get_instance_status."""
+
+    detailed: bool = False
+
+
+class InProject(Parameters):
+    """Base of the parameters of tools that look at a project, or at any folder that can be looked at."""
+
+    project_id: str | None = None
+    path: str | None = None
+
+
+class GitState(InProject):
+    """Parameters of get_git_state."""
+
+    limit: Annotated[int, Field(ge=1, le=20)] = 5
+
+
+class Readme(InProject):
+    """Parameters of get_readme."""
+
+    max_chars: Annotated[int, Field(ge=1, le=20_000)] = 2000
+
+
+class Instructions(InProject):
+    """Parameters of get_instructions."""
+
+    max_chars: Annotated[int, Field(ge=1, le=50_000)] = 20_000
+
+
+class RecentFiles(InProject):
+    """Parameters of get_recent_files."""
+
+    limit: Annotated[int, Field(ge=1, le=100)] = 20
+    since: str | None = None
+
+
+class RecentSessions(InProject):
+    """Parameters of get_recent_sessions."""
+
+    limit: Annotated[int, Field(ge=1, le=20)] = 5
+
+
+class Discover(InProject):
+    """Parameters of discover_projects."""
+
+    depth: Annotated[int, Field(ge=1, le=8)] = 3
+
+
+class SearchCode(InProject):
+    """Parameters of search_code."""
+
+    query: str
+    regex: bool = False
+    max_results: Annotated[int, Field(ge=1, le=200)] = 50
+
+
+class ContextCaller(Struct, frozen=True, kw_only=True):
+    """Who asks; lives as long as one call."""
+
+    files: FileToolsFacade
+    allowed: Sequence[str] = ()
+    """Folders that can be looked at besides the workspace, registered projects and those of the settings."""
+    is_aborted: Callable[[], bool] = lambda: False
+    above: bool = False
+    """Whether instructions above the workspace count, too."""
+
+    async def look(
+        self,
+        tool: str,
+        given: InProject,
+        work: Callable[[ProjectFolder], T],
+        *,
+        path: str | None = None,
+        top: Callable[[str, str | None], str] | None = None,
+    ) -> T:
+        """Return what `work` makes of the folder that is meant, in a worker thread.
+
+        Args:
+            tool: Its name.
+            given: What it was called with; a path counts for more than an id.
+            work: Reads the folder.
+            path: What is meant where neither was given; None for an error.
+            top: As for `ProjectCalls.look`.
+        """
+        meant = given.path if given.path is not None or given.project_id is not None else path
+        return await self.files.projects.look(
+            tool, meant, work, project_id=given.project_id, top=top, allowed=self.allowed
+        )
+
+
+async def _instances(caller: ContextCaller, given: InstanceStatus) -> Answer:
+    return {"instances": await caller.files.projects.run(lambda registry: registry.instances(detailed=given.detailed))}
+
+
+async def _instructions(caller: ContextCaller, given: Instructions) -> Answer:
+    def work(folder: ProjectFolder) -> Answer:
+        found = instructions.instructions(folder, folder.asked, max_chars=given.max_chars)
+        inside = folders.below(folder.path, caller.files.root_paths[-1])
+
+        # As file tools name it; elsewhere nothing else would tell where it is.
+        def placed(path: str) -> str:
+            return folder.shown(path) if inside is None else f"{inside}/{path}".removeprefix("/")
+
+        for each in (*found["files"], *found.get("skills", ())):
+            each["path"] = placed(each["path"])
+        # `max_chars` is for contents; what is only named has the limit of every other answer.
+        files = found.pop("files")
+        lists = {"rules": [each for each in files if "content" not in each], **found}
+        named = limited(lists | {"omitted": [placed(each) for each in found.get("omitted", ())]})
+        rules = named.pop("rules")
+        told = [each for each in files if "content" in each or each in rules]
+        return {"files": told, **{name: each for name, each in named.items() if each}}
+
+    def top(place: str, outermost: str | None) -> str:
+        return instructions.instruction_root(place, None if caller.above else outermost)
+
+    return await caller.look("get_instructions", given, work, path="", top=top)
+
+
+async def _recent_files(caller: ContextCaller, given: RecentFiles) -> Answer:
+    options = ListOptions(recursive=True, default_excludes=caller.files.settings.exclude)
+
+    def work(folder: ProjectFolder) -> Answer:
+        paths: Sequence[str] | Iterator[str] | None = git.listed_files(folder.path)
+        if paths is None:
+            portions = rows_below(folder.reads, ROOT, options, abort=caller.is_aborted)
+            paths = (
+                path
+                for rows in portions
+                for path, kind, can_be_addressed in rows
+                if kind == "file" and can_be_addressed
+            )
+        return recent.recent_files(folder, paths, limit=given.limit, since=given.since)
+
+    return await caller.look("get_recent_files", given, work)
+
+
+async def _discover(caller: ContextCaller, given: Discover) -> Answer:
+    options = ListOptions(
+        recursive=True, max_depth=given.depth, use_gitignore=True, include_hidden=False, details=False,
+        default_excludes=caller.files.settings.exclude,
+    )  # fmt: skip
+
+    def work(folder: ProjectFolder) -> Answer:
+        rows = chain.from_iterable(rows_below(folder.reads, ROOT, options, abort=caller.is_aborted))
+        return manifests.discovered(folder, ["", *(path for path, kind, _ in rows if kind == "directory")])
+
+    return await caller.look("discover_projects", given, work, path="")
+
+
+async def _search_code(caller: ContextCaller, given: SearchCode) -> Answer:
+    end, rows, cursor = time.monotonic() + SEARCH_SECONDS, list[Answer](), None
+    place = await caller.look("search_code", given, lambda folder: folder.path)
+    inside = folders.below(place, caller.files.root_paths[-1])
+    start = len(inside) + 1 if inside else 0
+
+    def is_over() -> bool:
+        return time.monotonic() > end or caller.is_aborted()
+
+    while len(rows) < given.max_results:
+        limit = min(_PAGE, given.max_results - len(rows))
+        try:
+            found = await _grepped(caller, given, inside, limit, cursor, is_over)
+        except AbortedError:
+            if caller.is_aborted():
+                raise
+            return {"matches": rows, "truncated": True}
+        rows += [
+            {"path": row.path[start:], "line": row.line, "text": whole_start(row.text, _LINE_CHARACTERS)}
+            for row in found.matches
+        ]
+        cursor = found.next_cursor
+        if cursor is None:
+            break
+    return {"matches": rows, "truncated": cursor is not None}
+
+
+async def _grepped(
+    caller: ContextCaller,
+    given: SearchCode,
+    inside: str | None,
+    limit: int,
+    cursor: str | None,
+    is_over: Callable[[], bool],
+) -> GrepResult:
+    """Return one page: of the workspace with what is not saved yet, of other folders as they are on disk."""
+    settings = caller.files.settings
+    if inside is not None:
+        return await caller.files.grep_files(
+            given.query, path=inside, literal=not given.regex, limit=limit, cursor=cursor, abort=is_over
+        )
+    options = GrepOptions(
+        pattern=given.query, literal=not given.regex, limit=limit,
+        default_excludes=settings.exclude, max_file_bytes=settings.max_read_bytes,
+    )  # fmt: skip
+
+    def search(folder: ProjectFolder) -> GrepResult:
+        is_withheld = folder.reads.is_withheld
+        return grep_page(folder.reads, ROOT, options, cursor, abort=is_over, is_withheld=is_withheld)
+
+    return await caller.look("search_code", given, search)
+
+
+class _Fact(Struct, Generic[Asked], frozen=True, kw_only=True):
+    """One of the tools: what it takes, and what answers it."""
+
+    name: str
+    parameters: type[Asked]
+    answer: Callable[[ContextCaller, Asked], Awaitable[Answer]]
+    description: str
+
+    async def answered(self, caller: ContextCaller, given: Asked) -> Answer:
+        """Return the answer, within its limit."""
+        found = await self.answer(caller, given)
+        return found if hasattr(given, "max_chars") else limited(found)
+
+    async def handle(self, context: ToolContext, given: Asked) -> Answer:
+        """Answer a call of the tool."""
+        return await self.answered(ContextCaller(files=context.files, is_aborted=context.is_aborted), given)
+
+    async def ask(self, files: FileToolsFacade, *, above: bool = False, **arguments: Any) -> Answer:
+        """Answer a program, which may look into the home folder, too; a failure is `{"error", "error_code"}`."""
+        home = folders.home_folder()
+        caller = ContextCaller(files=files, allowed=() if home is None else (home,), above=above)
+        try:
+            return await self.answered(caller, parse_arguments(self.parameters, arguments))
+        except FileToolsError as error:
+            return {"error": error.message, "error_code": error.code}
+        except Exception:  # what reads other people's files may meet anything, and promises never to raise
+            logger.exception("%s failed unexpectedly", self.name)
+            return {"error": f"{self.name} failed unexpectedly; the log says why", "error_code": InternalError.code}
+
+    def tool(self) -> AnyTool:
+        """Return the tool."""
+        return Tool(
+            name=self.name, description=self.description, parameters=self.parameters, handler=self.handle, group=GROUP,
+            level="auto", effect="read", is_idempotent=True, has_body=True, present=present_facts,
+        )  # fmt: skip
+
+
+_FACTS: Final[tuple[_Fact[Any], ...]] = (
+    _Fact(
+        name="get_instance_status",
+        parameters=InstanceStatus,
+        answer=_instances,
+        description="List the agents that run on this workspace: id, name, dir, status (working, idle), project.",
+    ),
+    _Fact(
+        name="get_git_state",
+        parameters=GitState,
+        answer=lambda caller, given: caller.look(
+            "get_git_state", given, lambda folder: git.git_state(folder.path, limit=given.limit)
+        ),
+        description=(
+            "Git state of a folder (path) or project (project_id): branch, last commits, dirty, ahead, behind, upstream."
+            " Runs no hook and no filter of the repository; dirty is unknown where it has filters."
+        ),
+    ),
+    _Fact(
+        name="get_readme",
+        parameters=Readme,
+        answer=lambda caller, given: caller.look(
+            "get_readme", given, lambda folder: readme.readme(folder, max_chars=given.max_chars)
+        ),
+        description="README of a folder or project, up to max_chars (2000). content is null where there is none.",
+    ),
+    _Fact(
+        name="get_instructions",
+        parameters=Instructions,
+        answer=_instructions,
+        description=(
+            "Instruction files (AGENTS.md, CLAUDE.md and imports) that apply to a path, broadest first, most specific last;"
+            " skills by name. Read before you change files there. omitted names what did not fit max_chars."
+        ),
+    ),
+    _Fact(
+        name="get_recent_files",
+        parameters=RecentFiles,
+        answer=_recent_files,
+        description="Files of a folder or project by last change, newest first: path, age, size. since: 2 days, or a date.",
+    ),
+    _Fact(
+        name="get_recent_sessions",
+        parameters=RecentSessions,
+        answer=lambda caller, given: caller.look(
+            "get_recent_sessions",
+            given,
+            lambda folder: session_logs.recent_sessions(folder.path, limit=given.limit),
+        ),
+        description="Latest sessions of coding agents in a folder or project, from their logs: id, title, age.",
+    ),
+    _Fact(
+        name="get_dependencies",
+        parameters=InProject,
+        answer=lambda caller, given: caller.look("get_dependencies", given, manifests.dependencies),
+        description=(
+            "Dependencies that manifests declare (pyproject.toml, requirements, package.json, Cargo.toml, go.mod): name,"
+            " version range, kind (runtime, optional, dev)."
+        ),
+    ),
+    _Fact(
+        name="discover_projects",
+        parameters=Discover,
+        answer=_discover,
+        description="Projects below a folder, up to depth: path, kind, name of each folder with .git or a manifest.",
+    ),
+    _Fact(
+        name="search_code",
+        parameters=SearchCode,
+        answer=_search_code,
+        description="Find lines in the files of a folder or project by literal text, or by regex: path, line, text.",
+    ),
+)
+CONTEXT: Final[tuple[AnyTool, ...]] = tuple(fact.tool() for fact in _FACTS)
+
+(
+    get_instance_status,
+    get_git_state,
+    get_readme,
+    get_instructions,
+    get_recent_files,
+    get_recent_sessions,
+    get_dependencies,
+    discover_projects,
+    search_code,
+) = (fact.ask for fact in _FACTS)
