@@ -295,6 +295,7 @@ async def test_a_mirror_that_is_filled_gets_recorded_files_that_are_away_for_an_
     async with filetools.open(root, settings=ALONE) as files:
         await files.write_file("src/a.txt", "1\n")
         await files.write_file("src/b.txt", "1\n")
+        await files.look()  # else there is one before the mirror is filled
     run(root, "mv src ../away; mkdir src; echo other > src/b.txt")
     async with filetools.open(root, mirror=mirror, settings=ALONE) as files:
         async with asyncio.timeout(60):

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from filetools.facade import write_calls
-from filetools.facade.deciding import batches, editing, writing
+from filetools.facade import runner
+from filetools.facade.deciding import editing, writing
 from filetools.facade.parts import Parts
 from filetools.facade.steps import put
 from filetools.facade.steps.decision import PutDecision
@@ -59,8 +59,7 @@ async def test_a_merged_text_that_counts_as_seen_is_found(tmp_path: Path, monkey
             if isinstance(step, PutFile):
                 parts.tracker.record_seen(actor, step.seen.key, step.version, content=step.content)
 
-    monkeypatch.setattr(write_calls, "record_steps", record_merged)
-    monkeypatch.setattr(batches, "record_steps", record_merged)
+    monkeypatch.setattr(runner, "record_steps", record_merged)
     fault = await first_fault(tmp_path, likely=82)
     assert fault is not None
     assert fault.startswith("lost")

@@ -14,6 +14,7 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,7 +61,9 @@ def folder_for_damage(directory: Path) -> Path:
     """Return where the damaged journal of a state directory goes: the folder of an interrupted repair, or a new one."""
     started = sorted(directory.glob(f"damaged-*/{_FRESH}"), reverse=True)
     usable = (fresh.parent for fresh in started if _can_move(PARTS, directory, fresh.parent))
-    return next(usable, directory / time.strftime("damaged-%Y%m%d-%H%M%S"))
+    name = time.strftime("damaged-%Y%m%d-%H%M%S")
+    names = chain((name,), (f"{name}-{number}" for number in count(2)))
+    return next(chain(usable, (directory / each for each in names if not os.path.lexists(directory / each))))
 
 
 def start_again(directory: Path, aside: Path) -> Rescue:
