@@ -165,7 +165,7 @@ class Synchronisation:
         try:
             self._request.refuse_if_aborted(self._synced + len(self._errors), self._total)
         except AbortedError:
-            if self._mirror.worker.identity.is_filled:
+            if self._mirror.worker.identity.is_filled or self._mirror.worker.looking is not None:
                 place, backlog = self._mirror.place, self._context.journal.backlog
                 gone = [BacklogEntry(key=key, path=path, number=0) for key, path in added.items()]
                 await self._context.run(partial(backlog.advance, place, 0, gone))

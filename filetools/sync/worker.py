@@ -115,7 +115,7 @@ class BacklogWorker:
         self._is_lacking = False
         """Whether paths that only a comparison found are on their way."""
         self._hidden: set[WorkspacePath] = set()
-        self._looking: Future[object] | None = None
+        self.looking: Future[object] | None = None
         """A look at the whole tree that a filling waits for."""
         self._is_swept = False
         self._is_unknown = True
@@ -155,7 +155,7 @@ class BacklogWorker:
         self._is_whole_due = False
         if is_hasty or self._sync_at <= time.monotonic():
             self.make_durable()
-        fill_at = math.inf if self.identity.is_filled or self._looking is not None else self._fill_at
+        fill_at = math.inf if self.identity.is_filled or self.looking is not None else self._fill_at
         waiting = (each.at for each in self._waiting.values())
         soonest = min(*waiting, self._sync_at, fill_at, now + self._context.times.probe_seconds)
         return max(0.0, soonest - time.monotonic())
@@ -261,7 +261,7 @@ class BacklogWorker:
             entries = journal.backlog.since(self._seen, limit=_BATCH)
             for several in together(entries):
                 self._go_on()
-                self._bringtogether(several)
+                self._bring_together(several)
             page = len(entries)
             self._seen = entries[-1].number if entries else self._seen
         self._seen = max(own, self._seen)
@@ -269,7 +269,7 @@ class BacklogWorker:
         is_filling = self._is_lacking or not self.identity.is_filled
         self._told.tell(reached=self._seen, unsettled=unsettled, is_filling=is_filling)
 
-    def _bringtogether(self, entries: Sequence[BacklogEntry]) -> None:
+    def _bring_together(self, entries: Sequence[BacklogEntry]) -> None:
         """Bring over the paths of one change, both of a move; what is to be there goes first."""
         several = [replace(one, below=True) if one.key in self._waiting else one for one in entries]
         if len(several) > 1:
@@ -459,8 +459,6 @@ class BacklogWorker:
         elif not isinstance(error, _ABOUT_PATH):
             raise error
 
-    # -- filling -----------------------------------------------------------------------------------------------------
-
     def _fill(self) -> None:
         """Enter into the backlog all that the folder lacks; what the primary does not have stays there.
 
@@ -487,14 +485,16 @@ class BacklogWorker:
         """Whether the whole tree was looked at once; what came and went before is in no record, and nobody would follow it."""
         if self._context.journal.tree_index.looked() is not None:
             return True
-        if self._looking is None:
-            self._looking = self._context.look()
-            self._looking.add_done_callback(lambda _: self._told.wake())
-        if not self._looking.done():
+        if self.looking is None:
+            self.looking = self._context.look()
+            self.looking.add_done_callback(lambda _: self._told.wake())
+        if not self.looking.done():
             return False
-        looking, self._looking = self._looking, None
+        looking, self.looking = self.looking, None
         try:
             looking.result()
-        except CancelledError:
-            raise StoppedError from None
+        except (CancelledError, FileToolsError) as exc:
+            _log.debug("a mirror is filled later, as the tree could not be looked at: %s", exc)
+            self._fill_at = time.monotonic() + self._context.times.probe_seconds
+            return False
         return True

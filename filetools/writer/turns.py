@@ -409,7 +409,7 @@ class Turns:
             # Each of several would wait for a strict mirror while the others wait for it.
             is_alone = isinstance(call.work, TurnTask) or self._is_each_alone()
             is_full = size > MOST_BYTES or time.monotonic() > until
-            if ready and (is_alone or is_full or call.touches(touched)):
+            if call.touches(touched) or (ready and (is_alone or is_full)):
                 touched.update(call.keys)  # calls of one path keep their order
                 continue
             if not self._claim(call):

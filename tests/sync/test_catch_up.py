@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from filetools.content.version import version_of
-from filetools.errors import AccessDeniedError, InvalidPathError, LockTimeoutError, StorageFailedError
-from filetools.events.activity import SyncError
+from filetools.errors import AbortedError, AccessDeniedError, InvalidPathError, LockTimeoutError, StorageFailedError
+from filetools.events.activity import SyncError, SyncPaused
 from filetools.journal.changes import Change
 from filetools.journal.tree_index import Looked
 from filetools.models.records import Operation
@@ -384,7 +384,25 @@ async def test_a_look_that_fails_is_tried_again_before_a_mirror_is_filled(tmp_pa
         (opened.root / "a").write_bytes(b"1")
         await opened.manager.start(look)
         await opened.until(lambda: tree(inner) == {"a": b"1"})
+        assert not [event for event in opened.events if isinstance(event, SyncError | SyncPaused)]
     assert len(looks) == 3
+
+
+async def test_an_aborted_synchronisation_deletes_nothing_more_while_a_filling_waits_for_a_look(
+    tmp_path: Path, inner: LocalStore
+) -> None:
+    async with world(tmp_path, inner, is_filled=False, is_started=False) as opened:
+        ended, abort = asyncio.Event(), asyncio.Event()
+        for number in range(300):
+            (tmp_path / "mirror" / f"theirs-{number}").write_bytes(b"a stranger's")
+        await opened.manager.start(ended.wait)
+        with pytest.raises(AbortedError):
+            await opened.manager.sync_all(progress=lambda *_: abort.set(), abort=abort)
+        await asyncio.sleep(0.3)
+        left = len(tree(inner))
+        await asyncio.sleep(0.3)
+        assert len(tree(inner)) == left > 0
+        ended.set()
 
 
 async def test_what_is_gone_from_a_busy_folder_is_waited_for_only_so_long(

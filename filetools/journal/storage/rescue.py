@@ -88,12 +88,12 @@ def start_again(directory: Path, aside: Path) -> Rescue:
             create_empty(aside / _FRESH)
             _move(PARTS, directory, aside)
             rescue = _rebuild(directory, aside)
+            install(aside / _FRESH, directory)
         except BaseException:
             _move(PARTS[::-1], aside, directory)
             if is_new:
                 shutil.rmtree(aside)
             raise
-        install(aside / _FRESH, directory)
         # Numbers begin anew. Until the database is there, the note says that there was one.
         (directory / POSITION_FILE).unlink(missing_ok=True)
         return rescue
