@@ -11,8 +11,8 @@ from filetools.events.bus import BusStatistics, Responder
 from filetools.events.listeners import Listener
 from filetools.events.types import Event
 from filetools.facade.descriptor_calls import T
-from filetools.facade.reading.feed import FeedPage
 from filetools.facade.progress import Abort, Looked, Progress
+from filetools.facade.reading.feed import FeedPage
 from filetools.facade.requests import OnLocked, View
 from filetools.facade.transactions.results import TransactionResult
 from filetools.locks.holder import LockInfo
