@@ -91,7 +91,7 @@ class RunCalls:
             return (await self._files.checkpoint(automatic_name(f"before {run_id}"), automatic=True)).name
         except FileToolsError as error:
             # What the run changes can be taken back without one.
-            logger.warning("there is no checkpoint of before %s: %s", run_id, error)
+            logger.warning("no checkpoint was made before %s: %s", run_id, error)
             return None
 
     async def note_turn(self, run_id: str, step: str = "") -> None:

@@ -124,7 +124,7 @@ async def test_a_change_is_done_where_the_checkpoint_fails_and_the_log_says_so(
     with caplog.at_level(logging.WARNING, "filetools"):
         outcome = await outcome_of(agent(files, "s1").write_file("a.txt", "new\n"))
     assert (outcome, await names(files)) == ("done", [])
-    assert "no checkpoint of before session 's1'" in caplog.text
+    assert "no checkpoint was made before session 's1'" in caplog.text
 
 
 async def test_a_cancelled_call_does_not_take_the_checkpoint_from_the_others(

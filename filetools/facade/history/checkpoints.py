@@ -160,4 +160,4 @@ class SessionCheckpoints:
             raise
         except FileToolsError as exc:
             # A change is not refused for it: it can be taken back by itself.
-            _log.warning("there is no checkpoint of before session %r: %s", session, exc)
+            _log.warning("no checkpoint was made before session %r: %s", session, exc)
