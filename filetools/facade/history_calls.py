@@ -421,7 +421,7 @@ class HistoryCalls(ActorCalls):
                 if again.facts != plan.facts:
                     tries += 1
                 elif partly and exc.path is not None and exc.path not in refused:
-                    refused = {**refused, exc.path: undo.Clash(code=exc.code, reason=exc.message)}
+                    refused = {**refused, exc.path: undo.Clash.of(exc)}
                 else:
                     raise  # it is still the right plan, so that its failure counts
             else:
