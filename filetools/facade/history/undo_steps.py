@@ -14,11 +14,10 @@ from typing import Final
 
 from msgspec import Struct, structs
 
-from filetools.content.differences.merging import merge
-from filetools.content.facts import inspect, text_of
+from filetools.content.facts import inspect
 from filetools.content.formats import TextFormat, decode
 from filetools.editors.documents import changed
-from filetools.errors import ChangedMeanwhileError, EncodingError, VersionGoneError
+from filetools.errors import ChangedMeanwhileError, EditConflictError, EncodingError, VersionGoneError
 from filetools.facade.parts import Parts
 from filetools.facade.steps.decision import PutDecision
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
@@ -28,8 +27,8 @@ from filetools.facade.steps.put_back import PutBack, RestoreFolder, opened
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
 from filetools.facade.steps.texts import PutLink, PutMode
-from filetools.facade.steps.unsaved import put_beside, unsaved_text
-from filetools.journal.changes import Relation, RelationKind
+from filetools.facade.steps.unsaved import followed, put_beside, unsaved_text
+from filetools.journal.changes import HeadMovedError, Relation, RelationKind
 from filetools.journal.history import History
 from filetools.models.records import ChangeRecord, RecordState
 from filetools.paths.workspace_path import WorkspacePath
@@ -376,26 +375,27 @@ def plan_unsaved(
 
 def _unsaved_clash(parts: Parts, tree: DraftTree, one: Drafted) -> Clash | None:
     """Return why an undo cannot change a file, if the unsaved text of its document is in the way of that."""
-    path, now, then = one.path, one.now, one.then
+    path, now, then = WorkspacePath(one.path), one.now, one.then
     if now is None or then is None or not now.kind == then.kind == "file":
         return None  # what goes leaves its document the unsaved text
-    document = parts.view(parts.workspace.key(path)).document
-    opened = parts.documents.texts.newest(document.id) if document is not None and document.is_dirty else None
-    if opened is None:
+    key = parts.workspace.key(path)
+    view = parts.view(key)
+    if view.document is None or not view.document.is_dirty:
         return None
-    by_words = parts.settings.is_prose(path)
-    base, proposed = (text_of(tree.content(node), name=path) for node in (now, then))
-    if base is None or proposed is None:
-        return Clash(code="EDIT_CONFLICT", reason="its document has unsaved text, and it is binary")
-    # As when it is done: what the file has got since goes into the document first.
-    current = merge(opened.base_text, opened.text, base, by_words=by_words).text
-    merged = merge(base, opened.text if current is None else current, proposed, by_words=by_words)
-    if merged.text is not None:
-        return None
-    places = tuple(one.to_dict() for one in merged.conflicts)
-    return Clash(
-        code="EDIT_CONFLICT", reason=f"its document has unsaved text (line {places[0]['line']})", places=places
-    )
+    content, stat = tree.content(now), parts.store.stat(path)
+    seen = Look(
+        path=path, key=key, view=view, taken_ns=0, stat=stat, facts=inspect(content, name=path)[0],
+        version=tree.version(now), content=content,
+    )  # fmt: skip
+    try:
+        followed(parts, seen, _decide(tree, one, parts, seen))
+    except HeadMovedError:
+        return None  # somebody types: the step will see
+    except (EditConflictError, EncodingError) as exc:
+        places = tuple((exc.details or {}).get("conflicts", ()))
+        line = f" (line {places[0]['line']})" if places else ""
+        return Clash(code=exc.code, reason=f"its document has unsaved text{line}", places=places)
+    return None
 
 
 def _decide_unsaved(records: Sequence[ChangeRecord], parts: Parts, seen: Look) -> PutDecision:
