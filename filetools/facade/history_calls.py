@@ -40,8 +40,7 @@ from filetools.paths.names import require_printable
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sessions.runs import Run
 from filetools.versions import selection, undo
-from filetools.versions.past import lineage
-from filetools.versions.provenance import AuthoredLines, LineHistory
+from filetools.versions.provenance import AuthoredLines, LineHistory, lineage
 from filetools.versions.selection import Moment
 
 T = TypeVar("T")
