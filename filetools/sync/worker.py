@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from functools import partial
@@ -32,7 +32,7 @@ from filetools.errors import (
     PathTooLongError,
     SymlinkNotAllowedError,
 )
-from filetools.journal.backlog import MAX_TRIES
+from filetools.journal.backlog import MAX_TRIES, KeptFile
 from filetools.journal.changes import BacklogEntry
 from filetools.models.records import ChangeRecord, Operation, RecordState
 from filetools.paths.workspace_path import ROOT, WorkspacePath
@@ -40,7 +40,7 @@ from filetools.sync.context import SyncContext
 from filetools.sync.identity import MirrorIdentity
 from filetools.sync.mirror_files import GONE, MirrorFiles, sync_place, twins_of
 from filetools.sync.plan import Plan, Versions, compared, together
-from filetools.sync.wanted import UnsettledError, Wanted, wanted
+from filetools.sync.wanted import UnsettledError, Wanted, of_kept, wanted
 
 if TYPE_CHECKING:
     from filetools.sync.mirror import Mirror
@@ -258,10 +258,10 @@ class BacklogWorker:
         while page >= _BATCH:
             # In this order: what is recorded in between is looked at again.
             own = journal.own_position
-            entries = journal.backlog.since(self._seen, limit=_BATCH)
+            entries, files = journal.backlog.since(self._seen, limit=_BATCH)
             for several in together(entries):
                 self._go_on()
-                self._bring_together(several)
+                self._bring_together(several, files)
             page = len(entries)
             self._seen = entries[-1].number if entries else self._seen
         self._seen = max(own, self._seen)
@@ -269,23 +269,28 @@ class BacklogWorker:
         is_filling = self._is_lacking or not self.identity.is_filled
         self._told.tell(reached=self._seen, unsettled=unsettled, is_filling=is_filling)
 
-    def _bring_together(self, entries: Sequence[BacklogEntry]) -> None:
-        """Bring over the paths of one change, both of a move; what is to be there goes first."""
+    def _bring_together(self, entries: Sequence[BacklogEntry], files: Mapping[int, KeptFile]) -> None:
+        """Bring over the paths of one change, both of a move; what is to be there goes first.
+
+        Args:
+            entries: The paths.
+            files: What is known of them by the numbers of changes. Nothing else was looked at since.
+        """
         several = [replace(one, below=True) if one.key in self._waiting else one for one in entries]
         if len(several) > 1:
             several.sort(key=lambda entry: self._context.primary.stat(WorkspacePath(entry.path)) is None)
         for entry in several:
-            self._bring(entry)
+            self._bring(entry, files.get(entry.number))
             if len(self._unsynced) >= MOST_UNSYNCED:
                 self.make_durable()
 
-    def _bring(self, entry: BacklogEntry) -> None:
+    def _bring(self, entry: BacklogEntry, known: KeptFile | None = None) -> None:
         path = WorkspacePath(entry.path)
         if self._context.left_out(path, False):
             self._note_written(entry)
             return
         try:
-            goal = self._wanted(path, entry)
+            goal = self._wanted(path, entry) if known is None else of_kept(known)
         except UnsettledError:
             self._defer(entry)
             return
@@ -342,7 +347,8 @@ class BacklogWorker:
             raise InvalidPathError(path, f"the mirror's disk takes it for {spelled!r}")
         if is_respelt := spelled is not None and spelled.name != path.name:
             self.files.respell(path)
-        self._bring_again(twins)
+        if twins:
+            self._bring_again(twins)
         may_be_renamed = goal.kind == "directory" or len(goal.content) > MOST_COPIED
         record = self._record(entry) if entry.number and may_be_renamed else None
         is_renamed = record is not None and self._renamed(record, path, goal)
