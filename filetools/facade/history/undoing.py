@@ -32,6 +32,7 @@ from filetools.facade.history.undo_steps import (
     in_phases,
     place_of,
     plan_unsaved,
+    possible,
     shown_name,
     split_buffered,
 )
@@ -246,11 +247,13 @@ def _make_plan(
     changed, waiting, saved = split_buffered(history, chosen)
     if target is not None:
         waiting, saved = ([one for one in several if target.covers_all_of(one)] for several in (waiting, saved))
-    tree, findings, unknown = _take_back(parts, changed, target)
+    tree, findings, unknown, closed = _take_back(parts, changed, target)
     findings += [UndoFinding(records=(record,), path=record.path, outcome="undone") for record in saved]
-    drafted, impossible = in_phases(tree)
-    makers = [StepMaker(parts, tree, phase, refused) for phase in drafted]
-    blocked = impossible | {path: clash for maker in makers for path, clash in maker.blocked.items()}
+    drafted, blocked = possible(parts, tree, refused)
+    makers = [StepMaker(parts, tree, phase) for phase in in_phases(tree, drafted)]
+    blocked |= closed
+    for maker in makers:
+        blocked |= maker.blocked
     findings = [_settled(finding, blocked) for finding in findings]
     findings += _clashes(blocked, findings)
     numbers: dict[str, list[int]] = {}
@@ -276,8 +279,8 @@ def _make_plan(
 
 def _take_back(
     parts: Parts, chosen: Sequence[ChangeRecord], target: RestoreTarget | None
-) -> tuple[DraftTree, list[UndoFinding], tuple[str, ...]]:
-    """Work out the tree without some changes, what becomes of each of them, and the paths that stay as they are."""
+) -> tuple[DraftTree, list[UndoFinding], tuple[str, ...], dict[str, Clash]]:
+    """Work out the tree without some changes, what becomes of each of them, and as `completed` what stays as it is."""
     tree = DraftTree(
         parts.workspace, parts.store, parts.journal.contents, parts.facts,
         walk=lambda folder: (path for path, _ in walk_tree(parts.store, folder)),
@@ -296,14 +299,14 @@ def _take_back(
             undoing.names.passed(record, undoers=set(undoers.get(record.number, ())) - numbers)
     undoing.finish()
     if target is None:
-        return tree, undoing.findings, ()
+        return tree, undoing.findings, (), {}
     return tree, *completed(parts, tree, undoing.findings, target)
 
 
 def _settled(finding: UndoFinding, blocked: Mapping[str, Clash]) -> UndoFinding:
     """Return what becomes of a finding if some paths cannot be changed."""
-    inside = f"{finding.path}/"
-    touched = next((path for path in blocked if path == finding.path or path.startswith(inside)), None)
+    above = {*within(finding.path)}
+    touched = next((path for path in blocked if path in above or finding.path in within(path)), None)
     if touched is None or finding.outcome not in _SETTLED:
         return finding
     return structs.replace(finding, outcome="conflict", clash=blocked[touched])
