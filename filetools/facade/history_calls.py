@@ -15,7 +15,7 @@ from filetools.content.version import version_of
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError, PathNotFoundError
 from filetools.facade.calls import ActorCalls
 from filetools.facade.history import restoring, tree_diff, undoing
-from filetools.facade.history.checkpoints import take
+from filetools.facade.history.checkpoints import snapshot_of, take
 from filetools.facade.parts import Parts
 from filetools.facade.reading import information
 from filetools.facade.reading.expected import full_version
@@ -366,7 +366,8 @@ class HistoryCalls(ActorCalls):
     async def _tree_of(self, name: str | None) -> tree_diff.WholeTree:
         """Return what stood in the tree at a checkpoint; None is now."""
         if name is None:
-            return tree_diff.WholeTree.standing(await self._runner.look_at_tree())
+            seen = await self._runner.look_at_tree()
+            return tree_diff.WholeTree(seen.position, snapshot_of(seen), unread=tuple(seen.unread))
         checkpoint, rows = await self._known(name, self._parts.journal.checkpoints.snapshot)
         if rows is None:
             raise InvalidArgumentError(
@@ -413,15 +414,16 @@ class HistoryCalls(ActorCalls):
                 result = await self._parts.crew.run(partial(plan.result, None))
                 return result.model_copy(update={"dry_run": dry_run})
             facts, previews = {"facts": plan.facts}, plan.previews(touched)
-            await self._authorise_steps(tool, touched, facts, plan.steps, deleted=plan.deleted, previews=previews)
+            authorise = partial(self._authorise_steps, tool, touched, facts, plan.steps)
+            allowed = await authorise(deleted=plan.deleted, previews=previews)
             try:
-                outcome = await undoing.carry_out(self._runner, self.actor, plan, kind)
+                outcome = await undoing.carry_out(self._runner, self.actor, plan, kind, allowed)
             except FileToolsError as exc:
                 again = await self._parts.crew.run(make)
                 if again.facts != plan.facts:
                     tries += 1
                 elif partly and exc.path is not None and exc.path not in refused:
-                    refused = {**refused, exc.path: undo.Clash(code=exc.code, reason=exc.message)}
+                    refused = {**refused, exc.path: undo.Clash.of(exc)}
                 else:
                     raise  # it is still the right plan, so that its failure counts
             else:

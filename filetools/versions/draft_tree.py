@@ -206,19 +206,23 @@ class DraftTree:
         origin = None if node is None else node.origin
         if node is None or origin is None or origin.trash is not None or not is_elsewhere(self.key(origin.path)):
             return node
+        return replace(self.with_bytes(node), origin=None)
+
+    def with_bytes(self, node: DraftNode) -> DraftNode:
+        """Return a node that has its bytes, if it has any, wherever it goes and whatever becomes of what is at its origin."""
         if node.kind == "directory":
-            return replace(node, origin=None)
+            return node
         version = self.version(node)
-        return replace(
-            node, origin=None, version=version, made=None if self.contents.has(version) else self.content(node)
-        )
+        is_kept = node.made is not None or self.contents.has(version)
+        return replace(node, version=version, made=node.made if is_kept else self.content(node))
 
     def changes(self) -> list[tuple[str, DraftNode | None, DraftNode | None]]:
         """Return each path whose draft differs from what stands there: path, what stands there, what would."""
         found = [(path, self.standing(path), node) for path, node in self.drafted.values()]
-        return [(path, now, then) for path, now, then in found if not self._is_same(now, then)]
+        return [(path, now, then) for path, now, then in found if not self.is_same(now, then)]
 
-    def _is_same(self, now: DraftNode | None, then: DraftNode | None) -> bool:
+    def is_same(self, now: DraftNode | None, then: DraftNode | None) -> bool:
+        """Whether a node is what another one is, wherever it comes from."""
         if now is None or then is None or now == then:
             return now == then
         if now.kind != then.kind or now.kind == "other":

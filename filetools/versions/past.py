@@ -51,10 +51,12 @@ def lineage(
 
 
 class FileState(Struct, frozen=True, kw_only=True):
-    """A file as a record left or met it."""
+    """A file, a link, or a folder but for what is in it, as a record left or met it."""
 
-    version: str
+    version: str | None = None
+    """None of a folder."""
     mode: int | None
+    """None where it is not known, and of a link."""
 
 
 def mode_before(history: History, record: ChangeRecord, key_of: Callable[[str], str]) -> int | None:

@@ -6,7 +6,7 @@ there before. Of changes that follow each other without anybody in between only 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Literal
 
@@ -15,9 +15,10 @@ from msgspec import Struct, field
 from filetools.content.differences.merging import BytesMerge, merge_bytes
 from filetools.content.facts import inspect, text_of
 from filetools.content.version import version_of
-from filetools.errors import EncodingError, VersionGoneError
+from filetools.errors import EncodingError, FileToolsError, VersionGoneError
 from filetools.journal.history import History
-from filetools.models.records import WITHOUT_BYTES, ChangeRecord, Operation
+from filetools.models.records import ChangeRecord, Operation
+from filetools.models.words import EntryType
 from filetools.versions.draft_tree import DraftNode, DraftTree, within
 from filetools.versions.past import FileState, deletions, mode_before, tree_before, unknown_creations
 
@@ -27,7 +28,14 @@ Outcome = Literal["undone", "unchanged", "kept", "unknown", "conflict"]
 
 WITHOUT_RECORDS: Final = ("symlink", "other")
 """Kinds of what may have come with a folder and is not recorded."""
-_FILE_CHANGES: Final = (Operation.CREATE, Operation.MODIFY, Operation.DELETE)
+_KINDS: Final[Mapping[Operation, EntryType]] = {
+    Operation.CREATE: "file",
+    Operation.MODIFY: "file",
+    Operation.DELETE: "file",
+    Operation.LINK: "symlink",
+    Operation.MODIFY_DIRECTORY: "directory",
+}
+"""What records of one state in the place of another are about."""
 
 
 class Clash(Struct, frozen=True, kw_only=True):
@@ -36,6 +44,11 @@ class Clash(Struct, frozen=True, kw_only=True):
     code: str
     reason: str
     places: tuple[Place, ...] = ()
+
+    @classmethod
+    def of(cls, error: FileToolsError) -> Clash:
+        """Return it where an error says why."""
+        return cls(code=error.code, reason=error.message)
 
 
 class UndoFinding(Struct, frozen=True, kw_only=True):
@@ -49,9 +62,10 @@ class UndoFinding(Struct, frozen=True, kw_only=True):
 
 
 class _UndoRun(Struct, kw_only=True):
-    """Changes of one file, each made of what the one before had left."""
+    """Changes of one file, link or folder's mode, each made of what the one before had left."""
 
     path: str
+    kind: EntryType = "file"
     after: FileState | None
     before: FileState | None
     records: list[ChangeRecord] = field(default_factory=list)
@@ -78,8 +92,6 @@ class Undoing:
         """The moves that were passed; whoever goes back tells it of those that stay."""
         self._unknown = unknown_creations(history, records)
         self._runs: dict[str, _UndoRun] = {}
-        self._puts: dict[int, tuple[DraftNode, DraftNode | None, UndoFinding]] = {}
-        """By the identity of what was put in the tree: that, so that it lives, what it took the place of, and what was said."""
         self.findings: list[UndoFinding] = []
 
     def take_back(self, record: ChangeRecord) -> None:
@@ -90,82 +102,67 @@ class Undoing:
             self._move_back(record)
         elif record.before_unknown or record.number in self._unknown:
             self._find([record], record.path, "unknown")
-        elif record.operation in _FILE_CHANGES:
-            self._extend(record)
         elif record.operation is Operation.CREATE_DIRECTORY:
             self._remove_folder(record)
-        elif record.operation in WITHOUT_BYTES:
-            self._put_text_back(record)
+        elif record.operation in _KINDS:
+            self._extend(record, _KINDS[record.operation])
 
     def finish(self) -> None:
         """Work out what is left; call it after the last record."""
         for run in list(self._runs.values()):
             self._settle(run)
         self._runs.clear()
-        # What would get bytes that nobody has kept is left alone; those of the states in between are not needed.
-        for path, _, then in self._tree.changes():
-            while then is not None and (found := self._puts.get(id(then))) is not None:
-                _, here, undone = found
-                try:
-                    self._tree.content(then)
-                    break
-                except VersionGoneError as exc:
-                    if here is not None and here.version is None and self._tree.version(here) == then.version:
-                        then = replace(then, made=self._tree.content(here))  # it has another mode alone
-                    else:
-                        then = here
-                        self.findings.remove(undone)
-                        self._find(undone.records, undone.path, Clash(code=exc.code, reason=exc.message))
-                self._tree.put(path, then)
 
-    def _extend(self, record: ChangeRecord) -> None:
+    def _extend(self, record: ChangeRecord, kind: EntryType) -> None:
         where = self.names.now(record.path)
         if where is None:
             self._find([record], record.path, _clash("another file has taken its place since"))
             return
-        after = None if record.after is None else FileState(version=record.after, mode=record.mode)
-        before = (
-            None
-            if record.before is None
-            else FileState(version=record.before, mode=mode_before(self._history, record, self._tree.key))
-        )
+        try:
+            before, after = self._states(record, kind)
+        except VersionGoneError as exc:
+            self._find([record], where, Clash.of(exc))
+            return
         key = self._tree.key(where)
         run = self._runs.get(key)
-        if run is None or not _follow(run.before, after):
+        if run is None or run.kind != kind or not _follow(run.before, after):
             if run is not None:
                 self._settle(run)
-            run = self._runs[key] = _UndoRun(path=where, after=after, before=before)
+            run = self._runs[key] = _UndoRun(path=where, kind=kind, after=after, before=before)
         run.before = before
         run.records.append(record)
+
+    def _states(self, record: ChangeRecord, kind: EntryType) -> tuple[FileState | None, FileState | None]:
+        if kind == "directory":
+            former = int(self._tree.contents.get(record.before or ""), 8)
+            return FileState(mode=former), FileState(mode=record.mode)
+        mode = None if record.before is None else mode_before(self._history, record, self._tree.key)
+        before, after = FileState(version=record.before, mode=mode), FileState(version=record.after, mode=record.mode)
+        return before if record.before else None, after if record.after else None
 
     def _settle(self, run: _UndoRun) -> None:
         here = self._tree.at(run.path)
         then = self._without(run, here)
         if isinstance(then, Clash):
             self._find(run.records, run.path, then)
-        elif then is here or (then and here and self._facts(then) == self._facts(here)):
+        elif then is here or (then and here and self._tree.is_same(here, then)):
             self._find(run.records, run.path, "unchanged")
         else:
             self._tree.put(run.path, then)
             self._find(run.records, run.path, "undone")
-            if then is not None:
-                self._puts[id(then)] = then, here, self.findings[-1]
-
-    def _facts(self, node: DraftNode) -> tuple[str, int | None]:
-        return self._tree.version(node), node.mode
 
     def _without(self, run: _UndoRun, here: DraftNode | None) -> DraftNode | Clash | None:
-        """Return what would be there without the changes of one file, or why they cannot be taken back."""
+        """Return what would be there without some changes, or why they cannot be taken back."""
         before, after = run.before, run.after
-        if here is not None and here.kind != "file":
-            return _clash("something that is not a file is there now")
-        version = None if here is None else self._tree.version(here)
+        if here is not None and here.kind != run.kind:
+            return _clash("something of another kind is there now")
+        version = None if here is None or run.kind == "directory" else self._tree.version(here)
         if before is None:
             is_as_left = here is None or (after is not None and version == after.version)
             return None if is_as_left else _clash("others have changed it since it was created")
         if here is None and after is None:
             blocking = self._file_above(run.path)
-            made = DraftNode(kind="file", version=before.version, mode=before.mode)
+            made = DraftNode(kind=run.kind, version=before.version, mode=before.mode)
             return made if blocking is None else _clash(f"{blocking} is a file now")
         if here is None:
             return _clash("it is no longer there")
@@ -176,19 +173,21 @@ class Undoing:
             if here.mode not in (before.mode, after.mode):
                 return _clash("others have changed its mode since")
             mode = before.mode
+        if before.version in (version, after.version):
+            return here if mode == here.mode else replace(self._tree.with_bytes(here), mode=mode)
         if version == after.version:
-            version = before.version
-        elif version != before.version != after.version:
-            return self._merged(run.path, here, (before.version, after.version), mode)
-        return replace(here, version=version, mode=mode, made=None)
+            return replace(here, version=before.version, mode=mode, made=None)
+        return self._merged(run.path, here, (before.version or "", after.version or ""), mode)
 
     def _merged(self, path: str, here: DraftNode, versions: tuple[str, str], mode: int | None) -> DraftNode | Clash:
+        if here.kind != "file":
+            return _clash("others have changed it since")
         try:
             before, after = map(self._tree.contents.get, versions)
             texts = after, self._tree.content(here), before
             merged = _merge(path, *texts, by_words=self._is_prose(path))
         except (VersionGoneError, EncodingError) as exc:
-            return Clash(code=exc.code, reason=exc.message)
+            return Clash.of(exc)
         if merged is None:
             return _clash("it is binary, and others have changed it since")
         if merged.content is None:
@@ -236,30 +235,6 @@ class Undoing:
         inside = [self._tree.at(path) for path in self._tree.below(where)]
         has_files = any(node is None or node.kind not in WITHOUT_RECORDS for node in inside)
         return not has_files and (not inside or self._has_restored(record))
-
-    def _put_text_back(self, record: ChangeRecord) -> None:
-        where, before = self.names.now(record.path), record.before
-        here = self._settled(where)
-        if where is None or not self._is_as_left(record, here):
-            self._find([record], record.path, _clash("others have changed it since"))
-        elif before is not None and (blocking := self._file_above(where)) is not None:
-            self._find([record], where, _clash(f"{blocking} is a file now"))
-        elif before is not None and not self._tree.contents.has(before):
-            self._find([record], where, Clash(code="VERSION_GONE", reason="nobody has kept what it was"))
-        else:
-            node = None if before is None else DraftNode(kind="symlink", version=before)
-            if here is not None and here.kind == "directory" and before is not None:
-                node = replace(here, mode=int(self._tree.contents.get(before), 8))
-            self._tree.put(where, node)
-            self._find([record], where, "undone")
-
-    def _is_as_left(self, record: ChangeRecord, here: DraftNode | None) -> bool:
-        """Whether a link, or a folder's mode, is as a record has left it."""
-        if record.operation is Operation.MODIFY_DIRECTORY:
-            return here is not None and here.kind == "directory" and here.mode == record.mode
-        if here is None or record.after is None:
-            return here is None and record.after is None
-        return here.kind == "symlink" and self._tree.version(here) == record.after
 
     def _is_in_trash(self, record: ChangeRecord) -> bool:
         """Whether a file was deleted without anybody knowing its bytes, and the trash has it."""

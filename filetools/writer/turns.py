@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import sys
 import time
@@ -44,8 +45,6 @@ MOST_BYTES: Final = 8 * 1024 * 1024
 """Of contents in one turn, after which it takes no further call."""
 MOST_SECONDS: Final = 0.05
 """Of looking and preparing, likewise."""
-SHORTEST_WAIT_SECONDS: Final = 0.05
-"""How long a call waits in any case: others of this process may have a turn just now."""
 ALL_RECORDS: Final = 1_000_000
 UNSETTLED_PAUSE_SECONDS: Final = 1.0
 """Until it is tried again to finish what a dead process left, after that has failed."""
@@ -97,6 +96,8 @@ class Turns:
         self._done: deque[tuple[Sequence[tuple[TurnCall, Sequence[ChangeRecord]]], Sequence[TurnCall]]] = deque()
         self._in_flight = InFlight()
         self._telling: asyncio.Task[None] | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_at = math.inf
         self.precede: Callable[[], Awaitable[object] | None] = lambda: None
         """Returns what tells the changes of other processes before the first that is untold; None if there are none."""
         abandon_in_child(self)
@@ -122,15 +123,12 @@ class Turns:
         if not call.timeout_seconds >= 0:
             raise InvalidArgumentError(f"lock_timeout_seconds must be 0 or more, not {call.timeout_seconds}")
         call.wait(lambda: self._withdraw(call))
-        seconds = max(call.timeout_seconds, SHORTEST_WAIT_SECONDS)
-        timer = call.hop.get_loop().call_later(seconds, self._give_up, call)
         self._in_flight.begin()
         try:
             self._add(call)
             is_cancelled = call.begun is not None and await self._is_cancelled_before(call, call.begun)
             await call.hop
         finally:
-            timer.cancel()
             self._in_flight.end()
         if is_cancelled:
             raise asyncio.CancelledError
@@ -176,6 +174,8 @@ class Turns:
     async def aclose(self) -> None:
         """Refuse the calls that wait, and new ones; return when those that have begun are finished and told."""
         self.close()
+        if self._alarm is not None:
+            self._alarm.cancel()
         await self._in_flight.none()
 
     def abandon(self) -> None:
@@ -216,6 +216,7 @@ class Turns:
             self._check()
             self._waiting.append(call)
         self._wake()
+        self._give_up_at(call.given_up_at)
 
     def _wake(self) -> None:
         with self._lock:
@@ -240,11 +241,25 @@ class Turns:
             self._waiting.remove(call)
         return True
 
-    def _give_up(self, call: TurnCall) -> None:
-        if self._withdraw(call):
-            call.fail(LockTimeoutError(call.path, call.timeout_seconds, holder=self._describe_holder()))
-            call.begin()
-            call.settle()
+    def _give_up_at(self, moment: float) -> None:
+        """Look at a moment on the monotonic clock who has waited too long; nearly all have had their turn by then."""
+        if moment < self._alarm_at:
+            if self._alarm is not None:
+                self._alarm.cancel()
+            self._alarm_at = moment
+            self._alarm = asyncio.get_running_loop().call_later(moment - time.monotonic(), self._give_up)
+
+    def _give_up(self) -> None:
+        self._alarm, self._alarm_at = None, math.inf
+        with self._lock:
+            waiting = [*self._waiting]
+        for call in waiting:
+            if call.given_up_at > time.monotonic():
+                self._give_up_at(call.given_up_at)
+            elif self._withdraw(call):
+                call.fail(LockTimeoutError(call.path, call.timeout_seconds, holder=self._describe_holder()))
+                call.begin()
+                call.settle()
 
     def _describe_holder(self) -> str:
         infos = [info for info, _ in self._own_holders()] or [from_line(self._gate.line())]
@@ -252,6 +267,8 @@ class Turns:
 
     def _finish(self, calls: Sequence[tuple[TurnCall, Sequence[ChangeRecord]]], again: Sequence[TurnCall]) -> None:
         """Tell what a turn has done, after what other processes did before it, and what earlier turns did."""
+        for call in again:
+            self._give_up_at(call.given_up_at)
         self._done.append((calls, again))
         if self._telling is None:
             waiting = self._tell_ready()

@@ -52,7 +52,8 @@ class Gate:
         self._tenure_since = 0.0
         self._left_at = 0.0
         self._waiter = b""
-        self._is_held = False
+        self._holder = 0
+        """Thread that has the right; 0 if none of this process has it."""
         abandon_in_child(self)
 
     @property
@@ -81,14 +82,14 @@ class Gate:
         try:
             self._stand_back()
             self._pass(deadline)
-            self._is_held = True
+            self._holder = threading.get_ident()
         except BaseException:
             self._mutex.release()
             raise
 
     def leave(self) -> None:
         """Give the right back."""
-        self._is_held = False
+        self._holder = 0
         try:
             unlock_descriptor(self._descriptor)
         finally:
@@ -121,9 +122,13 @@ class Gate:
             return read_at(self._descriptor, LINE_BYTES, _LINE_AT)
         return b""
 
+    def is_held_here(self) -> bool:
+        """Whether the calling thread has the right."""
+        return self._holder == threading.get_ident()
+
     def is_held_elsewhere(self) -> bool:
         """Whether another process has the right at this moment."""
-        if self._is_held:
+        if self._holder:
             return False
         with suppress(OSError):
             # On a descriptor of its own: a try on the other one would succeed where a thread of this process has it.
