@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError, PathNotFoundError
-from filetools.journal.backlog import KeptFile
 from filetools.journal.changes import Head
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Store
@@ -36,11 +35,6 @@ class Wanted(Struct, frozen=True, kw_only=True):
     content: bytes = b""
     version: str = ""
     mode: int | None = None
-
-
-def of_kept(file: KeptFile) -> Wanted:
-    """Return a file as the journal has it: a stranger's change of it is a record of its own."""
-    return Wanted(kind="file", content=file.content, version=file.version, mode=file.mode)
 
 
 def wanted(

@@ -40,7 +40,7 @@ from filetools.sync.context import SyncContext
 from filetools.sync.identity import MirrorIdentity
 from filetools.sync.mirror_files import GONE, MirrorFiles, sync_place, twins_of
 from filetools.sync.plan import Plan, Versions, compared, together
-from filetools.sync.wanted import UnsettledError, Wanted, of_kept, wanted
+from filetools.sync.wanted import UnsettledError, Wanted, wanted
 
 if TYPE_CHECKING:
     from filetools.sync.mirror import Mirror
@@ -217,13 +217,7 @@ class BacklogWorker:
         return (entry.key, entry.number > 0) in self._unsynced
 
     def compare(self, top: WorkspacePath, *, is_fresh: bool, go_on: Callable[[], None]) -> Plan:
-        """Return how the mirror differs from the primary below a folder; any thread may call, and it may take long.
-
-        Args:
-            top: The folder.
-            is_fresh: Whether every file is read, even if it looks unchanged.
-            go_on: Asked before each folder and file; what it raises ends the comparison.
-        """
+        """Compare the mirror with the primary, as `compared`; any thread may call."""
         return compared(top, *self._versions, self._context.left_out, is_fresh=is_fresh, go_on=go_on)
 
     def add_to_backlog(self, paths: Iterable[WorkspacePath], *, below: bool = False) -> list[str]:
@@ -258,6 +252,7 @@ class BacklogWorker:
         while page >= _BATCH:
             # In this order: what is recorded in between is looked at again.
             own = journal.own_position
+            # The files are of one moment; what is behind them in the page is looked at later.
             entries, files = journal.backlog.since(self._seen, limit=_BATCH)
             for several in together(entries):
                 self._go_on()
@@ -270,12 +265,7 @@ class BacklogWorker:
         self._told.tell(reached=self._seen, unsettled=unsettled, is_filling=is_filling)
 
     def _bring_together(self, entries: Sequence[BacklogEntry], files: Mapping[int, KeptFile]) -> None:
-        """Bring over the paths of one change, both of a move; what is to be there goes first.
-
-        Args:
-            entries: The paths.
-            files: What is known of them by the numbers of changes. Nothing else was looked at since.
-        """
+        """Bring over the paths of one change, both of a move; what is to be there goes first."""
         several = [replace(one, below=True) if one.key in self._waiting else one for one in entries]
         if len(several) > 1:
             several.sort(key=lambda entry: self._context.primary.stat(WorkspacePath(entry.path)) is None)
@@ -290,7 +280,7 @@ class BacklogWorker:
             self._note_written(entry)
             return
         try:
-            goal = self._wanted(path, entry) if known is None else of_kept(known)
+            goal = self._wanted(path, entry) if known is None else Wanted(kind="file", **known._asdict())
         except UnsettledError:
             self._defer(entry)
             return
