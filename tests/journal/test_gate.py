@@ -106,13 +106,15 @@ def test_a_free_gate_is_left_to_who_waits_longer_as_long_as_it_says_so(
 
 
 def test_who_has_waited_keeps_nobody_else_out_afterwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time, "monotonic_ns", lambda: 1_000_000_000)
+    clock = [1_000_000_000]
+    monkeypatch.setattr(time, "monotonic_ns", lambda: clock[0])
     with closing(Gate(tmp_path)) as holder, closing(Gate(tmp_path)) as first, closing(Gate(tmp_path)) as second:
         holder.enter()
         opening = threading.Timer(0.05, holder.leave)
         opening.start()
         with first:
             opening.join()
+        clock[0] += 1
         second.enter(time.monotonic())
         second.leave()
 
