@@ -419,9 +419,10 @@ class HistoryCalls(ActorCalls):
                 result = await self._parts.crew.run(partial(plan.result, None))
                 return result.model_copy(update={"dry_run": dry_run})
             facts, previews = {"facts": plan.facts}, plan.previews(touched)
-            await self._authorise_steps(tool, touched, facts, plan.steps, deleted=plan.deleted, previews=previews)
+            authorise = partial(self._authorise_steps, tool, touched, facts, plan.steps)
+            allowed = await authorise(deleted=plan.deleted, previews=previews)
             try:
-                outcome = await undoing.carry_out(self._runner, self.actor, plan, kind)
+                outcome = await undoing.carry_out(self._runner, self.actor, plan, kind, allowed)
             except FileToolsError as exc:
                 again = await self._parts.crew.run(make)
                 if again.facts != plan.facts:

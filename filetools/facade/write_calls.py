@@ -173,9 +173,9 @@ class WriteCalls(ActorCalls):
             await self._parts.crew.run(partial(call.preview, self._parts))
             return call.result(None)
         shown = {"patch": patch.encode("utf-8", "backslashreplace").decode()}
-        await self._authorise_steps("apply_patch", call.paths, shown, call.steps, deleted=call.deleted)
+        allowed = await self._authorise_steps("apply_patch", call.paths, shown, call.steps, deleted=call.deleted)
         try:
-            return call.result(await self._runner.change(call.steps, self.actor))
+            return call.result(await self._runner.change(call.steps, self.actor, permits=[allowed]))
         except (EditNotFoundError, EditAmbiguousError, PathNotFoundError, PathExistsError) as first:
             if len(call.patches) > 1:
                 # It stopped at the first file; what is wrong with the others is of use, too.
@@ -195,9 +195,9 @@ class WriteCalls(ActorCalls):
         await self._authorise("read_file", [origin], {}, change=False)
         arguments = {"source": origin, "overwrite": overwrite}
         previews = [partial(answered.copied, origin)]
-        await self._authorise("copy_file", [where], arguments, change=True, previews=previews)
+        allowed = await self._authorise("copy_file", [where], arguments, change=True, previews=previews)
         step = PutFile(where, partial(writing.decide_copy, source=origin, actor=self.actor, overwrite=overwrite))
-        return write_result(step, await self._runner.change([step], self.actor))
+        return write_result(step, await self._runner.change([step], self.actor, permits=[allowed]))
 
     async def write_multiple(
         self,
@@ -216,8 +216,8 @@ class WriteCalls(ActorCalls):
         paths = [step.path for step in steps]
         requests = [WriteRequest(content=item["content"], encoding=item.get("encoding")) for item in items]
         previews = [partial(answered.whole_text, self.actor, *each) for each in zip(paths, requests, strict=True)]
-        await self._authorise("write_multiple", paths, {"items": items}, change=True, previews=previews)
-        return await batches.run(self._runner, steps, self.actor, beat_of(abort, progress))
+        allowed = await self._authorise("write_multiple", paths, {"items": items}, change=True, previews=previews)
+        return await batches.run(self._runner, steps, self.actor, beat_of(abort, progress), allowed)
 
     async def _put(
         self,

@@ -51,6 +51,7 @@ from filetools.models.history import NotUndone, UndoConflict, UndoneChange, Undo
 from filetools.models.records import Actor, ChangeRecord
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.gatekeeper import Permit
 from filetools.search.walk import walk_tree
 from filetools.versions.draft_tree import Drafted, DraftNode, DraftTree, within
 from filetools.versions.undo import Clash, UndoFinding, Undoing
@@ -366,7 +367,9 @@ def _hunks(tree: DraftTree, drafted: Drafted) -> list[dict[str, Any]]:
     return [] if now is None or then is None else [hunk.to_dict() for hunk in structured_patch(now, then)]
 
 
-async def carry_out(runner: CallRunner, actor: Actor, plan: UndoPlan, kind: RelationKind) -> Outcome:
+async def carry_out(
+    runner: CallRunner, actor: Actor, plan: UndoPlan, kind: RelationKind, allowed: Permit | None = None
+) -> Outcome:
     """Make a plan true. If a later transaction of it fails, the former ones are taken back.
 
     Args:
@@ -382,7 +385,7 @@ async def carry_out(runner: CallRunner, actor: Actor, plan: UndoPlan, kind: Rela
     if len(plan.phases) > 1 and actor.call is None:
         # What takes all of it back is chosen by the call.
         actor = structs.replace(actor, call=f"back-{secrets.token_hex(6)}")
-    work = asyncio.ensure_future(_carry_out(runner, actor, plan, kind))
+    work = asyncio.ensure_future(_carry_out(runner, actor, plan, kind, allowed))
     try:
         # One transaction knows what to do when the caller is cancelled; between two nobody leaves.
         return await (work if len(plan.phases) == 1 else asyncio.shield(work))
@@ -400,12 +403,15 @@ async def _finished(work: asyncio.Task[Outcome]) -> None:
             await asyncio.wait([work])
 
 
-async def _carry_out(runner: CallRunner, actor: Actor, plan: UndoPlan, kind: RelationKind) -> Outcome:
+async def _carry_out(
+    runner: CallRunner, actor: Actor, plan: UndoPlan, kind: RelationKind, allowed: Permit | None
+) -> Outcome:
     parts, outcomes = runner.parts, list[Outcome]()
     folders = await parts.crew.run(partial(_open_folders, parts, plan.steps))
     try:
         for phase in plan.phases:
-            outcomes.append(await runner.change(phase, actor))
+            # What a person has allowed is compared before anything is changed.
+            outcomes.append(await runner.change(phase, actor, permits=[] if outcomes else [allowed]))
     except BaseException:
         if outcomes:
             await _set_back(runner, actor, outcomes, kind)

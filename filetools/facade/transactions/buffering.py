@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Final, cast
@@ -32,6 +32,7 @@ from filetools.models.records import Actor, ChangeRecord, Operation
 from filetools.models.words import EntryType
 from filetools.paths.lexical import AnyPath
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.gatekeeper import Permit
 from filetools.search.walk import walk_tree
 from filetools.stores.store import Store
 from filetools.versions.read_tracker import ReadTracker, Rows, added, owner_of
@@ -102,8 +103,9 @@ class BufferingRunner(CallRunner):
         lock_timeout_seconds: float | None = None,
         beat: Beat = no_beat,
         happened: Callable[[], None] | None = None,
+        permits: Iterable[Permit | None] = (),
     ) -> Outcome:
-        """Have steps change the overlay, all or nothing; nothing is locked, recorded or told.
+        """Have steps change the overlay, all or nothing; nothing is locked, recorded or told. People are asked at the exit.
 
         Raises:
             ChangedMeanwhileError: Others were moving a folder in every try.

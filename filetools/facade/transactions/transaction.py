@@ -18,7 +18,7 @@ from filetools.content.version import version_of
 from filetools.errors import InvalidArgumentError
 from filetools.facade.calls import ActorCalls
 from filetools.facade.deciding.editing import TextChange
-from filetools.facade.deciding.proposals import Preview, ShownState, Taken, bind, taken_by
+from filetools.facade.deciding.proposals import Preview, ShownState, Taken, taken_by
 from filetools.facade.deciding.writing import DecideWrite
 from filetools.facade.parts import Parts
 from filetools.facade.progress import Abort, Progress
@@ -179,20 +179,19 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         held = self._buffer.held
         return held.is_changed(held.key(path)) and await self._parts.crew.run(partial(held.stat, path)) is not None
 
-    async def _permit(self, asked: Iterable[ContentQuestion], steps: Sequence[Step]) -> bool:
-        """Have the permissions decide; True if a person gave a text to be written instead of one of the transaction's."""
-        is_other = False
+    async def _permit(self, asked: Iterable[ContentQuestion]) -> list[Permit]:
+        """Have the permissions decide; what people have allowed may be another text than the transaction's."""
+        permits = []
         for question in asked:
             permit = await self._outside._authorise(
                 question.tool, question.paths, question.arguments, change=True,
                 preview=question.previews[0] if question.is_text else None, previews=question.previews,
                 taken=question.taken,
             )  # fmt: skip
-            bind(steps, permit)
+            permits += [] if permit is None else [permit]
             if permit is not None and permit.edited_text is not None:
                 write_instead(self._buffer.held, question.paths[0], permit)
-                is_other = True
-        return is_other
+        return permits
 
     async def _finish(self) -> None:
         outer = self._buffer.outer
@@ -201,10 +200,11 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
             self._result = TransactionResult(mirror=outer.parts.sync.standing())
             return
         asked = await outer.parts.crew.run(lambda: list(questions(self._asked, steps, self._buffer.held)))
-        if await self._permit(asked, steps):
+        permits = await self._permit(asked)
+        if any(permit.edited_text is not None for permit in permits):
             steps = await outer.parts.crew.run(partial(steps_of, outer.parts, self._buffer.held, self.actor))
         happened = partial(self._buffer.tracker.publish, self.actor, steps, outer.parts.workspace.key)
-        self._result = result_of(steps, await outer.change(steps, self.actor, happened=happened))
+        self._result = result_of(steps, await outer.change(steps, self.actor, happened=happened, permits=permits))
 
 
 class ContentQuestion(Struct, frozen=True, kw_only=True):
