@@ -131,11 +131,6 @@ def filters_of_run(
     return [own, structs.replace(wanted, numbers=tuple(foreign))]
 
 
-def changes_after(history: History, number: int) -> list[ChangeRecord]:
-    """Return all changes after a record, whoever made them, newest first."""
-    return history.select(RecordFilter(since=number + 1), limit=MOST_NUMBER)
-
-
 def _of_one_conversation(records: list[ChangeRecord], caller: Actor, wanted: RecordFilter) -> list[ChangeRecord]:
     """Leave out what another conversation of the same agent did in a call of the same name.
 

@@ -245,15 +245,23 @@ def _make_plan(
     changed, waiting, saved = split_buffered(history, chosen)
     if target is not None:
         waiting, saved = ([one for one in several if target.covers_all_of(one)] for several in (waiting, saved))
-    tree, findings, unknown, closed = _take_back(parts, changed, target)
+    tree = DraftTree(
+        parts.workspace, parts.store, parts.journal.contents, parts.facts,
+        walk=lambda folder: (path for path, _ in walk_tree(parts.store, folder)),
+        most_bytes=parts.settings.max_write_bytes,
+    )  # fmt: skip
+    findings = Undoing(tree, history, changed, is_prose=parts.settings.is_prose).take_back()
+    unknown: tuple[str, ...] = ()
+    closed: dict[str, Clash] = {}
+    if target is not None:
+        findings, unknown, closed = completed(parts, tree, findings, target)
     findings += [UndoFinding(records=(record,), path=record.path, outcome="undone") for record in saved]
     drafted, blocked = possible(parts, tree, refused)
     makers = [StepMaker(parts, tree, phase) for phase in in_phases(tree, drafted)]
     blocked |= closed
     for maker in makers:
         blocked |= maker.blocked
-    findings = [_settled(finding, blocked) for finding in findings]
-    findings += _clashes(blocked, findings)
+    findings = _without_blocked(findings, blocked)
     numbers: dict[str, list[int]] = {}
     for finding in findings:
         if finding.outcome in _SETTLED:
@@ -275,34 +283,17 @@ def _make_plan(
     )
 
 
-def _take_back(
-    parts: Parts, chosen: Sequence[ChangeRecord], target: RestoreTarget | None
-) -> tuple[DraftTree, list[UndoFinding], tuple[str, ...], dict[str, Clash]]:
-    """Work out the tree without some changes, what becomes of each of them, and as `completed` what stays as it is."""
-    tree = DraftTree(
-        parts.workspace, parts.store, parts.journal.contents, parts.facts,
-        walk=lambda folder: (path for path, _ in walk_tree(parts.store, folder)),
-        most_bytes=parts.settings.max_write_bytes,
-    )  # fmt: skip
-    findings = Undoing(tree, parts.journal.history, chosen, is_prose=parts.settings.is_prose).take_back()
-    if target is None:
-        return tree, findings, (), {}
-    return tree, *completed(parts, tree, findings, target)
-
-
-def _settled(finding: UndoFinding, blocked: Mapping[str, Clash]) -> UndoFinding:
-    """Return what becomes of a finding if some paths cannot be changed."""
-    above = {*within(finding.path)}
-    touched = next((path for path in blocked if path in above or finding.path in within(path)), None)
-    if touched is None or finding.outcome not in _SETTLED:
-        return finding
-    return structs.replace(finding, outcome="conflict", clash=blocked[touched])
-
-
-def _clashes(blocked: Mapping[str, Clash], findings: Sequence[UndoFinding]) -> list[UndoFinding]:
-    """Return what no record tells of and cannot be as it was all the same."""
-    told = {finding.path for finding in findings if finding.outcome == "conflict"}
-    return [
+def _without_blocked(findings: Sequence[UndoFinding], blocked: Mapping[str, Clash]) -> list[UndoFinding]:
+    """Return what becomes of changes if some paths cannot be changed; of those without one it is told all the same."""
+    found: list[UndoFinding] = []
+    for finding in findings:
+        above = {*within(finding.path)}
+        touched = next((path for path in blocked if path in above or finding.path in within(path)), None)
+        if touched is not None and finding.outcome in _SETTLED:
+            finding = structs.replace(finding, outcome="conflict", clash=blocked[touched])
+        found.append(finding)
+    told = {finding.path for finding in found if finding.outcome == "conflict"}
+    return found + [
         UndoFinding(records=(), path=shown_name(path), outcome="conflict", clash=clash)
         for path, clash in blocked.items()
         if told.isdisjoint(within(path))
@@ -390,17 +381,12 @@ async def carry_out(
         # One transaction knows what to do when the caller is cancelled; between two nobody leaves.
         return await (work if len(plan.phases) == 1 else asyncio.shield(work))
     except asyncio.CancelledError:
-        await _finished(work)
+        while not work.done():
+            with suppress(asyncio.CancelledError):  # however often
+                await asyncio.wait([work])
         if not work.cancelled() and work.exception() is None and is_late():
             return work.result()
         raise
-
-
-async def _finished(work: asyncio.Task[Outcome]) -> None:
-    """Wait until work is done, however often the waiting task is cancelled."""
-    while not work.done():
-        with suppress(asyncio.CancelledError):
-            await asyncio.wait([work])
 
 
 async def _carry_out(
