@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from filetools.content.differences.merging import merge_bytes
 from filetools.content.facts import inspect, text_of
@@ -27,6 +27,8 @@ Place = dict[str, str | int]
 """Two texts that overlap: base, ours (what is there now), theirs (what was there before), and the line."""
 Outcome = Literal["undone", "unchanged", "kept", "unknown", "conflict"]
 
+SETTLED: Final = ("undone", "unchanged", "kept")
+"""What becomes of changes that an undo takes back."""
 WITHOUT_RECORDS: Final = ("symlink", "other")
 """Kinds of what may have come with a folder and is not recorded."""
 _KINDS: Final[Mapping[Operation, EntryType]] = {
@@ -60,6 +62,28 @@ class UndoFinding(Struct, frozen=True, kw_only=True):
     """Where the file is now, or would be."""
     outcome: Outcome
     clash: Clash | None = None
+
+
+def with_blocked(findings: Sequence[UndoFinding], blocked: Mapping[str, Clash]) -> list[UndoFinding]:
+    """Return what becomes of changes if some paths cannot be changed; of those without one it is told all the same."""
+    found: list[UndoFinding] = []
+    for finding in findings:
+        above = {*within(finding.path)}
+        touched = next((path for path in blocked if path in above or finding.path in within(path)), None)
+        if touched is not None and finding.outcome in SETTLED:
+            finding = structs.replace(finding, outcome="conflict", clash=blocked[touched])
+        found.append(finding)
+    told = {finding.path for finding in found if finding.outcome == "conflict"}
+    return found + [
+        UndoFinding(records=(), path=shown_name(path), outcome="conflict", clash=clash)
+        for path, clash in blocked.items()
+        if told.isdisjoint(within(path))
+    ]
+
+
+def shown_name(path: str) -> str:
+    """Return a path to be shown; its name may be no UTF-8."""
+    return path.encode("utf-8", "backslashreplace").decode()
 
 
 class _UndoRun(Struct, kw_only=True):

@@ -31,7 +31,7 @@ from filetools.journal.history import History
 from filetools.models.records import ChangeRecord, RecordState
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.versions.draft_tree import Drafted, DraftNode, DraftTree, Origin, within
-from filetools.versions.undo import Clash, UndoFinding
+from filetools.versions.undo import Clash, UndoFinding, shown_name
 
 
 def possible(parts: Parts, tree: DraftTree, refused: Mapping[str, Clash]) -> tuple[list[Drafted], dict[str, Clash]]:
@@ -211,9 +211,8 @@ class StepMaker:
             self.blocked[one.path] = _impossible(one.path)
         elif "file" in kinds:
             self.steps.append(RemoveFile(path, partial(_require_planned, self._tree, one)))
-        elif now is not None and now.kind == "directory":
-            if not any(other.startswith(f"{path}/") for other in self._others):
-                self.steps.append(RemoveFolderStep(path, recursive=False, mode=now.mode, permit=lambda: None))
+        elif now is not None and not any(f"{other}/".startswith(f"{path}/") for other in self._others):
+            self.steps.append(RemoveFolderStep(path, recursive=False, mode=now.mode, permit=lambda: None))
 
     def _change_mode(self, path: str, now: DraftNode | None, then: DraftNode | None) -> None:
         if now is None or then is None or now.mode is None or then.mode is None or now.kind != "directory":
@@ -229,11 +228,6 @@ def _turn(step: Step) -> tuple[int, int]:
     """Folders are made first: others would make them on their way, and they be recorded twice. What goes, goes last."""
     turn = _TURNS.get(type(step), 1)
     return turn, -step.paths[0].count("/") if turn > 2 else 0
-
-
-def shown_name(path: str) -> str:
-    """Return a path to be shown; its name may be no UTF-8."""
-    return path.encode("utf-8", "backslashreplace").decode()
 
 
 def _impossible(path: str) -> Clash:

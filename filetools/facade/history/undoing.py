@@ -32,7 +32,6 @@ from filetools.facade.history.undo_steps import (
     place_of,
     plan_unsaved,
     possible,
-    shown_name,
     split_buffered,
 )
 from filetools.facade.parts import Parts
@@ -54,7 +53,7 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.gatekeeper import Permit
 from filetools.search.walk import walk_tree
 from filetools.versions.draft_tree import Drafted, DraftNode, DraftTree, within
-from filetools.versions.undo import Clash, UndoFinding, Undoing
+from filetools.versions.undo import SETTLED, Clash, UndoFinding, Undoing, with_blocked
 from filetools.writer.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
 
 Choose = Callable[[History], list[ChangeRecord]]
@@ -65,7 +64,6 @@ _log = logging.getLogger(__name__)
 
 MOST_SINCE: Final = 100
 """More records than these, written while a plan was made, are not looked through: it is made anew."""
-_SETTLED: Final = ("undone", "unchanged", "kept")
 _REVERSE: Final[dict[RelationKind, RelationKind]] = {"undoes": "redoes", "redoes": "undoes"}
 _STAYS: Final = {"unknown": "nobody knows what was there before", "kept": "others use this folder now"}
 
@@ -81,8 +79,6 @@ class UndoPlan(Struct, frozen=True, dict=True):
     """The steps of each transaction."""
     files: tuple[UndoneFile, ...]
     """What each step does."""
-    unknown: tuple[str, ...]
-    """Paths that stay as they are: nobody knows what was there, or where they come from."""
     is_withheld: IsWithheld
     """Whether no text of a path may be shown."""
 
@@ -127,7 +123,7 @@ class UndoPlan(Struct, frozen=True, dict=True):
     @cached_property
     def not_undone(self) -> list[NotUndone]:
         """What stays as it is, and why."""
-        reasons = dict.fromkeys(sorted(self.unknown), _STAYS["unknown"])
+        reasons: dict[str, str] = {}
         for finding in self.findings:
             reason = finding.clash.reason if finding.clash is not None else _STAYS.get(finding.outcome)
             if reason is not None:
@@ -160,7 +156,7 @@ class UndoPlan(Struct, frozen=True, dict=True):
             changes=sorted(changes, key=lambda one: -one.number),
             files=list(self.files),
             conflicts=self.conflicts,
-            unknown=sorted({*self.unknown, *(one.path for one in self.findings if one.outcome == "unknown")}),
+            unknown=sorted({one.path for one in self.findings if one.outcome == "unknown"}),
             not_undone=self.not_undone,
             dry_run=False,
             number=None if outcome is None or not outcome.records else outcome.records[-1].number,
@@ -251,20 +247,17 @@ def _make_plan(
         most_bytes=parts.settings.max_write_bytes,
     )  # fmt: skip
     findings = Undoing(tree, history, changed, is_prose=parts.settings.is_prose).take_back()
-    unknown: tuple[str, ...] = ()
-    closed: dict[str, Clash] = {}
     if target is not None:
-        findings, unknown, closed = completed(parts, tree, findings, target)
+        findings = completed(parts, tree, findings, target)
     findings += [UndoFinding(records=(record,), path=record.path, outcome="undone") for record in saved]
     drafted, blocked = possible(parts, tree, refused)
     makers = [StepMaker(parts, tree, phase) for phase in in_phases(tree, drafted)]
-    blocked |= closed
     for maker in makers:
         blocked |= maker.blocked
-    findings = _without_blocked(findings, blocked)
+    findings = with_blocked(findings, blocked)
     numbers: dict[str, list[int]] = {}
     for finding in findings:
-        if finding.outcome in _SETTLED:
+        if finding.outcome in SETTLED:
             numbers.setdefault(finding.path, []).extend(record.number for record in finding.records)
     assign([step for maker in makers for step in maker.steps], numbers, kind)
     taken = {parts.workspace.key(path) for maker in makers for step in maker.steps for path in step.paths}
@@ -278,26 +271,8 @@ def _make_plan(
         drafted={path: one for maker in makers for path, one in maker.drafted.items()},
         phases=tuple(tuple(maker.steps) for maker in makers if maker.steps),
         files=tuple(_file_of(tree, *one, shown=is_shown) for one, is_shown in zip(planned, shown, strict=True)),
-        unknown=unknown,
         is_withheld=is_withheld,
     )
-
-
-def _without_blocked(findings: Sequence[UndoFinding], blocked: Mapping[str, Clash]) -> list[UndoFinding]:
-    """Return what becomes of changes if some paths cannot be changed; of those without one it is told all the same."""
-    found: list[UndoFinding] = []
-    for finding in findings:
-        above = {*within(finding.path)}
-        touched = next((path for path in blocked if path in above or finding.path in within(path)), None)
-        if touched is not None and finding.outcome in _SETTLED:
-            finding = structs.replace(finding, outcome="conflict", clash=blocked[touched])
-        found.append(finding)
-    told = {finding.path for finding in found if finding.outcome == "conflict"}
-    return found + [
-        UndoFinding(records=(), path=shown_name(path), outcome="conflict", clash=clash)
-        for path, clash in blocked.items()
-        if told.isdisjoint(within(path))
-    ]
 
 
 _ACTIONS: Final[Mapping[type[Step], str]] = {
