@@ -412,8 +412,7 @@ class HistoryCalls(ActorCalls):
                     raise plan.error()
                 result = await self._parts.crew.run(partial(plan.result, None))
                 return result.model_copy(update={"dry_run": dry_run})
-            facts, previews = {"facts": plan.facts}, plan.previews(touched)
-            await self._authorise_steps(tool, touched, facts, plan.steps, deleted=plan.deleted, previews=previews)
+            await self._authorise_steps(tool, touched, {"facts": plan.facts}, plan.steps, deleted=plan.deleted)
             try:
                 outcome = await undoing.carry_out(self._runner, self.actor, plan, kind)
             except FileToolsError as exc:
