@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from filetools.errors import ApprovalDeniedError, ChangedMeanwhileError
 from filetools.events.bus import EventBus
-from filetools.facade.deciding.proposals import Act, Previews, Taken, bind, conflict_proposal, previews_of, taken_by
+from filetools.facade.deciding.proposals import Act, Previews, Taken, conflict_proposal, previews_of, taken_by
 from filetools.facade.reading.feed import Feed
 from filetools.facade.runner import CallRunner
 from filetools.facade.steps.step import Step
@@ -126,15 +126,15 @@ class ActorCalls:
         steps: Sequence[Step],
         *,
         deleted: Sequence[WorkspacePath],
-    ) -> None:
-        """As `_authorise`, for several steps of which some may delete; they are bound to what a person has allowed."""
+    ) -> Permit | None:
+        """As `_authorise`, for several steps of which some may delete."""
         taken = taken_by(steps)
         permit = await self._authorise(tool, paths, arguments, change=True, previews=previews_of(steps), taken=taken)
         if deleted and permit is None:
             permit = await self._authorise("delete_file", deleted, arguments, change=True, taken=taken)
         elif deleted:  # the person has seen that it deletes; a block still holds
             self._parts.gatekeeper.asked("delete_file", deleted, self.actor, change=True)
-        bind(steps, permit)
+        return permit
 
     async def _ask_about_conflict(
         self,

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -34,6 +34,7 @@ from filetools.paths.lexical import AnyPath, names_folder, plain_path
 from filetools.paths.unmeant import refuse_unmeant
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.call_watch import current_watch
+from filetools.permissions.gatekeeper import Permit
 from filetools.writer.turn_calls import Told, TurnCall, TurnTask, quietly
 from filetools.writer.turns import Turns
 from filetools.writer.worker_pool import CLOSED, InFlight
@@ -221,6 +222,7 @@ class CallRunner:
         lock_timeout_seconds: float | None = None,
         beat: way.Beat = lambda done, total: None,
         happened: Callable[[], None] | None = None,
+        permits: Iterable[Permit | None] = (),
     ) -> Outcome:
         """Lead steps the way of a write in a turn, then tell what happened.
 
@@ -234,8 +236,10 @@ class CallRunner:
             beat: Told of the progress in a worker thread.
             happened: Called on the loop after a success, also for a caller that is cancelled; None records what the actor
                 knows then.
+            permits: What people have allowed; in the turn it must still be what the steps do.
 
         Raises:
+            ChangedMeanwhileError: It is something else than was allowed.
             LockTimeoutError: Others were at work for too long.
             FileToolsError: A step refused or failed; nothing was changed.
             UnsavedQuestion: A person must decide first; nothing was changed.
@@ -245,7 +249,8 @@ class CallRunner:
         self.check_open()
         self._changes.begin()
         try:
-            return await self._change(steps, actor, lock_timeout_seconds, beat, happened)
+            checks = [permit.check for permit in permits if permit is not None]
+            return await self._change(steps, actor, lock_timeout_seconds, beat, happened, checks)
         finally:
             self._changes.end()
 
@@ -256,8 +261,11 @@ class CallRunner:
         lock_timeout_seconds: float | None,
         beat: way.Beat,
         happened: Callable[[], None] | None,
+        checks: Sequence[Callable[[], None]],
     ) -> Outcome:
         parts = self.parts
+        for step in steps if checks else ():
+            step.be_allowed()
         paths = [path for step in steps for path in step.paths]
         keys = [parts.workspace.key(path) for path in paths]
 
@@ -273,7 +281,8 @@ class CallRunner:
                 self._tell([walk.outcome.records], told, call.acquired)
                 (happened or partial(record_steps, parts, actor, steps))()
 
-        walk = way.Walk(parts, steps, actor, way.Observer(beat=heard, noticed=lambda records: call.met.extend(records)))
+        observer = way.Observer(beat=heard, noticed=lambda records: call.met.extend(records))
+        walk = way.Walk(parts, steps, actor, observer, checks)
         timeout = parts.settings.lock_timeout_seconds if lock_timeout_seconds is None else lock_timeout_seconds
         call = TurnCall(
             walk,

@@ -13,14 +13,14 @@ from filetools.facade.calls import ActorCalls
 from filetools.facade.deciding import batches, folders
 from filetools.facade.deciding.outcomes import delete_result, directory_result, move_result
 from filetools.facade.deciding.preconditions import permit_move, permit_removal, record_steps
-from filetools.facade.deciding.proposals import bind, taken_by
+from filetools.facade.deciding.proposals import taken_by
 from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.models.files import BatchResult, DeleteResult, DirectoryResult, MoveResult
 from filetools.paths.lexical import AnyPath
-from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.gatekeeper import Permit
 
 _STAYS: Final = {
     "code": DiskFullError.code,
@@ -39,17 +39,16 @@ class TreeCalls(ActorCalls):
             PathNotFoundError, PathIsDirectoryError, VersionMismatchError
         """
         where = self._runner.resolve_name(path)
-        await self._authorise("delete_file", [where], {}, change=True, taken=[(where, None)])
+        allowed = await self._authorise("delete_file", [where], {}, change=True, taken=[(where, None)])
+        step = partial(RemoveFile, where, partial(permit_removal, self._parts, self.actor, expected_version))
         try:
-            return await self._delete(where, expected_version, keeps_bytes=True)
+            return await self._delete(step(), allowed)
         except DiskFullError:
-            result = await self._delete(where, expected_version, keeps_bytes=False)
+            result = await self._delete(step(keeps_bytes=False), allowed)
             return result.model_copy(update={"warnings": [*result.warnings, _STAYS]})
 
-    async def _delete(self, path: WorkspacePath, expected_version: str | None, *, keeps_bytes: bool) -> DeleteResult:
-        permit = partial(permit_removal, self._parts, self.actor, expected_version)
-        step = RemoveFile(path, permit, keeps_bytes=keeps_bytes)
-        return delete_result(step, await self._runner.change([step], self.actor))
+    async def _delete(self, step: RemoveFile, allowed: Permit | None) -> DeleteResult:
+        return delete_result(step, await self._runner.change([step], self.actor, permits=[allowed]))
 
     async def delete_multiple(
         self, paths: Sequence[AnyPath], *, abort: Abort | None = None, progress: Progress | None = None
@@ -60,8 +59,9 @@ class TreeCalls(ActorCalls):
             BatchFailedError: One of them was refused; names the file and the cause. Nothing was changed.
         """
         steps = batches.delete_steps(self._runner, paths, self.actor)
-        await self._authorise("delete_multiple", [step.path for step in steps], {}, change=True, taken=taken_by(steps))
-        return await batches.run(self._runner, steps, self.actor, beat_of(abort, progress))
+        places, taken = [step.path for step in steps], taken_by(steps)
+        allowed = await self._authorise("delete_multiple", places, {}, change=True, taken=taken)
+        return await batches.run(self._runner, steps, self.actor, beat_of(abort, progress), allowed)
 
     async def move_file(self, source: AnyPath, destination: AnyPath, *, overwrite: bool = False) -> MoveResult:
         """Move a file or a folder; bytes, mode and attributes are untouched, missing parents are created.
@@ -85,14 +85,12 @@ class TreeCalls(ActorCalls):
         )
         if inside.is_folder:
             folder = MoveFolder(origin, where)
-            bind([folder], allowed)
-            moved = await self._runner.change([folder], self.actor, happened=lambda: None)
+            moved = await self._runner.change([folder], self.actor, happened=lambda: None, permits=[allowed])
             await self._runner.afterwards(partial(record_steps, self._parts, self.actor, [folder]))
             return move_result(folder, moved)
         permit = partial(permit_move, self._parts, self.actor)
         step = MoveFile(origin, where, overwrite=overwrite, permit=permit)
-        bind([step], allowed)
-        return move_result(step, await self._runner.change([step], self.actor))
+        return move_result(step, await self._runner.change([step], self.actor, permits=[allowed]))
 
     async def create_directory(self, path: AnyPath) -> DirectoryResult:
         """Create a folder and its missing parents; one that exists is no error.
@@ -128,8 +126,7 @@ class TreeCalls(ActorCalls):
         )
         beat = beat_of(abort, progress)
         step = RemoveFolderStep(where, recursive=recursive, inside=inside.count, beat=beat)
-        bind([step], allowed)
-        outcome = await self._runner.change([step], self.actor, beat=beat, happened=lambda: None)
+        outcome = await self._runner.change([step], self.actor, beat=beat, happened=lambda: None, permits=[allowed])
         await self._runner.afterwards(partial(record_steps, self._parts, self.actor, [step]))
         with suppress(AbortedError):  # it is done, and too late to stop it
             beat(1, 1)

@@ -171,9 +171,9 @@ class WriteCalls(ActorCalls):
             await self._authorise("apply_patch", call.paths, {}, change=False)
             return await self._parts.crew.run(partial(call.preview, self._parts))
         shown = {"patch": patch.encode("utf-8", "backslashreplace").decode()}
-        await self._authorise_steps("apply_patch", call.paths, shown, call.steps, deleted=call.deleted)
+        allowed = await self._authorise_steps("apply_patch", call.paths, shown, call.steps, deleted=call.deleted)
         try:
-            return call.result(await self._runner.change(call.steps, self.actor))
+            return call.result(await self._runner.change(call.steps, self.actor, permits=[allowed]))
         except (EditNotFoundError, EditAmbiguousError, PathNotFoundError, PathExistsError) as first:
             if len(call.patches) > 1:
                 # It stopped at the first file; what is wrong with the others is of use, too.
@@ -193,8 +193,8 @@ class WriteCalls(ActorCalls):
         await self._authorise("read_file", [origin], {}, change=False)
         arguments = {"source": origin, "overwrite": overwrite}
         step = PutFile(where, partial(writing.decide_copy, source=origin, actor=self.actor, overwrite=overwrite))
-        await self._authorise("copy_file", [where], arguments, change=True, previews=previews_of([step]))
-        return write_result(step, await self._runner.change([step], self.actor))
+        allowed = await self._authorise("copy_file", [where], arguments, change=True, previews=previews_of([step]))
+        return write_result(step, await self._runner.change([step], self.actor, permits=[allowed]))
 
     async def write_multiple(
         self,
@@ -211,8 +211,9 @@ class WriteCalls(ActorCalls):
         items = [{**item, "path": plain_path(item["path"])} if "path" in item else item for item in items]
         steps = batches.write_steps(self._runner, items, self.actor, require_version=self._require_version)
         paths = [step.path for step in steps]
-        await self._authorise("write_multiple", paths, {"items": items}, change=True, previews=previews_of(steps))
-        return await batches.run(self._runner, steps, self.actor, beat_of(abort, progress))
+        previews = previews_of(steps)
+        allowed = await self._authorise("write_multiple", paths, {"items": items}, change=True, previews=previews)
+        return await batches.run(self._runner, steps, self.actor, beat_of(abort, progress), allowed)
 
     async def _put(
         self,

@@ -6,23 +6,34 @@ of which a comparison says that they differ. Their names need not be UTF-8.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import sqlite3
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from filetools.journal.changes import BacklogEntry, MirrorRow, RecordsForgottenError
 from filetools.journal.rows import NEVER_IN_FILE
 from filetools.journal.storage.birth import NEWEST
+from filetools.journal.storage.contents import inflated
 from filetools.journal.storage.database import Database
+from filetools.models.words import VERSION_PREFIX
 
 _COUNTS: Final = f"operation NOT IN ('found', 'link', 'modify_directory') AND synced <> {NEVER_IN_FILE}"
 """Records that mirrors follow."""
+_MOST_WITH_BYTES: Final = 32
+"""Of how many records the bytes are read along with them, so that a page of them never takes much memory."""
 _SINCE: Final = (
-    "SELECT coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'forgotten'), 0), NULL, NULL, NULL, NULL"
-    " UNION ALL SELECT * FROM (SELECT number, key, path, old_key, old_path FROM records"
-    f" WHERE number > ? AND {_COUNTS} ORDER BY number LIMIT ?)"
+    "SELECT coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'forgotten'), 0),"
+    " EXISTS (SELECT 1 FROM records INDEXED BY records_moving WHERE state = 'pending'"
+    " AND operation IN ('delete_directory', 'move_directory')), NULL, NULL, NULL, NULL, NULL, NULL, NULL"
+    " UNION ALL SELECT * FROM (SELECT records.number, records.key, records.path, old_key, old_path,"
+    " tree.mode, contents.hash, contents.size, contents.bytes FROM records"
+    " LEFT JOIN tree ON tree.key = records.key AND tree.kind = 'file' AND tree.applied = 1 AND tree.number > 0"
+    f" AND old_key IS NULL AND records.number <= :since + {_MOST_WITH_BYTES}"
+    " LEFT JOIN contents ON contents.hash = tree.version"
+    f" WHERE records.number > :since AND {_COUNTS} ORDER BY records.number LIMIT :limit)"
 )
 _ABOVE: Final = f"{_COUNTS} AND number > (SELECT position FROM mirrors WHERE place = :mirror)"
 _SELECT: Final = "SELECT key, path, number, below, tries, reason FROM behind"
@@ -51,14 +62,32 @@ MAX_TRIES: Final = 5
 _SELECT_MIRROR: Final = "SELECT place, identity, position, is_filled, root FROM mirrors"
 
 
+class KeptFile(NamedTuple):
+    """What a file is, as the journal knows it."""
+
+    content: bytes
+    version: str
+    mode: int
+
+
+class NewEntries(NamedTuple):
+    """Paths that mirrors lack, since a record."""
+
+    entries: list[BacklogEntry]
+    files: dict[int, KeptFile]
+    """What the files of the first entries are, by their numbers."""
+
+
 class Backlog:
     """What mirrors lack, in an embedded journal."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def since(self, number: int, *, limit: int = 1000) -> list[BacklogEntry]:
+    def since(self, number: int, *, limit: int = 1000) -> NewEntries:
         """Return the paths that records after a number are about, both of a move, in the order of the records.
+
+        With them what the files of the first ones are at the same moment, up to the first that is more than a small file.
 
         Args:
             number: Of the last record already seen.
@@ -67,11 +96,19 @@ class Backlog:
         Raises:
             RecordsForgottenError: Retention may have removed some of these records.
         """
-        (forgotten, *_), *rows = self._database.rows(_SINCE, (number, limit))
+        (forgotten, is_moving, *_), *rows = self._database.rows(_SINCE, {"since": number, "limit": limit})
         if forgotten > number:
             raise RecordsForgottenError
-        ends = ((newest, end) for newest, *values in rows for end in (values[:2], values[2:]))
-        return [BacklogEntry(key=key, path=path, number=newest) for newest, (key, path) in ends if key is not None]
+        new = NewEntries([], {})
+        is_plain = not is_moving
+        for newest, key, path, old_key, old_path, mode, *kept in rows:
+            new.entries.append(BacklogEntry(key=key, path=path, number=newest))
+            if old_key is not None:
+                new.entries.append(BacklogEntry(key=old_key, path=old_path, number=newest))
+            content = _content(*kept) if is_plain and mode is not None else None
+            if is_plain := content is not None:
+                new.files[newest] = KeptFile(content, VERSION_PREFIX + kept[0].hex(), mode)
+        return new
 
     def behind(self, mirror: str, after: str = "", *, limit: int = 1000) -> list[BacklogEntry]:
         """Return the paths that a mirror refused or that differ, in the order of their keys, those after the given one."""
@@ -198,6 +235,12 @@ def backlog_counts(connection: sqlite3.Connection) -> dict[str, int]:
     places = [place for (place,) in connection.execute("SELECT place FROM mirrors")]
     counts = {place: connection.execute(_COUNT, {"mirror": place}).fetchone()[0] for place in places}
     return {place: count for place, count in counts.items() if count}
+
+
+def _content(digest: bytes | None, size: int, stored: bytes | None) -> bytes | None:
+    """Return content as a row has it, or None if that is not there, or not intact."""
+    content = None if stored is None else inflated(stored, size)
+    return content if content is not None and hashlib.sha256(content).digest() == digest else None
 
 
 def _values(mirror: str, entry: BacklogEntry) -> tuple[Any, ...]:

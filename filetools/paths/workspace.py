@@ -384,18 +384,18 @@ class Workspace:
         Raises:
             WorkspaceGoneError: It was deleted, replaced, re-pointed or unmounted, or this workspace was closed.
         """
-        if reason := why_gone(self.root_descriptor):
-            raise WorkspaceGoneError(reason)
         try:
             found = os.stat(self.root)
         except OSError as exc:
-            raise WorkspaceGoneError("the root does not exist any more") from exc
+            raise WorkspaceGoneError(why_gone(self.root_descriptor) or "the root does not exist any more") from exc
+        # Nothing else gets its numbers while it is held, so the path tells enough.
         if (found.st_dev, found.st_ino) != self._identity:
-            raise WorkspaceGoneError("another directory stands in the root's place")
+            reason = why_gone(self.root_descriptor) or "another directory stands in the root's place"
+            raise WorkspaceGoneError(reason)
 
     def close(self) -> None:
         """Release the root; may be called twice. No other call may be under way."""
-        descriptor, self.root_descriptor = self.root_descriptor, -1
+        descriptor, self.root_descriptor, self._identity = self.root_descriptor, -1, (-1, -1)
         close_root(descriptor)
 
     def _explain_look(self, path: WorkspacePath, error: OSError) -> FileToolsError:

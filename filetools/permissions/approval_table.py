@@ -168,8 +168,9 @@ class ApprovalTable:
         What has expired is removed.
         """
         self._table.release(0, unused_since=now)
-        before, self._state = self._state, {"listens": listens, "asks_for_all": asks_for_all}
-        self._changed(lambda: (None, [self._lease(now)]), is_news=self._state != before)
+        known, self._state = self._table.get(self._process), {"listens": listens, "asks_for_all": asks_for_all}
+        is_news = known is None or known.value != self._state
+        self._changed(lambda: (None, [self._lease(now)]), is_news=is_news)
 
     def leave(self) -> None:
         """Say that this process ends, and with it the requests that it has open."""

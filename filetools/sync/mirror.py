@@ -150,7 +150,7 @@ class Mirror:
         if not self.takes_calls or progress.is_filling or any(each.tries for each in backlog.behind(self.place)):
             return False
         with suppress(RecordsForgottenError):
-            return not backlog.since(progress.reached, limit=1)
+            return not backlog.since(progress.reached, limit=1).entries
         return False
 
     def wake(self, *, is_whole: bool = False, is_hasty: bool = False, is_heard: bool = False) -> None:
@@ -332,7 +332,8 @@ class Mirror:
             self._miss(InternalError(f"mirror {self.name!r} failed with {type(exc).__name__}"))
         else:
             self._failures = 0
-            self.tell(is_ready=True)
+            if not self._progress.is_ready:
+                self.tell(is_ready=True)
             return pause
         self._failures += 1
         return float(min(self._context.times.probe_seconds * 2 ** (self._failures - 1), LONGEST_PAUSE_SECONDS))

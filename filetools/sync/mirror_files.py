@@ -79,9 +79,11 @@ class MirrorFiles:
 
     def spelled(self, path: WorkspacePath) -> WorkspacePath | None:
         """Return how the mirror spells what it has at a path; None where it has nothing, or its disk does not ignore case."""
+        if not self._ignores_case:
+            return None
         found = ROOT
         with suppress(*_OTHER_GROUND):
-            if not self._ignores_case or self.store.stat(path) is None:
+            if self.store.stat(path) is None:
                 return None
             for name in path.parts:
                 alike = _alike(self.store, found, name)

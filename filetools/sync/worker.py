@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from functools import partial
@@ -32,7 +32,7 @@ from filetools.errors import (
     PathTooLongError,
     SymlinkNotAllowedError,
 )
-from filetools.journal.backlog import MAX_TRIES
+from filetools.journal.backlog import MAX_TRIES, KeptFile
 from filetools.journal.changes import BacklogEntry
 from filetools.models.records import ChangeRecord, Operation, RecordState
 from filetools.paths.workspace_path import ROOT, WorkspacePath
@@ -217,13 +217,7 @@ class BacklogWorker:
         return (entry.key, entry.number > 0) in self._unsynced
 
     def compare(self, top: WorkspacePath, *, is_fresh: bool, go_on: Callable[[], None]) -> Plan:
-        """Return how the mirror differs from the primary below a folder; any thread may call, and it may take long.
-
-        Args:
-            top: The folder.
-            is_fresh: Whether every file is read, even if it looks unchanged.
-            go_on: Asked before each folder and file; what it raises ends the comparison.
-        """
+        """Compare the mirror with the primary, as `compared`; any thread may call."""
         return compared(top, *self._versions, self._context.left_out, is_fresh=is_fresh, go_on=go_on)
 
     def add_to_backlog(self, paths: Iterable[WorkspacePath], *, below: bool = False) -> list[str]:
@@ -258,10 +252,11 @@ class BacklogWorker:
         while page >= _BATCH:
             # In this order: what is recorded in between is looked at again.
             own = journal.own_position
-            entries = journal.backlog.since(self._seen, limit=_BATCH)
+            # The files are of one moment; what is behind them in the page is looked at later.
+            entries, files = journal.backlog.since(self._seen, limit=_BATCH)
             for several in together(entries):
                 self._go_on()
-                self._bring_together(several)
+                self._bring_together(several, files)
             page = len(entries)
             self._seen = entries[-1].number if entries else self._seen
         self._seen = max(own, self._seen)
@@ -269,23 +264,23 @@ class BacklogWorker:
         is_filling = self._is_lacking or not self.identity.is_filled
         self._told.tell(reached=self._seen, unsettled=unsettled, is_filling=is_filling)
 
-    def _bring_together(self, entries: Sequence[BacklogEntry]) -> None:
+    def _bring_together(self, entries: Sequence[BacklogEntry], files: Mapping[int, KeptFile]) -> None:
         """Bring over the paths of one change, both of a move; what is to be there goes first."""
         several = [replace(one, below=True) if one.key in self._waiting else one for one in entries]
         if len(several) > 1:
             several.sort(key=lambda entry: self._context.primary.stat(WorkspacePath(entry.path)) is None)
         for entry in several:
-            self._bring(entry)
+            self._bring(entry, files.get(entry.number))
             if len(self._unsynced) >= MOST_UNSYNCED:
                 self.make_durable()
 
-    def _bring(self, entry: BacklogEntry) -> None:
+    def _bring(self, entry: BacklogEntry, known: KeptFile | None = None) -> None:
         path = WorkspacePath(entry.path)
         if self._context.left_out(path, False):
             self._note_written(entry)
             return
         try:
-            goal = self._wanted(path, entry)
+            goal = self._wanted(path, entry) if known is None else Wanted(kind="file", **known._asdict())
         except UnsettledError:
             self._defer(entry)
             return
@@ -342,7 +337,8 @@ class BacklogWorker:
             raise InvalidPathError(path, f"the mirror's disk takes it for {spelled!r}")
         if is_respelt := spelled is not None and spelled.name != path.name:
             self.files.respell(path)
-        self._bring_again(twins)
+        if twins:
+            self._bring_again(twins)
         may_be_renamed = goal.kind == "directory" or len(goal.content) > MOST_COPIED
         record = self._record(entry) if entry.number and may_be_renamed else None
         is_renamed = record is not None and self._renamed(record, path, goal)

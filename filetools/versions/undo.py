@@ -6,7 +6,7 @@ there before. Of changes that follow each other without anybody in between only 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Literal
 
@@ -15,11 +15,13 @@ from msgspec import Struct, field
 from filetools.content.differences.merging import BytesMerge, merge_bytes
 from filetools.content.facts import inspect, text_of
 from filetools.content.version import version_of
-from filetools.errors import EncodingError, VersionGoneError
-from filetools.journal.history import History
-from filetools.models.records import WITHOUT_BYTES, ChangeRecord, Operation
+from filetools.errors import EncodingError, FileToolsError, VersionGoneError
+from filetools.journal.history import History, RecordFilter
+from filetools.models.records import ChangeRecord, Operation
+from filetools.models.words import EntryType
 from filetools.versions.draft_tree import DraftNode, DraftTree, within
-from filetools.versions.past import FileState, deletions, mode_before, tree_before, unknown_creations
+from filetools.versions.provenance import lineage
+from filetools.versions.selection import MOST_NUMBER
 
 Place = dict[str, str | int]
 """Two texts that overlap: base, ours (what is there now), theirs (what was there before), and the line."""
@@ -27,7 +29,14 @@ Outcome = Literal["undone", "unchanged", "kept", "unknown", "conflict"]
 
 WITHOUT_RECORDS: Final = ("symlink", "other")
 """Kinds of what may have come with a folder and is not recorded."""
-_FILE_CHANGES: Final = (Operation.CREATE, Operation.MODIFY, Operation.DELETE)
+_KINDS: Final[Mapping[Operation, EntryType]] = {
+    Operation.CREATE: "file",
+    Operation.MODIFY: "file",
+    Operation.DELETE: "file",
+    Operation.LINK: "symlink",
+    Operation.MODIFY_DIRECTORY: "directory",
+}
+"""What records of one state in the place of another are about."""
 
 
 class Clash(Struct, frozen=True, kw_only=True):
@@ -36,6 +45,11 @@ class Clash(Struct, frozen=True, kw_only=True):
     code: str
     reason: str
     places: tuple[Place, ...] = ()
+
+    @classmethod
+    def of(cls, error: FileToolsError) -> Clash:
+        """Return it where an error says why."""
+        return cls(code=error.code, reason=error.message)
 
 
 class UndoFinding(Struct, frozen=True, kw_only=True):
@@ -49,16 +63,17 @@ class UndoFinding(Struct, frozen=True, kw_only=True):
 
 
 class _UndoRun(Struct, kw_only=True):
-    """Changes of one file, each made of what the one before had left."""
+    """Changes of one file, link or folder's mode, each made of what the one before had left."""
 
     path: str
-    after: FileState | None
-    before: FileState | None
+    kind: EntryType = "file"
+    after: DraftNode | None
+    before: DraftNode | None
     records: list[ChangeRecord] = field(default_factory=list)
 
 
 class Undoing:
-    """Works out what a tree would be without some changes. Lives for one plan; gets the records newest first."""
+    """Works out what a tree would be without some changes. Lives for one plan."""
 
     def __init__(
         self, tree: DraftTree, history: History, records: Sequence[ChangeRecord], *, is_prose: Callable[[str], bool]
@@ -74,99 +89,89 @@ class Undoing:
         self._tree = tree
         self._history = history
         self._is_prose = is_prose
-        self.names = FormerNames()
-        """The moves that were passed; whoever goes back tells it of those that stay."""
+        self._names = FormerNames()
+        self._records = records
         self._unknown = unknown_creations(history, records)
         self._runs: dict[str, _UndoRun] = {}
-        self._puts: dict[int, tuple[DraftNode, DraftNode | None, UndoFinding]] = {}
-        """By the identity of what was put in the tree: that, so that it lives, what it took the place of, and what was said."""
-        self.findings: list[UndoFinding] = []
+        self._findings: list[UndoFinding] = []
 
-    def take_back(self, record: ChangeRecord) -> None:
-        """Take one change back."""
+    def take_back(self) -> list[UndoFinding]:
+        """Take all back; returns what becomes of each."""
+        numbers = {record.number for record in self._records}
+        since = RecordFilter(since=min(numbers, default=MOST_NUMBER), moves_only=True)
+        moves = [each for each in self._history.select(since, limit=MOST_NUMBER) if each.number not in numbers]
+        undoers = self._history.undoers(move.number for move in moves)
+        for record in sorted([*self._records, *moves], key=lambda each: each.number, reverse=True):
+            if record.number in numbers:
+                self._take_back(record)
+            else:
+                self._names.passed(record, undoers=set(undoers.get(record.number, ())) - numbers)
+        for run in list(self._runs.values()):
+            self._settle(run)
+        return self._findings
+
+    def _take_back(self, record: ChangeRecord) -> None:
         if record.operation is Operation.DELETE_DIRECTORY or self._is_in_trash(record):
             self._restore_folder(record)
         elif record.operation in (Operation.MOVE, Operation.MOVE_DIRECTORY):
             self._move_back(record)
         elif record.before_unknown or record.number in self._unknown:
             self._find([record], record.path, "unknown")
-        elif record.operation in _FILE_CHANGES:
-            self._extend(record)
         elif record.operation is Operation.CREATE_DIRECTORY:
             self._remove_folder(record)
-        elif record.operation in WITHOUT_BYTES:
-            self._put_text_back(record)
+        elif record.operation in _KINDS:
+            self._extend(record, _KINDS[record.operation])
 
-    def finish(self) -> None:
-        """Work out what is left; call it after the last record."""
-        for run in list(self._runs.values()):
-            self._settle(run)
-        self._runs.clear()
-        # What would get bytes that nobody has kept is left alone; those of the states in between are not needed.
-        for path, _, then in self._tree.changes():
-            while then is not None and (found := self._puts.get(id(then))) is not None:
-                _, here, undone = found
-                try:
-                    self._tree.content(then)
-                    break
-                except VersionGoneError as exc:
-                    if here is not None and here.version is None and self._tree.version(here) == then.version:
-                        then = replace(then, made=self._tree.content(here))  # it has another mode alone
-                    else:
-                        then = here
-                        self.findings.remove(undone)
-                        self._find(undone.records, undone.path, Clash(code=exc.code, reason=exc.message))
-                self._tree.put(path, then)
-
-    def _extend(self, record: ChangeRecord) -> None:
-        where = self.names.now(record.path)
+    def _extend(self, record: ChangeRecord, kind: EntryType) -> None:
+        where = self._names.now(record.path)
         if where is None:
             self._find([record], record.path, _clash("another file has taken its place since"))
             return
-        after = None if record.after is None else FileState(version=record.after, mode=record.mode)
-        before = (
-            None
-            if record.before is None
-            else FileState(version=record.before, mode=mode_before(self._history, record, self._tree.key))
-        )
+        try:
+            before, after = self._states(record, kind)
+        except VersionGoneError as exc:
+            self._find([record], where, Clash.of(exc))
+            return
         key = self._tree.key(where)
         run = self._runs.get(key)
-        if run is None or not _follow(run.before, after):
+        if run is None or run.kind != kind or not _follow(run.before, after):
             if run is not None:
                 self._settle(run)
-            run = self._runs[key] = _UndoRun(path=where, after=after, before=before)
+            run = self._runs[key] = _UndoRun(path=where, kind=kind, after=after, before=before)
         run.before = before
         run.records.append(record)
+
+    def _states(self, record: ChangeRecord, kind: EntryType) -> tuple[DraftNode | None, DraftNode | None]:
+        if kind == "directory":
+            former = int(self._tree.contents.get(record.before or ""), 8)
+            return DraftNode(kind=kind, mode=former), DraftNode(kind=kind, mode=record.mode)
+        mode = None if record.before is None else mode_before(self._history, record, self._tree.key)
+        before = None if record.before is None else DraftNode(kind=kind, version=record.before, mode=mode)
+        return before, None if record.after is None else DraftNode(kind=kind, version=record.after, mode=record.mode)
 
     def _settle(self, run: _UndoRun) -> None:
         here = self._tree.at(run.path)
         then = self._without(run, here)
         if isinstance(then, Clash):
             self._find(run.records, run.path, then)
-        elif then is here or (then and here and self._facts(then) == self._facts(here)):
+        elif then is here or (then and here and self._tree.is_same(here, then)):
             self._find(run.records, run.path, "unchanged")
         else:
             self._tree.put(run.path, then)
             self._find(run.records, run.path, "undone")
-            if then is not None:
-                self._puts[id(then)] = then, here, self.findings[-1]
-
-    def _facts(self, node: DraftNode) -> tuple[str, int | None]:
-        return self._tree.version(node), node.mode
 
     def _without(self, run: _UndoRun, here: DraftNode | None) -> DraftNode | Clash | None:
-        """Return what would be there without the changes of one file, or why they cannot be taken back."""
+        """Return what would be there without some changes, or why they cannot be taken back."""
         before, after = run.before, run.after
-        if here is not None and here.kind != "file":
-            return _clash("something that is not a file is there now")
-        version = None if here is None else self._tree.version(here)
+        if here is not None and here.kind != run.kind:
+            return _clash("something of another kind is there now")
+        version = None if here is None or run.kind == "directory" else self._tree.version(here)
         if before is None:
             is_as_left = here is None or (after is not None and version == after.version)
             return None if is_as_left else _clash("others have changed it since it was created")
         if here is None and after is None:
             blocking = self._file_above(run.path)
-            made = DraftNode(kind="file", version=before.version, mode=before.mode)
-            return made if blocking is None else _clash(f"{blocking} is a file now")
+            return before if blocking is None else _clash(f"{blocking} is a file now")
         if here is None:
             return _clash("it is no longer there")
         if after is None:
@@ -176,19 +181,21 @@ class Undoing:
             if here.mode not in (before.mode, after.mode):
                 return _clash("others have changed its mode since")
             mode = before.mode
+        if before.version in (version, after.version):
+            return here if mode == here.mode else replace(self._tree.with_bytes(here), mode=mode)
         if version == after.version:
-            version = before.version
-        elif version != before.version != after.version:
-            return self._merged(run.path, here, (before.version, after.version), mode)
-        return replace(here, version=version, mode=mode, made=None)
+            return replace(here, version=before.version, mode=mode, made=None)
+        return self._merged(run.path, here, (before.version or "", after.version or ""), mode)
 
     def _merged(self, path: str, here: DraftNode, versions: tuple[str, str], mode: int | None) -> DraftNode | Clash:
+        if here.kind != "file":
+            return _clash("others have changed it since")
         try:
             before, after = map(self._tree.contents.get, versions)
             texts = after, self._tree.content(here), before
             merged = _merge(path, *texts, by_words=self._is_prose(path))
         except (VersionGoneError, EncodingError) as exc:
-            return Clash(code=exc.code, reason=exc.message)
+            return Clash.of(exc)
         if merged is None:
             return _clash("it is binary, and others have changed it since")
         if merged.content is None:
@@ -198,7 +205,7 @@ class Undoing:
 
     def _move_back(self, record: ChangeRecord) -> None:
         assert record.old_path is not None
-        where, home = self.names.now(record.path), self.names.above(record.old_path)
+        where, home = self._names.now(record.path), self._names.above(record.old_path)
         is_folder = record.operation is Operation.MOVE_DIRECTORY
         _, here = self._settled(home), self._settled(where)
         if where is None or home is None or here is None or (here.kind == "directory") != is_folder:
@@ -209,13 +216,13 @@ class Undoing:
             self._find([record], where, _clash(f"{blocking} is a file now"))
         else:
             self._tree.move(where, home)
-            self.names.passed(record, where=where, home=home)
+            self._names.passed(record, where=where, home=home)
             self._find([record], home, "undone")
             return
-        self.names.passed(record)
+        self._names.passed(record)
 
     def _remove_folder(self, record: ChangeRecord) -> None:
-        where = self.names.now(record.path)
+        where = self._names.now(record.path)
         here = self._settled(where)
         if where is None or here is None or here.kind != "directory":
             self._find([record], record.path, "unchanged")
@@ -237,39 +244,15 @@ class Undoing:
         has_files = any(node is None or node.kind not in WITHOUT_RECORDS for node in inside)
         return not has_files and (not inside or self._has_restored(record))
 
-    def _put_text_back(self, record: ChangeRecord) -> None:
-        where, before = self.names.now(record.path), record.before
-        here = self._settled(where)
-        if where is None or not self._is_as_left(record, here):
-            self._find([record], record.path, _clash("others have changed it since"))
-        elif before is not None and (blocking := self._file_above(where)) is not None:
-            self._find([record], where, _clash(f"{blocking} is a file now"))
-        elif before is not None and not self._tree.contents.has(before):
-            self._find([record], where, Clash(code="VERSION_GONE", reason="nobody has kept what it was"))
-        else:
-            node = None if before is None else DraftNode(kind="symlink", version=before)
-            if here is not None and here.kind == "directory" and before is not None:
-                node = replace(here, mode=int(self._tree.contents.get(before), 8))
-            self._tree.put(where, node)
-            self._find([record], where, "undone")
-
-    def _is_as_left(self, record: ChangeRecord, here: DraftNode | None) -> bool:
-        """Whether a link, or a folder's mode, is as a record has left it."""
-        if record.operation is Operation.MODIFY_DIRECTORY:
-            return here is not None and here.kind == "directory" and here.mode == record.mode
-        if here is None or record.after is None:
-            return here is None and record.after is None
-        return here.kind == "symlink" and self._tree.version(here) == record.after
-
     def _is_in_trash(self, record: ChangeRecord) -> bool:
         """Whether a file was deleted without anybody knowing its bytes, and the trash has it."""
         if record.operation is not Operation.DELETE or not record.before_unknown:
             return False
-        where = self.names.above(record.path)
+        where = self._names.above(record.path)
         return where is not None and bool(self._trashed(record, where))
 
     def _restore_folder(self, record: ChangeRecord) -> None:
-        where = self.names.above(record.path)
+        where = self._names.above(record.path)
         if where is None or (blocking := self._file_above(where)) is not None:
             reason = "its folder is gone" if where is None else f"{blocking} is a file now"
             self._find([record], record.path, _clash(reason))
@@ -279,27 +262,27 @@ class Undoing:
         if here is not None and (here.kind != "directory" or (trashed and not self._is_free(where, for_folder=True))):
             self._find([record], where, _clash("something else is there now"))
             return
-        for relative, node in trashed:
-            self._tree.put(f"{where}/{relative}" if relative else where, node)
+        for path, node in trashed.items():
+            self._tree.put(path, node)
         if not trashed:
             self._rebuild(record, where)
         outcome: Outcome = "undone" if here is None else "unchanged"
         self._find([record], where, "unknown" if record.before_unknown else outcome)
 
-    def _trashed(self, record: ChangeRecord, where: str) -> list[tuple[str, DraftNode]]:
+    def _trashed(self, record: ChangeRecord, where: str) -> dict[str, DraftNode]:
         found = (self._tree.trashed(where, str(number), record.mode) for number in deletions(self._history, record))
-        return next((each for each in found if each), [])
+        return next((each for each in found if each), {})
 
     def _rebuild(self, record: ChangeRecord, where: str) -> None:
         """Make a folder anew out of the versions that the journal keeps; the folder itself is nowhere any more."""
         if self._tree.at(where) is None:
             self._tree.put(where, DraftNode(kind="directory", mode=record.mode))
-        for path, state in tree_before(self._history, record).items():
+        for path, node in tree_before(self._history, record).items():
             target = f"{where}{path[len(record.path) :]}"
-            if state is not None:
-                self._settle(_UndoRun(path=target, after=None, before=state, records=[record]))
+            if node.kind == "file":
+                self._settle(_UndoRun(path=target, after=None, before=node, records=[record]))
             elif self._tree.at(target) is None:
-                self._tree.put(target, DraftNode(kind="directory"))
+                self._tree.put(target, node)
 
     def _is_free(self, place: str, *, for_folder: bool) -> bool:
         """Whether nothing stands at a place, or for a folder nothing but an empty one."""
@@ -326,14 +309,14 @@ class Undoing:
     def _find(self, records: Sequence[ChangeRecord], path: str, outcome: Outcome | Clash) -> None:
         clash = outcome if isinstance(outcome, Clash) else None
         kind = "conflict" if isinstance(outcome, Clash) else outcome
-        self.findings.append(UndoFinding(records=tuple(records), path=path, outcome=kind, clash=clash))
+        self._findings.append(UndoFinding(records=tuple(records), path=path, outcome=kind, clash=clash))
 
 
 def _clash(reason: str, places: tuple[Place, ...] = ()) -> Clash:
     return Clash(code="EDIT_CONFLICT", reason=reason, places=places)
 
 
-def _follow(one: FileState | None, other: FileState | None) -> bool:
+def _follow(one: DraftNode | None, other: DraftNode | None) -> bool:
     """Whether two states are one, so that nobody was in between; a change of mode alone counts, too."""
     if one is None or other is None:
         return one is other
@@ -349,6 +332,63 @@ def _merge(path: str, base: bytes, ours: bytes, theirs: bytes, *, by_words: bool
         base_text, ours, their_text,
         text_format=facts.text_format, path=path, by_words=by_words, with_foreign=False,
     )  # fmt: skip
+
+
+def mode_before(history: History, record: ChangeRecord, key_of: Callable[[str], str]) -> int | None:
+    """Return the permission bits of a file before a record, where they are known."""
+    if record.operation is Operation.DELETE and record.mode is not None:
+        return record.mode
+    former = next(lineage(history, key_of(record.path), key_of, below=record.number, limit=1), None)
+    return former.mode if former is not None and former.after == record.before else None
+
+
+def deletions(history: History, record: ChangeRecord) -> list[int]:
+    """Return the records that deleted what one did, newest first: a redo is one of its own."""
+    newer = numbers = {record.number}
+    while newer:
+        newer = {number for several in history.undoers(newer).values() for number in several} - numbers
+        numbers = numbers | newer
+    related = history.select(RecordFilter(numbers=tuple(numbers)), limit=len(numbers))
+    return [
+        each.number
+        for each in related
+        if each.operation in (Operation.DELETE_DIRECTORY, Operation.DELETE) and each.path == record.path
+    ]
+
+
+def tree_before(history: History, record: ChangeRecord) -> dict[str, DraftNode]:
+    """Return what the journal knew below a folder before the record that removed it, by paths."""
+    # Nobody may have read its files before it came back and went once more.
+    found = [row for number in deletions(history, record) for row in history.gone_below(number)]
+    return {
+        path: DraftNode(kind="directory") if version is None else DraftNode(kind="file", version=version, mode=mode)
+        for path, version, mode in found
+        if path != record.path
+    }
+
+
+def unknown_creations(history: History, records: Sequence[ChangeRecord]) -> set[int]:
+    """Return which creations must stay: something stood there before that nobody had seen, and it may be that.
+
+    Args:
+        history: The records.
+        records: All that will be taken back, newest first.
+    """
+    unknown: set[int] = set()
+    gone: set[str] = set()
+    seen: dict[str, dict[str, DraftNode]] = {}
+    for record in reversed(records):
+        if record.operation is Operation.DELETE_DIRECTORY and record.before_unknown:
+            seen[record.path] = tree_before(history, record)
+        elif record.operation is Operation.DELETE and record.before_unknown and record.actor.kind == "external":
+            gone.add(record.path)
+        elif record.operation is Operation.CREATE and (
+            record.path in gone
+            or any(record.path not in seen[folder] for folder in seen.keys() & [*within(record.path)][1:])
+        ):
+            unknown.add(record.number)
+            gone.discard(record.path)
+    return unknown
 
 
 class _Name(Struct, eq=False):

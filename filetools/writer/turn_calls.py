@@ -24,6 +24,8 @@ Told = tuple[ChangeRecord, float | None]
 Tell = Callable[[list[Told], Sequence[ChangeRecord], bool], None]
 """Adds to the first what is to be published of a call: what it has met in a turn, and, if that was its last, what it made."""
 
+SHORTEST_WAIT_SECONDS: Final = 0.05
+"""How long a call waits in any case: others of this process may have a turn just now."""
 MOST_TRIES: Final = 5
 """Of a call that another program is quicker than each time."""
 FIRST_PAUSE_SECONDS: Final = 0.001
@@ -117,6 +119,8 @@ class TurnCall:
         """When its turn began, in seconds since the epoch."""
         self.error: BaseException | None = None
         self.not_before = 0.0
+        self.given_up_at = 0.0
+        """When it has waited too long for its turn, as `time.monotonic` counts."""
         self.is_finished = False
         """Whether it has done what it is for."""
         self._deadline = 0.0
@@ -147,7 +151,9 @@ class TurnCall:
     def wait(self, withdraw: Callable[[], bool]) -> None:
         """Begin to wait; `withdraw` takes the call back as long as it does."""
         self.hop = Hop(withdraw)
-        self._deadline = time.monotonic() + self.timeout_seconds
+        now = time.monotonic()
+        self._deadline = now + self.timeout_seconds
+        self.given_up_at = now + max(self.timeout_seconds, SHORTEST_WAIT_SECONDS)
         if current_watch() is not None:
             self.begun = self.hop.get_loop().create_future()
 

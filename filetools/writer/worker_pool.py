@@ -7,6 +7,7 @@ import atexit
 import queue
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from contextlib import suppress
@@ -19,6 +20,8 @@ from filetools.journal.storage.forks import abandon_in_child
 T = TypeVar("T")
 P = ParamSpec("P")
 
+Inbox = queue.SimpleQueue[Callable[[], None] | None]
+"""Work for one thread, which ends at None."""
 CLOSED: Final = "it was closed"
 """Why calls on a closed workspace fail."""
 
@@ -87,9 +90,11 @@ class WorkerPool(Executor):
         """Raises WorkspaceGoneError if the root is gone: then the state in it is not damaged, it went along."""
         self._most_threads = threads
         self._threads: list[threading.Thread] = []
-        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._unused = 0
+        # Guarded by the lock:
+        self._work: deque[Callable[[], None]] = deque()
+        self._idle: list[Inbox] = []
+        """Of threads without work, the last to become idle last: waking one alone costs least, and its caches are warm."""
         self._in_flight = InFlight()
         self._hops: weakref.WeakSet[Hop[Any]] = weakref.WeakSet()
         self._is_sealed = False
@@ -152,14 +157,19 @@ class WorkerPool(Executor):
         with self._lock:
             self._is_closed = True
             threads, self._threads = self._threads, []
-            for _ in threads:
-                self._work.put(None)
+            idle, self._idle = self._idle, []
+            for inbox in idle:
+                inbox.put(None)
         for thread in threads if wait else ():
             thread.join()
 
     def abandon(self) -> None:
         """In a forked child, which has none of the threads, fail what waits for them, and take nothing more."""
-        self._lock, self._threads = threading.Lock(), []  # a thread that the child does not have may have held the lock
+        self._lock, self._threads, self._idle = (
+            threading.Lock(),
+            [],
+            [],
+        )  # a thread that the child does not have may have held the lock
         self._is_sealed = self._is_closed = True
         for hop in tuple(self._hops):
             with suppress(RuntimeError):  # the loop is closed, and nobody waits
@@ -210,22 +220,29 @@ class WorkerPool(Executor):
         with self._lock:
             if self._is_closed:
                 raise WorkspaceGoneError(CLOSED)
-            self._work.put(work)
-            if self._unused:
-                self._unused -= 1
+            if self._idle:
+                self._idle.pop().put(work)
             elif len(self._threads) < self._most_threads:
+                inbox = Inbox()
+                inbox.put(work)
                 # A daemon, because the interpreter joins all others before it runs what ends these.
                 name = f"filetools_{len(self._threads)}"
-                self._threads.append(threading.Thread(target=self._serve, name=name, daemon=True))
+                self._threads.append(threading.Thread(target=self._serve, args=(inbox,), name=name, daemon=True))
                 self._threads[-1].start()
+            else:
+                self._work.append(work)
 
-    def _serve(self) -> None:
-        while (work := self._work.get()) is not None:
+    def _serve(self, inbox: Inbox) -> None:
+        while (work := inbox.get()) is not None:
             work()
             del work  # it may hold a whole file
             with self._lock:
-                if self._work.empty():
-                    self._unused += 1
+                if self._work:
+                    inbox.put(self._work.popleft())
+                elif self._is_closed:
+                    return
+                else:
+                    self._idle.append(inbox)
 
 
 def _at_exit(pool: WorkerPool) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.errors import ChangedMeanwhileError
+from filetools.errors import BatchFailedError, ChangedMeanwhileError, FileToolsError
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.runner import CallRunner
 from filetools.facade.steps.folders import MoveFolder, RemoveFolderStep
@@ -181,7 +181,7 @@ async def test_what_comes_in_between_the_look_and_the_rename_is_not_taken(
     parts = files._parts
     source, target = parts.workspace.resolve("d"), parts.workspace.resolve("e")
     step = MoveFolder(source, target) if kind == "move" else RemoveFolderStep(source, recursive=True)
-    step.bind(lambda: None)
+    step.be_allowed()
     await parts.crew.run(lambda: step.look(parts))
     (tmp_path / "d" / "sub" / "more").write_text("EVIL")
     with pytest.raises(ChangedMeanwhileError):
@@ -219,6 +219,36 @@ async def test_a_file_that_is_swapped_right_before_its_turn_is_not_moved(
     with pytest.raises(ChangedMeanwhileError):
         await act(files)
     assert not (tmp_path / ".mcp.json").exists()
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda files: files.delete_file(".mcp.json"),
+        lambda files: files.delete_multiple([".mcp.json"]),
+        lambda files: files.copy_file("d/mcp.json", ".mcp.json", overwrite=True),
+        lambda files: files.write_multiple([{"path": ".mcp.json", "content": "other\n"}]),
+    ],
+    ids=["delete", "delete several", "copy", "write several"],
+)
+async def test_a_file_that_another_program_saves_right_before_the_turn_stays(
+    files: FileToolsFacade, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: Call
+) -> None:
+    (tmp_path / ".mcp.json").write_text("harmless\n")
+    await refused("APPROVAL_REQUIRED", act(files))
+    await allow_all(files)
+    change = CallRunner.change
+
+    async def swapped(*arguments: Any, **options: Any) -> Any:
+        (tmp_path / ".mcp.json").write_text("EVIL")
+        return await change(*arguments, **options)
+
+    monkeypatch.setattr(CallRunner, "change", swapped)
+    with pytest.raises(FileToolsError) as caught:
+        await act(files)
+    cause = caught.value.__cause__ if isinstance(caught.value, BatchFailedError) else caught.value
+    assert isinstance(cause, ChangedMeanwhileError)
+    assert (tmp_path / ".mcp.json").read_text() == "EVIL"
 
 
 async def test_links_and_files_that_cannot_be_read_are_bound_by_their_inodes(

@@ -43,7 +43,7 @@ TRACED_ROUNDS: Final = 12
 """Tracing is slow: the shorter a round, the likelier one that nothing came between."""
 WRITE_STEPS: Final = 1800
 """Of a write of 1 KB with a mirror, those of C included."""
-WRITE_CALLS: Final = 165
+WRITE_CALLS: Final = 156
 """The same, without waits of threads; a third of them write the pages of the journal."""
 PATH: Final = "one/two/a.txt"
 READING: Final = f"""

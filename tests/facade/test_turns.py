@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import shutil
 import signal
@@ -206,6 +207,41 @@ async def test_a_call_looks_again_if_a_later_one_of_its_turn_meets_that_others_c
     assert changes[0] == ("delete_directory", "d")
     assert set(changes[1:]) == {("create_directory", "d"), ("create", "d/a.txt"), ("create", "d/c.txt")}
     assert (tmp_path / "d/a.txt").read_text() == "two\n"
+
+
+async def test_a_call_that_looks_again_after_its_time_is_given_up(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        for name in "ab":
+            await files.write_file(f"d/{name}.txt", "one\n")
+        is_over = threading.Event()
+
+        def take_turn() -> None:
+            with (tmp_path / ".filetools/state/turn").open("r+b") as turn:
+                fcntl.flock(turn, fcntl.LOCK_EX)
+                is_over.wait(10)
+
+        other = threading.Thread(target=take_turn)
+
+        def take_away() -> bool:
+            if other.ident is None:
+                shutil.rmtree(tmp_path / "d")
+                other.start()
+                time.sleep(0.5)
+            return False
+
+        async with inside.at_work(files, "elsewhere.txt"):
+            first = asyncio.create_task(files.write_file("d/a.txt", "two\n", lock_timeout_seconds=0.3))
+            await asyncio.sleep(0.05)
+            later = asyncio.create_task(files.write_multiple([{"path": "d/c.txt", "content": "c"}], abort=take_away))
+            await asyncio.sleep(0.05)
+        try:
+            async with asyncio.timeout(5):
+                await refused("LOCK_TIMEOUT", first)
+        finally:
+            is_over.set()
+            other.join()
+        await later
+    assert not (tmp_path / "d/a.txt").exists()
 
 
 async def test_a_call_that_had_to_step_aside_is_told_once_though_the_loop_is_late(tmp_path: Path) -> None:

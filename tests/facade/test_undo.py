@@ -505,6 +505,16 @@ async def test_a_text_that_is_not_kept_any_more_is_a_conflict(alice: FileToolsFa
     assert text(root) == "2\n"
 
 
+async def test_a_moved_file_whose_former_text_is_not_kept_stays_where_it_is(alice: FileToolsFacade, root: Path) -> None:
+    await alice.move_file("a.txt", "b.txt")
+    await alice.write_file("b.txt", "2\n")
+    await alice.write_file("n.txt", "n\n")
+    lose_version(alice, version(BEFORE["a.txt"] or b""))
+    result = await alice.undo(since=1, partial=True)
+    assert {conflict.code for conflict in result.conflicts} == {"VERSION_GONE"}
+    assert snapshot(root) == {**{path: BEFORE[path] for path in BEFORE if path != "a.txt"}, "b.txt": b"2\n"}
+
+
 async def test_a_text_in_between_need_not_be_kept(alice: FileToolsFacade, root: Path) -> None:
     for act in IDENTITIES["folder that moved and whose files changed"]:
         await act(alice)

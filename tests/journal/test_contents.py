@@ -171,6 +171,13 @@ def test_after_a_failed_sync_nothing_is_recorded_and_nothing_left(
         assert journal.contents.get(v(LARGE)) == LARGE
 
 
+def test_mirrors_get_no_bytes_of_a_row_that_is_damaged(state: Path, relaxed: Journal) -> None:
+    number = put(relaxed, "a", b"precious").number
+    assert relaxed.backlog.since(number - 1).files
+    spoil_row(state, b"precious")
+    assert not relaxed.backlog.since(number - 1).files
+
+
 def set_bytes(row: bytes, connection: sqlite3.Connection) -> None:
     connection.execute("UPDATE contents SET bytes = ?", (row,))
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from filetools.errors import StateDamagedError
 from filetools.journal.journal import Journal
 from filetools.permissions.approval_table import LEASE_SECONDS, MOST_BYTES, MOST_REQUESTS, ApprovalRow, ApprovalTable
 from filetools.permissions.requests import ApprovalAnswer, ApprovalDecision
@@ -195,6 +197,18 @@ def test_others_are_woken_by_what_they_wait_for(open_journal: OpenJournal) -> No
     assert approvals.take("r1")
     approvals.leave()
     assert len(rung) == 6
+
+
+def test_what_could_not_be_written_is_news_when_it_is(state: Path, open_journal: OpenJournal) -> None:
+    rung: list[bool] = []
+    approvals = ApprovalTable(open_journal(on_visible=lambda: rung.append(True)).approvals)
+    approvals.live(now=NOW)  # reads go on by a connection that is open
+    (state / "journal.db").rename(state / "elsewhere.db")
+    with pytest.raises(StateDamagedError):
+        approvals.attend(now=NOW, listens=True)
+    (state / "elsewhere.db").rename(state / "journal.db")
+    approvals.attend(now=NOW, listens=True)
+    assert rung == [True]
 
 
 def test_who_wants_all_agents_asked_is_heard_by_others_as_long_as_it_lives(

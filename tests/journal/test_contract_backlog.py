@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 from filetools.journal.changes import BacklogEntry
 from filetools.journal.journal import Journal
+from filetools.journal.storage.contents import LARGEST_ROW_BYTES
 from filetools.models.records import Operation
 from tests.support.journals import ALICE, draft, folder, move_folder, put
+from tests.support.journals import version as v
 
 
 def lacked(key: str, path: str) -> BacklogEntry:
@@ -22,12 +26,54 @@ def test_a_mirror_lacks_what_is_recorded_after_its_position(journal: Journal) ->
     first = put(journal, "a", b"1", path="A", mirrors=["m", "n"])
     put(journal, "b", b"1", mirrors=["m"])
     (moved,) = journal.commit([move_folder("d", "e", applied=True)], ALICE)
-    found = journal.backlog.since(position(journal))
+    found = journal.backlog.since(position(journal)).entries
     assert [(each.key, each.path) for each in found] == [("a", "A"), ("b", "b"), ("e", "e"), ("d", "d")]
-    assert journal.backlog.since(0, limit=1) == [BacklogEntry(key="a", path="A", number=first.number)]
+    assert journal.backlog.since(0, limit=1).entries == [BacklogEntry(key="a", path="A", number=first.number)]
     assert (journal.backlog.count("m"), journal.backlog.count("other")) == (4, 0)
     journal.backlog.advance("m", moved.number, [])
     assert (position(journal), journal.backlog.count("m"), journal.backlog.count("n")) == (moved.number, 0, 4)
+
+
+def files_of(journal: Journal, number: int) -> list[tuple[int, bytes]]:
+    return [(number, file.content) for number, file in journal.backlog.since(number).files.items()]
+
+
+def test_small_files_come_with_what_is_new_as_they_are_now(journal: Journal) -> None:
+    first = put(journal, "a", b"older")
+    second = put(journal, "a", b"newer")
+    assert files_of(journal, first.number - 1) == [(first.number, b"newer"), (second.number, b"newer")]
+    (file, _) = journal.backlog.since(first.number - 1).files.values()
+    assert (file.version, file.mode) == (v(b"newer"), 0o644)
+
+
+def test_no_file_comes_that_is_not_applied_yet_nor_one_behind_it(journal: Journal) -> None:
+    first = put(journal, "a", b"1")
+    waiting = put(journal, "b", b"2", noted=False)
+    last = put(journal, "c", b"3")
+    assert files_of(journal, first.number - 1) == [(first.number, b"1")]
+    journal.marks.applied([waiting.number])
+    assert [number for number, _ in files_of(journal, first.number - 1)] == [first.number, waiting.number, last.number]
+
+
+@pytest.mark.parametrize("is_moving", [False, True])
+def test_no_file_comes_behind_the_move_of_a_folder_or_while_it_waits(journal: Journal, is_moving: bool) -> None:
+    first = put(journal, "a", b"1")
+    journal.commit([move_folder("d", "e", applied=not is_moving)], ALICE)
+    put(journal, "b", b"2")
+    assert files_of(journal, first.number - 1) == ([] if is_moving else [(first.number, b"1")])
+
+
+@pytest.mark.parametrize("content", [b"", None, bytes(LARGEST_ROW_BYTES + 1)])
+def test_an_empty_file_comes_but_nothing_that_is_gone_or_large(journal: Journal, content: bytes | None) -> None:
+    put(journal, "a", b"1")
+    number = put(journal, "a", content).number
+    assert files_of(journal, number - 1) == ([(number, b"")] if content == b"" else [])
+
+
+def test_of_many_files_only_the_first_come_at_once(journal: Journal) -> None:
+    numbers = [put(journal, f"f{index}", b"%d" % index).number for index in range(40)]
+    new = journal.backlog.since(numbers[0] - 1)
+    assert (len(new.entries), len(new.files)) == (40, 32)
 
 
 def test_what_mirrors_need_not_follow_counts_for_nothing(journal: Journal) -> None:
@@ -35,7 +81,7 @@ def test_what_mirrors_need_not_follow_counts_for_nothing(journal: Journal) -> No
     journal.mirrors.register("m")
     found = draft(journal, "a", b"0", operation=Operation.FOUND, applied=True, external=True)
     journal.commit([found, draft(journal, "a", b"odd", aside=True, external=True, before=None)], ALICE)
-    assert (journal.backlog.since(before), journal.backlog.count("m")) == ([], 0)
+    assert (journal.backlog.since(before).entries, journal.backlog.count("m")) == ([], 0)
 
 
 def test_a_position_stays_while_the_move_of_a_folder_waits(journal: Journal) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
-from contextlib import ExitStack
+import threading
+import time
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
 from filetools.errors import LockTimeoutError
 from filetools.journal.journal import Journal
-from filetools.journal.storage.gate import GATE_FILE, Gate
+from filetools.journal.storage.gate import GATE_FILE, NEWS_NS, Gate
 from tests.support.journals import put, worker
 
 PROCESSES = 3
@@ -84,6 +86,37 @@ def test_a_forked_child_keeps_no_dead_parents_lock(tmp_path: Path) -> None:
     gate.close()
     for end in (*born, *die, *live_on):
         os.close(end)
+
+
+def test_a_free_gate_is_left_to_who_waits_longer_as_long_as_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [1_000_000_000]
+    monkeypatch.setattr(time, "monotonic_ns", lambda: clock[0])
+    with closing(Gate(tmp_path)) as holder, closing(Gate(tmp_path)) as first, closing(Gate(tmp_path)) as second:
+        with holder:
+            with pytest.raises(LockTimeoutError):
+                first.enter(time.monotonic() + 0.01)
+            clock[0] += 1_000_000
+        with pytest.raises(LockTimeoutError):
+            second.enter(time.monotonic())  # nobody holds it
+        clock[0] += NEWS_NS
+        with second:
+            pass
+
+
+def test_who_has_waited_keeps_nobody_else_out_afterwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [1_000_000_000]
+    monkeypatch.setattr(time, "monotonic_ns", lambda: clock[0])
+    with closing(Gate(tmp_path)) as holder, closing(Gate(tmp_path)) as first, closing(Gate(tmp_path)) as second:
+        holder.enter()
+        opening = threading.Timer(0.05, holder.leave)
+        opening.start()
+        with first:
+            opening.join()
+        clock[0] += 1
+        second.enter(time.monotonic())
+        second.leave()
 
 
 def test_a_planted_link_is_refused(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def note(journal: Journal, number: int) -> None:
 
 def remove(journal: Journal, key: str) -> None:
     backlog = journal.backlog
-    found = backlog.since(journal.mirrors.register("m").position)
+    found = backlog.since(journal.mirrors.register("m").position).entries
     assert backlog.count("m") > len(backlog.below("m", key.partition("/")[0])) > 0
     backlog.advance("m", found[0].number, found[:1])
 

@@ -193,13 +193,15 @@ class World:
             self.manager.wake()
             return await self.manager.follow([record])
 
-    def put(self, path: str, content: bytes) -> ChangeRecord:
+    def put(self, path: str, content: bytes, mode: int | None = None) -> ChangeRecord:
         place, version = at(path), version_of(content)
         stat = self.primary.stat(place)
         self._make_parents(place)
         operation = Operation.CREATE if stat is None else Operation.MODIFY
         prepared = self.primary.prepare(place, content, new=stat is None)
-        change = Change(operation=operation, path=path, key=path, after=version, content=content, size=len(content))
+        change = Change(
+            operation=operation, path=path, key=path, after=version, content=content, size=len(content), mode=mode
+        )
         (record,) = self.commit(change)
         displaced = prepared.exchange()
         if displaced is not None:
@@ -249,7 +251,7 @@ class World:
 
     def lacking(self) -> set[str]:
         backlog, mirrors = self.journal.backlog, self.journal.mirrors
-        followed = backlog.since(mirrors.register("mirror").position)
+        followed = backlog.since(mirrors.register("mirror").position).entries
         return {entry.path for entry in (*followed, *backlog.behind("mirror"))}
 
     def _applied(self, record: ChangeRecord) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -57,6 +58,22 @@ async def test_a_hung_mirror_costs_the_first_call_its_wait_and_later_calls_nothi
         statuses = {await opened.write("a", b"%d" % number) for number in range(20)}
         hang.off()
     assert statuses == {"pending"}
+
+
+async def test_a_small_file_is_brought_over_without_a_look_at_the_primary(tmp_path: Path) -> None:
+    looked: list[str] = []
+
+    def note(method: str, path: str) -> None:
+        if path == "a" and threading.current_thread().name.startswith("filetools mirror"):
+            looked.append(method)
+
+    async with world(tmp_path, local_store(tmp_path / "mirror"), is_started=False) as opened:
+        await opened.build(primary=scripted(opened.primary, before=note)).start()
+        await opened.followed(lambda: opened.put("a", b"new", mode=0o640))
+        assert opened.mirror.read(at("a"))[0] == b"new"
+        found = opened.mirror.stat(at("a"))
+        assert found is not None
+        assert (found.mode, looked) == (0o640, [])
 
 
 async def test_an_exchange_that_hung_is_put_right_once_it_has_ended(tmp_path: Path) -> None:

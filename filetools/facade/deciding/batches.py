@@ -20,6 +20,7 @@ from filetools.facade.steps.way import Beat
 from filetools.models.files import BatchResult, ReadBatchResult, ReadItem, ReadResult
 from filetools.models.records import Actor
 from filetools.paths.lexical import AnyPath, plain_path
+from filetools.permissions.gatekeeper import Permit
 
 _WRITE_FIELDS = frozenset(
     {"path", "content", "expected_version", "encoding", "newline", "create_parents", "on_stale", "require_read"}
@@ -91,7 +92,9 @@ def delete_steps(runner: CallRunner, paths: Sequence[AnyPath], actor: Actor) -> 
     return steps
 
 
-async def run(runner: CallRunner, steps: Sequence[PutFile | RemoveFile], actor: Actor, beat: Beat) -> BatchResult:
+async def run(
+    runner: CallRunner, steps: Sequence[PutFile | RemoveFile], actor: Actor, beat: Beat, allowed: Permit | None
+) -> BatchResult:
     """Lead the steps the way of a write together.
 
     Raises:
@@ -102,7 +105,7 @@ async def run(runner: CallRunner, steps: Sequence[PutFile | RemoveFile], actor: 
         return BatchResult(results=[])
 
     try:
-        outcome = await runner.change(steps, actor, beat=beat)
+        outcome = await runner.change(steps, actor, beat=beat, permits=[allowed])
     except AbortedError:
         raise
     except FileToolsError as exc:

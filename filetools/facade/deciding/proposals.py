@@ -25,7 +25,7 @@ from filetools.errors import (
 from filetools.facade.deciding.folders import FOLDER, Contents, contents_of, moved
 from filetools.facade.deciding.seeing import glance, unseen
 from filetools.facade.parts import Parts
-from filetools.facade.steps.folders import FolderStep, MoveFolder, RemoveFolderStep
+from filetools.facade.steps.folders import MoveFolder, RemoveFolderStep
 from filetools.facade.steps.look import Look
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
@@ -35,7 +35,6 @@ from filetools.facade.steps.unsaved import UnsavedQuestion, disk_text
 from filetools.journal.changes import HeadMovedError
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.permissions.gatekeeper import Permit
 from filetools.permissions.requests import Proposal, digest_of
 from filetools.printable import printable
 
@@ -121,13 +120,6 @@ def taken_by(steps: Sequence[Step]) -> Taken:
         elif isinstance(step, RemoveFile) or (isinstance(step, RemoveFolderStep) and step.is_recursive):
             taken.append((step.paths[0], None))
     return taken
-
-
-def bind(steps: Sequence[Step], permit: Permit | None) -> None:
-    """Have steps refuse what is not what a person has allowed, if one was asked: when all of them have looked."""
-    bound = [step for step in steps if permit is not None and isinstance(step, FolderStep | MoveFile)]
-    for step in bound:
-        step.bind(permit.check if permit is not None and step is bound[-1] else lambda: None)
 
 
 def conflict_proposal(

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from msgspec import Struct, structs
 
-from filetools.errors import AccessDeniedError, FileToolsError, InvalidArgumentError, VersionGoneError
+from filetools.errors import AccessDeniedError, InvalidArgumentError
 from filetools.facade.background.tree_look import TreeLook
 from filetools.facade.parts import Parts
 from filetools.journal.checkpoints import SnapshotRow
@@ -44,43 +44,42 @@ class RestoreTarget(Struct, frozen=True):
 
 def completed(
     parts: Parts, tree: DraftTree, findings: list[UndoFinding], target: RestoreTarget
-) -> tuple[list[UndoFinding], tuple[str, ...]]:
+) -> tuple[list[UndoFinding], tuple[str, ...], dict[str, Clash]]:
     """Have the draft be the tree of the snapshot, of which every change since then is known; or a part of it.
 
     Returns:
-        What becomes of each change, and the paths that stay as they are: nobody knows what was there, or where they come
-        from.
+        What becomes of each change; the paths that stay as they are, since nobody knows what was there, or where they come
+        from; and those that differ but cannot be read.
     """
-    met, failed = (set(), {}) if target.tree is None else _complete(parts, tree, target, target.tree)
+    met, closed = (set(), set()) if target.tree is None else _complete(parts, tree, target, target.tree)
     if not target.path.is_root:
         tree.keep_within(target.path)
         findings = [each for each in findings if all(target.covers_all_of(record) for record in each.records)]
-    refused = [_refused(path, failed[path], findings) for path in failed if target.covers(path)]
+    refused = {path: Clash.of(AccessDeniedError(path)) for path in closed if target.covers(path)}
     unknown = tuple(sorted(path for path in {*met, *target.seen.unnamed} if target.covers(path)))
     if target.tree is None:
-        return findings, unknown
+        return findings, unknown, refused
     covered = {row.path for row in target.tree.values() if row.kind != "other"}
     known = [
         structs.replace(finding, outcome="undone", clash=None)
         if finding.path not in unknown and (finding.path in covered or tree.at(finding.path) is None)
         else finding
         for finding in findings
-        if finding.path not in failed
     ]
-    return [*known, *refused], unknown
+    return known, unknown, refused
 
 
 def _complete(
     parts: Parts, tree: DraftTree, target: RestoreTarget, rows: Mapping[str, SnapshotRow]
-) -> tuple[set[str], dict[str, FileToolsError]]:
+) -> tuple[set[str], set[str]]:
     """Have a draft be the tree of a snapshot.
 
     Returns:
-        The paths that the snapshot does not have and of which nobody knows where they come from; and why a path cannot be
-        as it was: its bytes were not kept, or what stands there cannot be read.
+        The paths that the snapshot does not have and of which nobody knows where they come from; and those that cannot be
+        read, and are not, or do not hold, what the snapshot has.
     """
     unknown: set[str] = set()
-    refused: dict[str, FileToolsError] = {}
+    refused: set[str] = set()
     seen, is_left_out = target.seen, parts.observer.is_left_out
     # With the same rules, what is not in the snapshot was not in the tree.
     is_same_scope = ROOT in rows and rows[ROOT].version == seen.scope
@@ -92,9 +91,9 @@ def _complete(
             continue
         if (place := next((each for each in within(key) if each in closed), None)) is not None:
             tree.put(row.path, tree.standing(row.path))
-            refused[closed[place]] = AccessDeniedError(closed[place])
-        elif not _put(tree, row):
-            refused[row.path] = VersionGoneError(row.path, row.version or "")
+            refused.add(closed[place])
+        else:
+            _put(tree, row)
     # What is in a folder before the folder.
     for key, path in sorted(_beyond(tree, rows, seen, is_left_out).items(), reverse=True):
         node = tree.at(path)
@@ -113,8 +112,8 @@ def _complete(
     return unknown, refused
 
 
-def _put(tree: DraftTree, row: SnapshotRow) -> bool:
-    """Have a row of the snapshot stand in the draft; False if its bytes are not kept, and what stands there stays."""
+def _put(tree: DraftTree, row: SnapshotRow) -> None:
+    """Have a row of the snapshot stand in the draft."""
     here = tree.at(row.path)
     if here is not None and here.kind != row.kind:
         here = None
@@ -125,27 +124,15 @@ def _put(tree: DraftTree, row: SnapshotRow) -> bool:
             tree.put(
                 row.path, replace(here, mode=row.mode) if here and is_whole else DraftNode(kind=row.kind, mode=row.mode)
             )
-        return True
-    version = None if here is None else tree.version(here)
-    if version != row.version and not (row.version and _can_be_had(tree, row.version)):
-        tree.put(row.path, tree.standing(row.path))
-        return False
+        return
     mode = row.mode if row.kind == "file" else None
     if here is not None and row.kind == "symlink" and here.origin is not None and here.origin.top == row.path:
         here = None  # made anew, and not brought back out of the trash, so that a redo knows how to remove it
-    if here is None or here.mode != mode or version != row.version:
+    if here is None or tree.version(here) != row.version:
         origin = None if here is None else here.origin
-        tree.put(row.path, DraftNode(kind=row.kind, origin=origin, version=row.version, mode=mode))
-    return True
-
-
-def _can_be_had(tree: DraftTree, version: str) -> bool:
-    """Whether the bytes of a version are kept and intact, which only reading them tells."""
-    try:
-        tree.contents.get(version)
-    except VersionGoneError:
-        return False
-    return True
+        tree.put(row.path, DraftNode(kind=row.kind, origin=origin, version=row.version or "", mode=mode))
+    elif here.mode != mode:
+        tree.put(row.path, replace(tree.with_bytes(here), mode=mode))
 
 
 def _beyond(
@@ -182,9 +169,3 @@ def _came_since(parts: Parts, number: int, key: str) -> bool:
     if first is None or parts.workspace.key(first.path) != key:
         return False
     return first.operation in (Operation.CREATE, Operation.MOVE)
-
-
-def _refused(path: str, error: FileToolsError, findings: list[UndoFinding]) -> UndoFinding:
-    records = tuple(record for finding in findings if finding.path == path for record in finding.records)
-    clash = Clash(code=error.code, reason=error.message)
-    return UndoFinding(records=records, path=path, outcome="conflict", clash=clash)

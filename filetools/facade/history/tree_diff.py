@@ -4,33 +4,36 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain, compress
+from itertools import compress, repeat
 from typing import Final, Literal
 
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 
 from filetools.content.differences.diff import unified_diff
 from filetools.content.facts import text_of
 from filetools.content.patching.file_patch import quoted_name
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError
-from filetools.facade.background.tree_look import TreeLook
-from filetools.facade.history.checkpoints import snapshot_of
 from filetools.facade.parts import Parts
-from filetools.journal.checkpoints import Checkpoint, SnapshotRow
+from filetools.journal.checkpoints import Checkpoint, SnapshotRow, Tree
+from filetools.journal.history import RecordFilter
 from filetools.models.history import ActorChanges, TreeChange, TreeChangeKind, TreeDiffResult
 from filetools.models.records import EXTERNAL, Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import ActorKind
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.versions.draft_tree import within
-from filetools.versions.selection import changes_after
+from filetools.versions.selection import MOST_NUMBER
 
 LARGEST_DIFFED_BYTES: Final = 1024 * 1024
 """Files above this size have no diff."""
 MOST_DIFF_CHARACTERS: Final = 4 * 1024 * 1024
 """Characters of all diffs of one result; the files after have none."""
 _MODE: Final = "100{:o}"
+_REVERSED: Final[Mapping[TreeChangeKind, TreeChangeKind]] = {"added": "deleted", "deleted": "added"}
+Hands = dict[tuple[ActorKind, str], Actor]
+"""Actors by kind and id, the first one first."""
 Omitted = Literal["binary", "too large", "too many", "not kept", "withheld"]
+Patch = tuple[str | None, Omitted | None]
 
 
 class WholeTree(Struct, frozen=True):
@@ -43,11 +46,6 @@ class WholeTree(Struct, frozen=True):
     """None of what stands there now."""
     unread: tuple[str, ...] = ()
     """Paths of which nothing is known."""
-
-    @classmethod
-    def standing(cls, seen: TreeLook) -> WholeTree:
-        """Return what a look has met."""
-        return cls(seen.position, snapshot_of(seen), None, tuple(sorted({*seen.closed, *seen.moving, *seen.unnamed})))
 
 
 def diff_tree(
@@ -77,8 +75,9 @@ def diff_tree(
     has_same_rules = old.rows.get(ROOT) == new.rows.get(ROOT)
     is_known = [has_same_rules or bool(each.actors) or each.change not in ("added", "deleted") for each in differences]
     found = list(compress(differences, is_known))
-    patches = _Patches(parts, actor, is_now=new.checkpoint is None, is_exact=is_exact)
-    changes = [_change(each, *(patches.of(each) if patch else (None, None))) for each in found[:limit]]
+    none: Iterator[Patch] = repeat((None, None))
+    patches = _patches(parts, actor, found, is_now=new.checkpoint is None, is_exact=is_exact) if patch else none
+    changes = [_change(each, *shown) for each, shown in zip(found[:limit], patches, strict=False)]
     return TreeDiffResult(
         old=old.checkpoint.name,
         old_time=old.checkpoint.time,
@@ -94,20 +93,18 @@ def diff_tree(
 
 
 def _differences(parts: Parts, old: WholeTree, new: WholeTree) -> list[Difference]:
-    first, last = (old, new) if new.checkpoint is None or old.number <= new.number else (new, old)
-    records = changes_after(parts.journal.history, first.number)[::-1]
-    if last.checkpoint is not None:
-        records = [record for record in records if record.number <= last.number]
+    is_backwards = new.checkpoint is not None and new.number < old.number
+    first, last = (new, old) if is_backwards else (old, new)
+    until = None if last.checkpoint is None else last.number
+    records = parts.journal.history.select(RecordFilter(since=first.number + 1, until=until), limit=MOST_NUMBER)
     before, after = ({key: row for key, row in state.rows.items() if key != ROOT} for state in (first, last))
-    found = compare_trees(before, after, records, parts.workspace.key)
-    return found if first is old else [_reversed(each) for each in found]
-
-
-def _reversed(difference: Difference) -> Difference:
-    change = difference.change
-    if change in ("added", "deleted"):
-        change = "deleted" if change == "added" else "added"
-    return structs.replace(difference, change=change, old=difference.new, new=difference.old)
+    found = compare_trees(before, after, records[::-1], parts.workspace.key)
+    if not is_backwards:
+        return found
+    return [
+        structs.replace(each, change=_REVERSED.get(each.change, each.change), old=each.new, new=each.old)
+        for each in found
+    ]
 
 
 def _concerns(difference: Difference, below: WorkspacePath) -> bool:
@@ -150,55 +147,59 @@ def _mode(row: SnapshotRow | None) -> str | None:
     return None if row is None or row.mode is None else f"{row.mode:o}"
 
 
-class _Patches:
-    """Shows the changes of texts as git does, up to so much in all. Lives for one result."""
+def _patches(
+    parts: Parts, actor: Actor, found: Iterable[Difference], *, is_now: bool, is_exact: bool
+) -> Iterator[Patch]:
+    """Yield the change of each text as git shows it, up to so much in all, or why it is not shown.
 
-    def __init__(self, parts: Parts, actor: Actor, *, is_now: bool, is_exact: bool) -> None:
-        self._parts = parts
-        self._is_withheld = parts.gatekeeper.policy.withholding(actor, "diff", "read_file")
-        self._is_now = is_now
-        self._is_exact = is_exact
-        self._left = MOST_DIFF_CHARACTERS
-
-    def of(self, difference: Difference) -> tuple[str | None, Omitted | None]:
-        """Return the diff of a change, or why there is none; neither where no bytes and no mode of a file have changed."""
-        old, new = difference.old, difference.new
-        if any(row is not None and row.kind != "file" for row in (old, new)):
-            return None, None
+    Neither where no bytes and no mode of a file have changed.
+    """
+    is_withheld = parts.gatekeeper.policy.withholding(actor, "diff", "read_file") or (lambda _path: False)
+    left = MOST_DIFF_CHARACTERS
+    for each in found:
+        old, new = each.old, each.new
+        rows = [row for row in (old, new) if row is not None]
+        if any(row.kind != "file" for row in rows):
+            yield None, None
+            continue
         head = "".join(f"{line}\n" for line in _headers(old, new))
         if old is not None and new is not None and old.version == new.version:
-            return head, None
-        if self._left <= 0:
-            return None, "too many"
-        paths = [WorkspacePath(row.path) for row in (old, new) if row is not None]
-        if self._is_withheld is not None and any(map(self._is_withheld, paths)):
-            return None, "withheld"
-        if any((row.size or 0) > LARGEST_DIFFED_BYTES for row in (old, new) if row is not None):
-            return None, "too large"
-        try:
-            before, after = self._text(old, is_now=False), self._text(new, is_now=self._is_now)
-        except FileToolsError:
-            return None, "not kept"
-        if before is None or after is None:
-            return None, "binary"
-        names = ("/dev/null" if row is None else f"{side}/{row.path}" for side, row in (("a", old), ("b", new)))
-        text = head + unified_diff(before, after, *names, is_exact=self._is_exact)
-        self._left -= len(text)
-        return text, None
+            yield head, None
+        elif left <= 0:
+            yield None, "too many"
+        elif any(is_withheld(WorkspacePath(row.path)) for row in rows):
+            yield None, "withheld"
+        elif any((row.size or 0) > LARGEST_DIFFED_BYTES for row in rows):
+            yield None, "too large"
+        else:
+            try:
+                before = _text(parts, old, is_now=False, is_exact=is_exact)
+                after = _text(parts, new, is_now=is_now, is_exact=is_exact)
+            except FileToolsError:
+                yield None, "not kept"
+                continue
+            if before is None or after is None:
+                yield None, "binary"
+                continue
+            names = ("/dev/null" if row is None else f"{side}/{row.path}" for side, row in (("a", old), ("b", new)))
+            text = head + unified_diff(before, after, *names, is_exact=is_exact)
+            left -= len(text)
+            yield text, None
 
-    def _text(self, row: SnapshotRow | None, *, is_now: bool) -> str | None:
-        """Return the text of a file, "" if it is not there, None if it is binary.
 
-        Raises:
-            FileToolsError: Its bytes are not kept, or not what stands there any more.
-        """
-        if row is None or row.version is None:
-            return ""
-        if is_now and not self._parts.journal.contents.has(row.version):
-            content, _ = self._parts.store.read(WorkspacePath(row.path), limit=LARGEST_DIFFED_BYTES)
-            if version_of(content) == row.version:
-                return compared_text(content, row.path, is_exact=self._is_exact)
-        return compared_text(self._parts.journal.contents.get(row.version), row.path, is_exact=self._is_exact)
+def _text(parts: Parts, row: SnapshotRow | None, *, is_now: bool, is_exact: bool) -> str | None:
+    """Return the text of a file, "" if it is not there, None if it is binary.
+
+    Raises:
+        FileToolsError: Its bytes are not kept, or not what stands there any more.
+    """
+    if row is None or row.version is None:
+        return ""
+    if is_now and not parts.journal.contents.has(row.version):
+        content, _ = parts.store.read(WorkspacePath(row.path), limit=LARGEST_DIFFED_BYTES)
+        if version_of(content) == row.version:
+            return compared_text(content, row.path, is_exact=is_exact)
+    return compared_text(parts.journal.contents.get(row.version), row.path, is_exact=is_exact)
 
 
 def compared_text(content: bytes, path: str, *, is_exact: bool) -> str | None:
@@ -223,11 +224,6 @@ def _headers(old: SnapshotRow | None, new: SnapshotRow | None) -> Iterator[str]:
     if old is not None and new is not None and old.path != new.path:
         yield f"rename from {quoted_name(old.path)}"
         yield f"rename to {quoted_name(new.path)}"
-
-
-Tree = Mapping[str, SnapshotRow]
-Hands = dict[tuple[ActorKind, str], Actor]
-"""Actors by kind and id, the first one first."""
 
 
 class Difference(Struct, frozen=True):
@@ -258,26 +254,77 @@ def compare_trees(
         records: What happened in between, oldest first.
         key_of: Gives the key of a path.
     """
-    story = _Story(old, key_of)
-    for record in records:
-        if record.state is not RecordState.BUFFER:
-            story.tell(record)
+    first = {key: _Thing(key, key) for key in old}
+    last, removed = _followed(first, records, key_of)
+
+    def actors(source: str | None, key: str | None) -> tuple[Actor, ...]:
+        found: Hands = {}
+        for thing in (first.get(source or ""), last.get(key or "")):
+            if thing is not None:
+                above = [removed.get(folder, {}) for folder in [*within(thing.key)][1:]]
+                found = found | thing.hands | {name: who for hands in above for name, who in hands.items()}
+        return tuple(found.values())
+
     gone = {key: row for key, row in old.items() if key not in new}
     came = {key: row for key, row in new.items() if key not in old}
-    moves = dict(_moves(gone, came, story.places))
+    moves = dict(_moves(gone, came, {key: thing.origin for key, thing in last.items()}))
     found = [
-        Difference("moved", old[source], new[key], story.actors(key, source))
+        Difference("moved", old[source], new[key], actors(source, key))
         for key, source in moves.items()
         if not _has_moved_along(key, old[source], new[key], source, moves)
     ]
     sources = set(moves.values())
-    found += [Difference("deleted", row, None, story.actors(key)) for key, row in gone.items() if key not in sources]
-    found += [Difference("added", None, row, story.actors(key)) for key, row in came.items() if key not in moves]
+    found += [Difference("deleted", row, None, actors(key, None)) for key, row in gone.items() if key not in sources]
+    found += [Difference("added", None, row, actors(None, key)) for key, row in came.items() if key not in moves]
     for key in old.keys() & new.keys():
         change = _kind_of_change(old[key], new[key])
         if change is not None:
-            found.append(Difference(change, old[key], new[key], story.actors(key)))
+            found.append(Difference(change, old[key], new[key], actors(key, key)))
     return sorted(found, key=lambda each: each.path)
+
+
+class _Thing(Struct, eq=False):
+    """A file, a folder or a link, whatever names it has had."""
+
+    origin: str | None
+    """Key in the old tree."""
+    key: str
+    """Its last one."""
+    hands: Hands = field(default_factory=dict)
+    """Who had a hand in it."""
+
+    def touch(self, key: str, who: Hands) -> None:
+        """Have it another key, perhaps, by a change of somebody."""
+        self.key = key
+        self.hands = self.hands | who
+
+
+def _followed(
+    first: Mapping[str, _Thing], records: Iterable[ChangeRecord], key_of: Callable[[str], str]
+) -> tuple[dict[str, _Thing], dict[str, Hands]]:
+    """Return what bears each key after some records, and by the keys of removed folders who has removed them."""
+    names, removed = dict(first), dict[str, Hands]()
+    for record in records:
+        if record.state is RecordState.BUFFER:
+            continue
+        key, operation = key_of(record.path), record.operation
+        source = key if record.old_path is None else key_of(record.old_path)
+        who: Hands = {(record.actor.kind, record.actor.id): record.actor}
+        moved = [source]
+        if operation is Operation.MOVE_DIRECTORY:
+            moved += [each for each in names if each.startswith(f"{source}/")]
+        elif operation is Operation.DELETE_DIRECTORY:
+            removed[key] = removed.get(key, {}) | who
+        elif operation is Operation.CREATE:
+            names.pop(key, None)
+        # First, as some keys may be the same.
+        things = [(key + each[len(source) :], names.pop(each, None)) for each in moved]
+        for place, found in things:
+            names[place] = found or _Thing(None, place)
+            names[place].touch(place, who)
+        if operation is Operation.DELETE:
+            del names[key]
+    return names, removed
 
 
 def _kind_of_change(old: SnapshotRow, new: SnapshotRow) -> TreeChangeKind | None:
@@ -294,7 +341,7 @@ def _modes_differ(old: SnapshotRow, new: SnapshotRow) -> bool:
     return None not in (old.mode, new.mode) and old.mode != new.mode
 
 
-def _moves(gone: Tree, came: Tree, places: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _moves(gone: Tree, came: Tree, places: Mapping[str, str | None]) -> Iterator[tuple[str, str]]:
     """Yield new and old key of what has moved: as records tell, else where the same bytes went from one place to one other."""
     left, sources = dict(came), dict(gone)
     for key, row in came.items():
@@ -328,54 +375,3 @@ def _has_moved_along(key: str, old: SnapshotRow, new: SnapshotRow, source: str, 
         and old.version == new.version
         and not _modes_differ(old, new)
     )
-
-
-class _Story:
-    """What records tell: where each file of the old tree is now, and who worked on which key."""
-
-    def __init__(self, old: Tree, key_of: Callable[[str], str]) -> None:
-        self._key_of = key_of
-        self.places: dict[str, str] = {key: key for key in old}
-        """Key in the old tree, by the key that it has now."""
-        self._hands: dict[str, Hands] = defaultdict(dict)
-        """By key; with a slash behind it, who moved or deleted a folder with all in it."""
-
-    def tell(self, record: ChangeRecord) -> None:
-        """Take in what happened next."""
-        key = self._key_of(record.path)
-        who: Hands = {(record.actor.kind, record.actor.id): record.actor}
-        if record.old_path is not None:
-            source = self._key_of(record.old_path)
-            if record.operation is Operation.MOVE_DIRECTORY:
-                self._hands[f"{source}/"].update(who)
-            self._move(source, key, is_folder=record.operation is Operation.MOVE_DIRECTORY)
-            self._hands[source].update(who)
-        elif record.operation is Operation.DELETE:
-            original = self.places.pop(key, None)
-            if original is not None and original != key:
-                self._hands[original].update(self._hands[key] | who)
-        elif record.operation is Operation.CREATE:
-            self.places.pop(key, None)
-        elif record.operation is Operation.DELETE_DIRECTORY:
-            self._hands[f"{key}/"].update(who)
-        self._hands[key].update(who)
-
-    def actors(self, *keys: str) -> tuple[Actor, ...]:
-        """Return who had a hand in what bore these keys."""
-        found: Hands = {}
-        for key in keys:
-            for name in (key, *(f"{folder}/" for folder in [*within(key)][1:])):
-                found |= self._hands.get(name, {})
-        return tuple(found.values())
-
-    def _move(self, source: str, key: str, *, is_folder: bool) -> None:
-        moved = [source]
-        if is_folder:
-            moved += [each for each in chain(self.places, self._hands) if each.startswith(f"{source}/")]
-        for each in dict.fromkeys(moved):
-            target = key + each[len(source) :]
-            self.places.pop(target, None)
-            if each in self.places:
-                self.places[target] = self.places.pop(each)
-            if each in self._hands:
-                self._hands[target] = self._hands[target] | self._hands[each]

@@ -12,14 +12,11 @@ from functools import partial
 from itertools import pairwise
 from typing import Final
 
-from msgspec import Struct, structs
-
 from filetools.changes.decision import PutDecision
-from filetools.content.differences.merging import merge
-from filetools.content.facts import inspect, text_of
+from filetools.content.facts import inspect
 from filetools.content.formats import TextFormat, decode
 from filetools.editors.documents import changed
-from filetools.errors import ChangedMeanwhileError, EncodingError
+from filetools.errors import ChangedMeanwhileError, EditConflictError, EncodingError, VersionGoneError
 from filetools.facade.parts import Parts
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.look import Look
@@ -28,57 +25,66 @@ from filetools.facade.steps.put_back import PutBack, RestoreFolder, opened
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
 from filetools.facade.steps.texts import PutLink, PutMode
-from filetools.facade.steps.unsaved import put_beside, unsaved_text
-from filetools.journal.changes import Relation, RelationKind
+from filetools.facade.steps.unsaved import followed, put_beside, unsaved_text
+from filetools.journal.changes import HeadMovedError, Relation, RelationKind
 from filetools.journal.history import History
 from filetools.models.records import ChangeRecord, RecordState
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.versions.draft_tree import DraftNode, DraftTree, Origin, within
+from filetools.versions.draft_tree import Drafted, DraftNode, DraftTree, Origin, within
 from filetools.versions.undo import Clash, UndoFinding
 
 
-class Drafted(Struct, frozen=True, kw_only=True):
-    """One path that an undo changes."""
+def possible(parts: Parts, tree: DraftTree, refused: Mapping[str, Clash]) -> tuple[list[Drafted], dict[str, Clash]]:
+    """Return what a draft changes, and the paths that stay as they are with all below them, with the reason.
 
-    path: str
-    now: DraftNode | None
-    then: DraftNode | None
+    Args:
+        parts: The workspace.
+        tree: The draft.
+        refused: Paths whose change was refused.
+    """
+    drafted = tree.changes()
+    blocked = {one.path: clash for one in drafted if (clash := refused.get(one.path) or _obstacle(parts, tree, one))}
+    # What does not come stays where it is.
+    origins = (one.origin for one in drafted if one.path in blocked)
+    stays = {*blocked, *(origin.path for origin in origins if origin is not None and origin.trash is None)}
+    keys = set(map(tree.key, stays))
+    return [one for one in drafted if keys.isdisjoint(within(tree.key(one.path)))], blocked
 
-    @property
-    def origin(self) -> Origin | None:
-        """Where in the tree, or the trash, what comes there is now; None if something is there already."""
-        return None if self.then is None or self.now is not None else self.then.origin
+
+def _obstacle(parts: Parts, tree: DraftTree, one: Drafted) -> Clash | None:
+    if one.is_swap and not _can_go(tree, one):
+        return _impossible(one.path)
+    if one.then is not None and one.then.version is not None:
+        try:
+            tree.content(one.then)
+        except VersionGoneError as exc:
+            return Clash.of(exc)
+    return _unsaved_clash(parts, tree, one)
 
 
-def in_phases(tree: DraftTree) -> tuple[list[list[Drafted]], dict[str, Clash]]:
-    """Return what a draft changes, and the paths where that is impossible, with the reason.
+def in_phases(tree: DraftTree, drafted: list[Drafted]) -> list[list[Drafted]]:
+    """Return what each transaction changes.
 
     Where a file, a folder or a link stands in the place of another kind, that goes with all in it in a transaction before
     the others, since no two steps of one transaction touch one path.
     """
-    drafted = [Drafted(path=path, now=now, then=then) for path, now, then in tree.changes()]
-    swaps = [one for one in drafted if one.now is not None and one.then is not None and one.now.kind != one.then.kind]
-    if not swaps:
-        return [drafted], {}
-    impossible = {tree.key(one.path): one.path for one in swaps if not _can_go(tree, one)}
-    places = {tree.key(one.path) for one in swaps} - impossible.keys()
+    places = {tree.key(one.path) for one in drafted if one.is_swap}
+    if not places:
+        return [drafted]
     first, second = [], []
 
     def is_cleared(key: str) -> bool:
         return not places.isdisjoint(within(key))
 
     for one in drafted:
-        key = tree.key(one.path)
-        if not impossible.keys().isdisjoint(within(key)):
-            continue
-        if not is_cleared(key):
-            second.append(structs.replace(one, then=tree.made_anew(one.then, is_cleared)))
+        if not is_cleared(tree.key(one.path)):
+            second.append(replace(one, then=tree.made_anew(one.then, is_cleared)))
             continue
         if one.now is not None:
-            first.append(structs.replace(one, then=None))
+            first.append(replace(one, then=None))
         if one.then is not None:
-            second.append(structs.replace(one, now=None, then=tree.made_anew(one.then, is_cleared)))
-    return [first, second], {path: _impossible(path) for path in impossible.values()}
+            second.append(replace(one, now=None, then=tree.made_anew(one.then, is_cleared)))
+    return [first, second]
 
 
 def _can_go(tree: DraftTree, swap: Drafted) -> bool:
@@ -92,18 +98,14 @@ def _can_go(tree: DraftTree, swap: Drafted) -> bool:
 class StepMaker:
     """Makes the steps of one transaction. Lives for one plan."""
 
-    def __init__(self, parts: Parts, tree: DraftTree, drafted: Sequence[Drafted], refused: Mapping[str, Clash]) -> None:
+    def __init__(self, parts: Parts, tree: DraftTree, drafted: Sequence[Drafted]) -> None:
         self._parts = parts
         self._tree = tree
         self._left = {tree.key(one.path): one for one in drafted}
         self.drafted = {one.path: one for one in drafted}
         self.steps: list[Step] = []
         self.blocked: dict[str, Clash] = {}
-        """Paths whose open documents have unsaved text that is in the way, whose change was refused or is impossible."""
-        for one in self._rest():
-            if (clash := refused.get(one.path) or _unsaved_clash(parts, tree, one)) is not None:
-                self.blocked[one.path] = clash
-                self._take_within(one.path)
+        """Paths that turn out to be impossible."""
         self._bring_wholes()
         self._remove_trees()
         self._move_files()
@@ -136,8 +138,8 @@ class StepMaker:
             else:
                 inside = [WorkspacePath(each) for each in self._tree.below(path) if self._is_addressable(each)]
                 self.steps.append(RestoreFolder(path, origin.trash, inside))
-                come = [(one, node) for each, node in self._tree.trashed(path, origin.trash) if not each]
-                if not come:
+                come = [(one, self._tree.trashed(path, origin.trash).get(path))]
+                if come[0][1] is None:
                     raise ChangedMeanwhileError(path, 1)  # somebody has just brought it back, or emptied the trash
             for each, now in come:
                 self._change_mode(each.path, now, each.then)
@@ -153,7 +155,7 @@ class StepMaker:
                 return False
             inside = [each[len(origin.path) :] for each in tree.standing_below(origin.path)]
         elif path == origin.path == origin.top:
-            inside = [f"/{each}" for each, _ in tree.trashed(path, origin.trash) if each]
+            inside = [each[len(path) :] for each in tree.trashed(path, origin.trash) if each != path]
         else:
             return False
         found = {each: tree.at(each) for each in tree.below(path)}
@@ -353,26 +355,27 @@ def plan_unsaved(
 
 def _unsaved_clash(parts: Parts, tree: DraftTree, one: Drafted) -> Clash | None:
     """Return why an undo cannot change a file, if the unsaved text of its document is in the way of that."""
-    path, now, then = one.path, one.now, one.then
-    if now is None or then is None or now.kind != "file":
+    path, now, then = WorkspacePath(one.path), one.now, one.then
+    if now is None or then is None or not now.kind == then.kind == "file":
         return None  # what goes leaves its document the unsaved text
-    document = parts.view(parts.workspace.key(path)).document
-    opened = parts.documents.texts.newest(document.id) if document is not None and document.is_dirty else None
-    if opened is None:
+    key = parts.workspace.key(path)
+    view = parts.view(key)
+    if view.document is None or not view.document.is_dirty:
         return None
-    by_words = parts.settings.is_prose(path)
-    base, proposed = (text_of(tree.content(node), name=path) for node in (now, then))
-    if base is None or proposed is None:
-        return Clash(code="EDIT_CONFLICT", reason="its document has unsaved text, and it is binary")
-    # As when it is done: what the file has got since goes into the document first.
-    current = merge(opened.base_text, opened.text, base, by_words=by_words).text
-    merged = merge(base, opened.text if current is None else current, proposed, by_words=by_words)
-    if merged.text is not None:
-        return None
-    places = tuple(one.to_dict() for one in merged.conflicts)
-    return Clash(
-        code="EDIT_CONFLICT", reason=f"its document has unsaved text (line {places[0]['line']})", places=places
-    )
+    content, stat = tree.content(now), parts.store.stat(path)
+    seen = Look(
+        path=path, key=key, view=view, taken_ns=0, stat=stat, facts=inspect(content, name=path)[0],
+        version=tree.version(now), content=content,
+    )  # fmt: skip
+    try:
+        followed(parts, seen, _decide(tree, one, parts, seen))
+    except HeadMovedError:
+        return None  # somebody types: the step will see
+    except (EditConflictError, EncodingError) as exc:
+        places = tuple((exc.details or {}).get("conflicts", ()))
+        line = f" (line {places[0]['line']})" if places else ""
+        return Clash(code=exc.code, reason=f"its document has unsaved text{line}", places=places)
+    return None
 
 
 def _decide_unsaved(records: Sequence[ChangeRecord], parts: Parts, seen: Look) -> PutDecision:

@@ -25,12 +25,12 @@ from filetools.content.version import version_of
 from filetools.errors import EditConflictError, FileToolsError
 from filetools.facade.history.restoring import RestoreTarget, completed
 from filetools.facade.history.undo_steps import (
-    Drafted,
     StepMaker,
     assign,
     in_phases,
     place_of,
     plan_unsaved,
+    possible,
     shown_name,
     split_buffered,
 )
@@ -50,9 +50,9 @@ from filetools.models.history import NotUndone, UndoConflict, UndoneChange, Undo
 from filetools.models.records import Actor, ChangeRecord
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.gatekeeper import Permit
 from filetools.search.walk import walk_tree
-from filetools.versions.draft_tree import DraftTree, within
-from filetools.versions.selection import MOST_NUMBER
+from filetools.versions.draft_tree import Drafted, DraftTree, within
 from filetools.versions.undo import Clash, UndoFinding, Undoing
 from filetools.writer.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
 
@@ -238,11 +238,13 @@ def _make_plan(
     changed, waiting, saved = split_buffered(history, chosen)
     if target is not None:
         waiting, saved = ([one for one in several if target.covers_all_of(one)] for several in (waiting, saved))
-    tree, findings, unknown = _take_back(parts, changed, target)
+    tree, findings, unknown, closed = _take_back(parts, changed, target)
     findings += [UndoFinding(records=(record,), path=record.path, outcome="undone") for record in saved]
-    drafted, impossible = in_phases(tree)
-    makers = [StepMaker(parts, tree, phase, refused) for phase in drafted]
-    blocked = impossible | {path: clash for maker in makers for path, clash in maker.blocked.items()}
+    drafted, blocked = possible(parts, tree, refused)
+    makers = [StepMaker(parts, tree, phase) for phase in in_phases(tree, drafted)]
+    blocked |= closed
+    for maker in makers:
+        blocked |= maker.blocked
     findings = [_settled(finding, blocked) for finding in findings]
     findings += _clashes(blocked, findings)
     numbers: dict[str, list[int]] = {}
@@ -268,34 +270,23 @@ def _make_plan(
 
 def _take_back(
     parts: Parts, chosen: Sequence[ChangeRecord], target: RestoreTarget | None
-) -> tuple[DraftTree, list[UndoFinding], tuple[str, ...]]:
-    """Work out the tree without some changes, what becomes of each of them, and the paths that stay as they are."""
+) -> tuple[DraftTree, list[UndoFinding], tuple[str, ...], dict[str, Clash]]:
+    """Work out the tree without some changes, what becomes of each of them, and as `completed` what stays as it is."""
     tree = DraftTree(
         parts.workspace, parts.store, parts.journal.contents, parts.facts,
         walk=lambda folder: (path for path, _ in walk_tree(parts.store, folder)),
         most_bytes=parts.settings.max_write_bytes,
     )  # fmt: skip
-    history = parts.journal.history
-    numbers = {record.number for record in chosen}
-    undoing = Undoing(tree, history, chosen, is_prose=parts.settings.is_prose)
-    since = RecordFilter(since=min(numbers, default=MOST_NUMBER), moves_only=True)
-    moves = [record for record in history.select(since, limit=MOST_NUMBER) if record.number not in numbers]
-    undoers = history.undoers(move.number for move in moves)
-    for record in sorted([*chosen, *moves], key=lambda each: each.number, reverse=True):
-        if record.number in numbers:
-            undoing.take_back(record)
-        else:
-            undoing.names.passed(record, undoers=set(undoers.get(record.number, ())) - numbers)
-    undoing.finish()
+    findings = Undoing(tree, parts.journal.history, chosen, is_prose=parts.settings.is_prose).take_back()
     if target is None:
-        return tree, undoing.findings, ()
-    return tree, *completed(parts, tree, undoing.findings, target)
+        return tree, findings, (), {}
+    return tree, *completed(parts, tree, findings, target)
 
 
 def _settled(finding: UndoFinding, blocked: Mapping[str, Clash]) -> UndoFinding:
     """Return what becomes of a finding if some paths cannot be changed."""
-    inside = f"{finding.path}/"
-    touched = next((path for path in blocked if path == finding.path or path.startswith(inside)), None)
+    above = {*within(finding.path)}
+    touched = next((path for path in blocked if path in above or finding.path in within(path)), None)
     if touched is None or finding.outcome not in _SETTLED:
         return finding
     return structs.replace(finding, outcome="conflict", clash=blocked[touched])
@@ -362,7 +353,9 @@ def _hunks(tree: DraftTree, drafted: Drafted) -> list[dict[str, Any]]:
     return [] if now is None or then is None else [hunk.to_dict() for hunk in structured_patch(now, then)]
 
 
-async def carry_out(runner: CallRunner, actor: Actor, plan: UndoPlan, kind: RelationKind) -> Outcome:
+async def carry_out(
+    runner: CallRunner, actor: Actor, plan: UndoPlan, kind: RelationKind, allowed: Permit | None = None
+) -> Outcome:
     """Make a plan true. If a later transaction of it fails, the former ones are taken back.
 
     Args:
@@ -378,7 +371,7 @@ async def carry_out(runner: CallRunner, actor: Actor, plan: UndoPlan, kind: Rela
     if len(plan.phases) > 1 and actor.call is None:
         # What takes all of it back is chosen by the call.
         actor = structs.replace(actor, call=f"back-{secrets.token_hex(6)}")
-    work = asyncio.ensure_future(_carry_out(runner, actor, plan, kind))
+    work = asyncio.ensure_future(_carry_out(runner, actor, plan, kind, allowed))
     try:
         # One transaction knows what to do when the caller is cancelled; between two nobody leaves.
         return await (work if len(plan.phases) == 1 else asyncio.shield(work))
@@ -396,12 +389,15 @@ async def _finished(work: asyncio.Task[Outcome]) -> None:
             await asyncio.wait([work])
 
 
-async def _carry_out(runner: CallRunner, actor: Actor, plan: UndoPlan, kind: RelationKind) -> Outcome:
+async def _carry_out(
+    runner: CallRunner, actor: Actor, plan: UndoPlan, kind: RelationKind, allowed: Permit | None
+) -> Outcome:
     parts, outcomes = runner.parts, list[Outcome]()
     folders = await parts.crew.run(partial(_open_folders, parts, plan.steps))
     try:
         for phase in plan.phases:
-            outcomes.append(await runner.change(phase, actor))
+            # What a person has allowed is compared before anything is changed.
+            outcomes.append(await runner.change(phase, actor, permits=[] if outcomes else [allowed]))
     except BaseException:
         if outcomes:
             await _set_back(runner, actor, outcomes, kind)

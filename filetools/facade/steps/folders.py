@@ -38,21 +38,20 @@ class FolderStep(Step):
     def __init__(self, *paths: WorkspacePath, require: Callable[[], None] = lambda: None) -> None:
         super().__init__(*paths)
         self._require_more = require
-        self._check: Callable[[], None] | None = None
+        self._is_allowed = False
         self._inside: Contents = {}
 
-    def bind(self, check: Callable[[], None]) -> None:
-        """Refuse, as `check` does, what is not what a person has allowed; at the exchange, too, nothing else is taken."""
-        self._check = check
+    def be_allowed(self) -> None:
+        """Take nothing at the exchange that was not there at the look."""
+        self._is_allowed = True
 
     def _see_inside(self, parts: Parts) -> None:
         self._require_more()
-        if self._check is not None:
+        if self._is_allowed:
             self._inside = contents_of(parts, self.paths[0])
-            self._check()
 
     def _require_inside(self, parts: Parts) -> None:
-        if self._check is not None and contents_of(parts, self.paths[0]) != self._inside:
+        if self._is_allowed and contents_of(parts, self.paths[0]) != self._inside:
             raise ChangedMeanwhileError(self.paths[0], 1)
 
 

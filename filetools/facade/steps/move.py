@@ -42,13 +42,8 @@ class MoveFile(Step):
         self.destination = destination
         self._overwrite = overwrite
         self._permit = permit
-        self._check: Callable[[], None] = lambda: None
         self.seen: tuple[Look, Look]
         """The looks of the current try at source and destination."""
-
-    def bind(self, check: Callable[[], None]) -> None:
-        """Refuse, as `check` does, what is not what a person has allowed."""
-        self._check = check
 
     def look(self, parts: Parts) -> None:
         """See what stands at both ends."""
@@ -58,7 +53,6 @@ class MoveFile(Step):
             )
         ends = (self.source, self.destination)
         self.seen = (look(parts, ends[0], takes_opaque=True), look(parts, ends[1], takes_opaque=True))
-        self._check()
 
     @property
     def looks(self) -> Sequence[Look]:

@@ -36,6 +36,9 @@ class Step(ABC):
         self._displaced: Displaced | None = None
         self._number = 0
 
+    def be_allowed(self) -> None:  # noqa: B027 - what most steps change is in their look
+        """Know that a person has allowed what the look sees."""
+
     @abstractmethod
     def look(self, parts: Parts) -> None:
         """See what stands there; forgets what an earlier try saw."""

@@ -35,8 +35,6 @@ class _PutText(FolderStep):
     def look(self, parts: Parts) -> None:
         """See that no folder above is going."""
         self._key = require_free(parts, self.paths[0])
-        if self._check is not None:
-            self._check()
 
     def decide(self, parts: Parts) -> bool:
         """False if it is so already."""

@@ -84,13 +84,22 @@ class Walk:
         steps: What to change.
         actor: Who changes it.
         observer: Who is told meanwhile.
+        checks: Each raises unless this still is what a person has allowed; called once all steps have looked.
     """
 
-    def __init__(self, parts: Parts, steps: Sequence[Step], actor: Actor, observer: Observer) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        steps: Sequence[Step],
+        actor: Actor,
+        observer: Observer,
+        checks: Sequence[Callable[[], None]] = (),
+    ) -> None:
         self._parts = parts
         self._steps = steps
         self._actor = actor
         self._observer = observer
+        self._checks = checks
         self._active: Sequence[Step] = ()
         self._drafted: list[int] = []
         self.outcome: Outcome | None = None
@@ -119,6 +128,8 @@ class Walk:
             for step in steps:
                 if step.unrecorded:
                     step.look(parts)
+        for check in self._checks:
+            check()
         self._active = _decided(parts, steps, beat)
         if not self._active:
             self.outcome = Outcome(records=(), changes=tuple(None for _ in steps), mirror=parts.sync.standing())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final, cast
 
@@ -30,6 +30,7 @@ from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor, ChangeRecord, Operation
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.gatekeeper import Permit
 from filetools.search.walk import walk_tree
 from filetools.stores.store import Store
 from filetools.versions.read_tracker import ReadTracker, Rows, added, owner_of
@@ -87,8 +88,9 @@ class BufferingRunner(CallRunner):
         lock_timeout_seconds: float | None = None,
         beat: Beat = no_beat,
         happened: Callable[[], None] | None = None,
+        permits: Iterable[Permit | None] = (),
     ) -> Outcome:
-        """Have steps change the overlay, all or nothing; nothing is locked, recorded or told.
+        """Have steps change the overlay, all or nothing; nothing is locked, recorded or told. People are asked at the exit.
 
         Raises:
             ChangedMeanwhileError: Others were moving a folder in every try.

@@ -13,7 +13,7 @@ from filetools.changes.decision import PutDecision
 from filetools.errors import InvalidArgumentError
 from filetools.facade.calls import ActorCalls
 from filetools.facade.deciding.answered import decide_as_allowed
-from filetools.facade.deciding.proposals import Previews, Taken, bind, taken_by
+from filetools.facade.deciding.proposals import Previews, Taken, taken_by
 from filetools.facade.deciding.writing import DecideWrite
 from filetools.facade.parts import Parts
 from filetools.facade.read_calls import ReadCalls
@@ -152,9 +152,13 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         held = self._buffer.held
         return held.is_changed(held.key(path)) and await self._parts.crew.run(partial(held.stat, path)) is not None
 
-    async def _permit(self, steps: list[Step]) -> list[Step]:
-        """Have the permissions decide; return the steps with the texts that a person gave in place of the transaction's."""
-        held = self._buffer.held
+    async def _permit(self, steps: list[Step]) -> tuple[list[Step], list[Permit]]:
+        """Have the permissions decide.
+
+        Returns:
+            The steps, with the texts that people gave in place of the transaction's, and what they have allowed.
+        """
+        held, permits = self._buffer.held, list[Permit]()
         texts, taken = await self._parts.crew.run(lambda: (_texts(steps, held), _taken(steps, held)))
         shown: dict[WorkspacePath, Decide] = {path: partial(_beside, text) for path, text in texts.items()}
         touched = {path for step in steps for path in step.paths}
@@ -167,13 +171,13 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
                 tool, changing, {"transaction": {path: texts[path].facts.version for path in put}}, change=True,
                 previews=[(path, shown[path]) for path in put], is_text=len(changing) == 1, taken=taken,
             )  # fmt: skip
-            bind(steps, permit)
+            permits += [] if permit is None else [permit]
             if permit is not None and permit.edited_text is not None:
                 [path] = put
                 shown[path] = decide_as_allowed(permit, partial(_always, shown[path]), "merge", self.actor)
                 replaced = PutFile(path, shown[path])
                 steps = [replaced if isinstance(each, PutFile) and each.path == path else each for each in steps]
-        return steps
+        return steps, permits
 
     async def _finish(self) -> None:
         outer = self._buffer.outer
@@ -181,9 +185,9 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         if not steps:
             self._result = TransactionResult(mirror=outer.parts.sync.standing())
             return
-        steps = await self._permit(steps)
+        steps, permits = await self._permit(steps)
         happened = partial(self._buffer.tracker.publish, self.actor, steps, outer.parts.workspace.key)
-        self._result = result_of(steps, await outer.change(steps, self.actor, happened=happened))
+        self._result = result_of(steps, await outer.change(steps, self.actor, happened=happened, permits=permits))
 
 
 def _texts(steps: Sequence[Step], held: HeldTree) -> dict[WorkspacePath, PutDecision]:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final, TypeVar
 
 from filetools.errors import DiskFullError, FileToolsError, InternalError, StorageFailedError
@@ -85,6 +86,7 @@ class Database:
         self._synchronous_now = ""
         self._sync_failed = False
         self._idle: list[sqlite3.Connection] = []
+        self._writing = Lock()
         self._closed = False
         with TRANSLATED, ExitStack() as opened:
             self.gate = opened.enter_context(closing(Gate(directory, timeout_seconds=timeout_seconds)))
@@ -108,13 +110,18 @@ class Database:
 
     def rows(self, query: str, arguments: Arguments = ()) -> list[Row]:
         """Return all rows of a query; each call sees the newest commit of any process."""
-        connection = self._take()
+        # In a turn with the connection that writes, which alone still holds the pages of the last commit.
+        in_turn = self.turn_gate.is_held_here() and self._writing.acquire(blocking=False)
+        connection = self.connection if in_turn else self._take()
         try:
             return connection.execute(query, arguments).fetchall()
         except sqlite3.Error as exc:
             raise of_sqlite(exc) from exc
         finally:
-            self._give_back(connection)
+            if in_turn:
+                self._writing.release()
+            else:
+                self._give_back(connection)
 
     def row(self, query: str, arguments: Arguments = ()) -> Any:
         """Return the first row of a query that has few, or None."""
@@ -185,7 +192,7 @@ class Database:
     def _once(self, work: Callable[[sqlite3.Connection], T], durable: bool) -> T:
         """Run `work` in one transaction, which is rolled back if it raises. The caller is behind the gate."""
         connection = self.connection
-        with TRANSLATED:
+        with TRANSLATED, self._writing:
             self.identities.check()
             if self._sync_failed:
                 self._write_anew()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import struct
 import threading
 import time
 from collections.abc import Callable
@@ -24,16 +25,19 @@ from filetools.journal.storage.position import read_at, write_at
 
 GATE_FILE: Final = "gate"
 TURN_FILE: Final = "turn"
-TENURE_SECONDS: Final = 0.005
-"""How long one process may go through the gate again and again before it looks for others waiting."""
-STAND_BACK_SECONDS: Final = 0.0007
-"""Longer than a waiter's pause between two tries, so that one of them gets in."""
+TENURE_NS: Final = 5_000_000
+"""How long one process may go through the gate again and again before it lets others in that wait."""
+SHORTEST_PAUSE_SECONDS: Final = 0.00005
 LONGEST_PAUSE_SECONDS: Final = 0.0005
+NEWS_NS: Final = 2_000_000
+"""How long it counts that somebody waits; whoever still does has said so again by then."""
 _WAITER_AT: Final = 1
 """Windows locks the first byte for all but the holder."""
+_WAITER: Final = struct.Struct("<qq")
+"""Since when the one waits who has waited longest, and when it said so, in nanoseconds of a clock that processes share."""
 _LOOK_UP_SECONDS: Final = 0.05
 """How long a turn is waited for before it is asked whether it is still wanted."""
-_LINE_AT: Final = 16
+_LINE_AT: Final = 32
 LINE_BYTES: Final = 512
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
@@ -41,7 +45,7 @@ _FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(
 class Gate:
     """Exclusive right between threads and between processes: to write a database, or to have a turn. Not re-entrant.
 
-    Its file has a word of whoever waits, by which a busy process stands back, and a line of whoever has a turn.
+    Its file has a word of the process that waits longest, which gets in before others, and a line of whoever has a turn.
     """
 
     def __init__(self, directory: Path, *, name: str = GATE_FILE, timeout_seconds: float = 30.0) -> None:
@@ -49,10 +53,10 @@ class Gate:
         self._descriptor = os.open(self._path, _FLAGS, 0o600)
         self._mutex = threading.Lock()
         self._timeout_seconds = timeout_seconds
-        self._tenure_since = 0.0
-        self._left_at = 0.0
-        self._waiter = b""
-        self._is_held = False
+        self._tenure_since = 0
+        self._left_at = 0
+        self._holder = 0
+        """Thread that has the right; 0 if none of this process has it."""
         abandon_in_child(self)
 
     @property
@@ -79,20 +83,19 @@ class Gate:
         if not self._mutex.acquire(blocking=False) and not self._mutex.acquire(timeout=seconds):
             raise self._timed_out()
         try:
-            self._stand_back()
             self._pass(deadline)
-            self._is_held = True
+            self._holder = threading.get_ident()
         except BaseException:
             self._mutex.release()
             raise
 
     def leave(self) -> None:
         """Give the right back."""
-        self._is_held = False
+        self._holder = 0
         try:
             unlock_descriptor(self._descriptor)
         finally:
-            self._left_at = time.monotonic()
+            self._left_at = time.monotonic_ns()
             self._mutex.release()
 
     def enter_if(self, is_wanted: Callable[[], bool]) -> bool:
@@ -121,9 +124,13 @@ class Gate:
             return read_at(self._descriptor, LINE_BYTES, _LINE_AT)
         return b""
 
+    def is_held_here(self) -> bool:
+        """Whether the calling thread has the right."""
+        return self._holder == threading.get_ident()
+
     def is_held_elsewhere(self) -> bool:
         """Whether another process has the right at this moment."""
-        if self._is_held:
+        if self._holder:
             return False
         with suppress(OSError):
             # On a descriptor of its own: a try on the other one would succeed where a thread of this process has it.
@@ -153,23 +160,31 @@ class Gate:
 
     abandon = close
 
-    def _stand_back(self) -> None:
-        now = time.monotonic()
-        if now - self._left_at > STAND_BACK_SECONDS:
-            self._tenure_since = now
-        elif now - self._tenure_since > TENURE_SECONDS:
-            self._tenure_since = now
-            before, self._waiter = self._waiter, read_at(self._descriptor, 8, _WAITER_AT)
-            if before != self._waiter:
-                time.sleep(STAND_BACK_SECONDS)
-
     def _pass(self, deadline: float) -> None:
-        pause = 0.00005
-        while not lock_descriptor(self._descriptor, blocking=False):
+        since = time.monotonic_ns()
+        if since - self._left_at > NEWS_NS:
+            self._tenure_since = since
+        elif since - self._tenure_since < TENURE_NS and lock_descriptor(self._descriptor, blocking=False):
+            return
+        pause, has_waited = SHORTEST_PAUSE_SECONDS, False
+        while True:
+            now, is_first = time.monotonic_ns(), True
+            with suppress(OSError, struct.error):
+                other, said = _WAITER.unpack(read_at(self._descriptor, _WAITER.size, _WAITER_AT))
+                is_first = other >= since or abs(now - said) > NEWS_NS
+            if is_first and lock_descriptor(self._descriptor, blocking=False):
+                break
             if time.monotonic() > deadline:
                 raise self._timed_out()
-            self._waiter = os.urandom(8)
-            with suppress(OSError):  # a full disk: it may take longer
-                write_at(self._descriptor, _WAITER_AT, self._waiter)
+            if is_first:
+                has_waited = True
+                self._say(since, now)
             time.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+        self._tenure_since = time.monotonic_ns()
+        if has_waited:
+            self._say(0, 0)  # the next one need not wait until this is old
+
+    def _say(self, since: int, now: int) -> None:
+        with suppress(OSError):  # a full disk: others may get in before
+            write_at(self._descriptor, _WAITER_AT, _WAITER.pack(since, now))
