@@ -40,8 +40,7 @@ from filetools.paths.names import require_printable
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sessions.runs import Run
 from filetools.versions import selection, undo
-from filetools.versions.past import lineage
-from filetools.versions.provenance import AuthoredLines, LineHistory
+from filetools.versions.provenance import AuthoredLines, LineHistory, lineage
 from filetools.versions.selection import Moment
 
 T = TypeVar("T")
@@ -160,11 +159,11 @@ class HistoryCalls(ActorCalls):
         where = None if path is None else self._runner.resolve(path)
         if where is not None:
             await self._runner.observe(where)
-        request = selection.UndoRequest(
-            session=session, since=since, until=until, key=None if where is None else self._parts.workspace.key(where),
-            actor=selection.EVERYBODY if actor is None else actor,
+        meant = selection.filter_of(
+            self.actor, session=session, since=since, until=until, actor=selection.EVERYBODY if actor is None else actor,
+            key=None if where is None else self._parts.workspace.key(where),
         )  # fmt: skip
-        wanted = [structs.replace(selection.filter_of(self.actor, request), saved=True)]
+        wanted = [structs.replace(meant, saved=True)]
         if run is not None:
             found, last = await self._run_of(run)
             wanted = selection.filters_of_run(wanted[0], found.session, number_of(found.first) + 1, last, found.foreign)
@@ -224,14 +223,17 @@ class HistoryCalls(ActorCalls):
         """
         where = None if path is None else self._runner.resolve(path)
         key = None if where is None else self._parts.workspace.key(where)
-        request = selection.UndoRequest(
-            call=call, session=session, since=since, until=until, key=key, actor=actor,
+        wanted = selection.filter_of(
+            self.actor, call=call, session=session, since=since, until=until, key=key, actor=actor,
             numbers=None if numbers is None else tuple(numbers),
         )  # fmt: skip
         is_span = any(each is not None for each in (call, session, since, until, path, run))
         seen = await self._runner.look() if is_span else LookResult()
-        choosing = _choosing(self.actor, request) if run is None else await self._choosing_run(run)
-        result = await self._take_back(choosing, dry_run=dry_run, partly=partial)
+        choose = await self._choosing_run(run) if run is not None else lambda history: (
+            selection.choose(history, self.actor, wanted) if is_span or wanted.numbers is not None
+            else selection.choose_last(history, wanted)
+        )  # fmt: skip
+        result = await self._take_back(choose, dry_run=dry_run, partly=partial)
         if where is not None and not result.changes and not await self._parts.crew.run(lambda: self._is_known(where)):
             raise PathNotFoundError(where)
         return result.model_copy(update={"unread": seen.unread})
@@ -243,8 +245,11 @@ class HistoryCalls(ActorCalls):
 
     async def redo(self, *, dry_run: bool = False, partial: bool = False) -> UndoResult:
         """Take this actor's last undo back, or its last restore; otherwise as `undo`."""
-        choosing = _choosing(self.actor, selection.UndoRequest(), redo=True)
-        return await self._take_back(choosing, dry_run=dry_run, partly=partial, kind="redoes")
+        wanted = selection.filter_of(self.actor)
+        return await self._take_back(
+            lambda history: selection.choose_last(history, wanted, redo=True),
+            dry_run=dry_run, partly=partial, kind="redoes",
+        )  # fmt: skip
 
     async def checkpoint(self, name: str, *, replace: bool = False, automatic: bool = False) -> CheckpointResult:
         """Keep the state of the whole tree under a name, to `restore` it later, whoever changes what.
@@ -435,10 +440,6 @@ def _latest(parts: Parts, limit: int, wanted: Sequence[RecordFilter]) -> tuple[C
     history = parts.journal.history
     found = [record for each in wanted for record in history.select(each, limit=limit)]
     return tuple(sorted(found, key=lambda record: -record.number)[:limit])
-
-
-def _choosing(caller: Actor, request: selection.UndoRequest, *, redo: bool = False) -> undoing.Choose:
-    return lambda history: selection.choose(history, caller, request, redo=redo)
 
 
 def _checkpoint_result(found: Checkpoint) -> CheckpointResult:

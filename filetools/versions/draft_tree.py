@@ -44,6 +44,25 @@ class DraftNode:
     """The bytes of its version, where nobody has kept them yet; they go with the last file that has them."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drafted:
+    """One path that a draft changes."""
+
+    path: str
+    now: DraftNode | None
+    then: DraftNode | None
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where in the tree, or the trash, what comes there is now; None if something is there already."""
+        return None if self.then is None or self.now is not None else self.then.origin
+
+    @property
+    def is_swap(self) -> bool:
+        """Whether something of another kind comes there."""
+        return self.now is not None and self.then is not None and self.now.kind != self.then.kind
+
+
 Walk = Callable[[WorkspacePath], Iterable[str]]
 
 
@@ -95,19 +114,19 @@ class DraftTree:
         """Return the paths of all that stands below a folder, folders before what is in them."""
         return [below for below in self._walk(WorkspacePath(path)) if self._is_seen(below)]
 
-    def trashed(self, path: str, trash: str, mode: int | None = None) -> list[tuple[str, DraftNode]]:
-        """Return what would come back to a path out of the trash, the folder itself first.
+    def trashed(self, path: str, trash: str, mode: int | None = None) -> dict[str, DraftNode]:
+        """Return by its path what would come back out of the trash with a folder to its path, the folder itself first.
 
         It has the mode that it had when it went there, where that is given.
         """
-        found: list[tuple[str, DraftNode]] = []
+        found: dict[str, DraftNode] = {}
         for relative, stat in self._store.trashed(WorkspacePath(path), trash):
             full = f"{path}/{relative}" if relative else path
             node = self._node(Origin(path=full, trash=trash, top=path), stat)
             if not relative and node.kind == "directory" and mode is not None:
                 node = replace(node, mode=mode)
             if self._is_seen(full):
-                found.append((relative, node))
+                found[full] = node
         return found
 
     def version(self, node: DraftNode) -> str:
@@ -216,10 +235,10 @@ class DraftTree:
         is_kept = node.made is not None or self.contents.has(version)
         return replace(node, version=version, made=node.made if is_kept else self.content(node))
 
-    def changes(self) -> list[tuple[str, DraftNode | None, DraftNode | None]]:
-        """Return each path whose draft differs from what stands there: path, what stands there, what would."""
-        found = [(path, self.standing(path), node) for path, node in self.drafted.values()]
-        return [(path, now, then) for path, now, then in found if not self.is_same(now, then)]
+    def changes(self) -> list[Drafted]:
+        """Return each path whose draft differs from what stands there."""
+        found = [Drafted(path=path, now=self.standing(path), then=node) for path, node in self.drafted.values()]
+        return [one for one in found if not self.is_same(one.now, one.then)]
 
     def is_same(self, now: DraftNode | None, then: DraftNode | None) -> bool:
         """Whether a node is what another one is, wherever it comes from."""

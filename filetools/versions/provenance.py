@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from msgspec import Struct
@@ -14,6 +14,46 @@ from filetools.content.facts import text_of
 from filetools.errors import VersionGoneError
 from filetools.journal.history import History, RecordFilter
 from filetools.models.records import ChangeRecord, Operation
+from filetools.versions.draft_tree import within
+
+
+def lineage(
+    history: History,
+    key: str,
+    key_of: Callable[[str], str],
+    *,
+    below: int | None = None,
+    limit: int = 2**62,
+) -> Iterator[ChangeRecord]:
+    """Yield the records of a file, newest first, until it was made.
+
+    Args:
+        history: The journal's past.
+        key: Lock key of the file now or, with `below`, before that record.
+        key_of: Returns the lock key of a path.
+        below: Only records with a smaller number.
+        limit: Most records under one name.
+    """
+    while True:
+        # It came, or went, with the folder.
+        removal = history.folder_change([*within(key)][1:], below=below)
+        first = 0 if removal is None else removal.number
+        step = None
+        for record in history.of_key(key, below=below, limit=limit):
+            if record.number < first:
+                break
+            yield record
+            step = record
+            if record.before is None and not record.before_unknown:
+                return
+            if record.operation is Operation.MOVE:
+                break
+        if step is not None and step.operation is Operation.MOVE and step.old_path is not None:
+            key, below = key_of(step.old_path), step.number
+        elif removal is not None and removal.old_path is not None and key.startswith(f"{key_of(removal.path)}/"):
+            key, below = key_of(removal.old_path) + key[len(key_of(removal.path)) :], removal.number
+        else:
+            return
 
 
 class Author(Struct, frozen=True, kw_only=True):

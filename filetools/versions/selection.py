@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from filetools.errors import InvalidArgumentError
 from filetools.journal.history import History, RecordFilter
@@ -24,72 +24,87 @@ EVERYBODY: Final = "*"
 _MADE: Final = (RecordState.APPLIED, RecordState.BUFFER)
 
 
-class UndoRequest(Struct, frozen=True, kw_only=True):
-    """Which changes are meant. Nothing at all means the last one of the caller."""
-
-    call: str | None = None
-    session: str | None = None
-    since: Moment | None = None
-    """First number, or from this time on."""
-    until: Moment | None = None
-    """Last number, or up to this time."""
-    key: str | None = None
-    """Lock key of a file or folder."""
-    actor: Actor | str | None = None
-    """Whose: an actor, the name of one, "*" for everybody; None is the caller, as far as nothing else says whose."""
-    numbers: tuple[int, ...] | None = None
-
-    def __post_init__(self) -> None:
-        # What is not understood must not widen what is undone.
-        for name, moment in (("since", self.since), ("until", self.until)):
-            if not (isinstance(moment, datetime | None) or _is_number(moment)):
-                raise InvalidArgumentError(f"{name} must be a number of the journal or a datetime, not {moment!r}")
-        if any(not _is_number(number) for number in self.numbers or ()):
-            raise InvalidArgumentError(f"numbers must be numbers of the journal, not {self.numbers!r}")
-        if not isinstance(self.actor, Actor | str | None):
-            raise InvalidArgumentError(f"actor must be an actor or a name, not {self.actor!r}")
-
-    @property
-    def is_last(self) -> bool:
-        """Whether the last change is meant."""
-        return all(each is None for each in (self.call, self.session, self.since, self.until, self.key, self.numbers))
-
-    @property
-    def names_changes(self) -> bool:
-        """Whether it says by itself which changes are meant, not only whose or of when."""
-        return self.call is not None or self.numbers is not None
-
-
 def _is_number(number: object) -> bool:
     return isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= MOST_NUMBER
 
 
-def choose(history: History, caller: Actor, request: UndoRequest, *, redo: bool = False) -> list[ChangeRecord]:
-    """Return the changes that are meant and not taken back yet, newest first.
+def filter_of(
+    caller: Actor,
+    *,
+    actor: Actor | str | None = None,
+    call: str | None = None,
+    session: str | None = None,
+    since: Moment | None = None,
+    until: Moment | None = None,
+    key: str | None = None,
+    numbers: tuple[int, ...] | None = None,
+) -> RecordFilter:
+    """Return which records a caller means; without anything all its own.
 
     Args:
-        history: The journal's past.
-        caller: Who asks. An agent means its own changes, unless the request names an actor.
-        request: Which.
-        redo: Whether the last undo is meant and not the last change.
+        caller: Who asks.
+        actor: Whose: an actor, the name of one, "*" for everybody; None is the caller, as far as nothing else says whose.
+        call: Those of one call.
+        session: Those of one session.
+        since: First number, or from this time on.
+        until: Last number, or up to this time.
+        key: Lock key of a file or folder.
+        numbers: These.
+
+    Raises:
+        InvalidArgumentError: Something is not understood, which must not widen what is undone.
+    """
+    for label, moment in (("since", since), ("until", until)):
+        if not (isinstance(moment, datetime | None) or _is_number(moment)):
+            raise InvalidArgumentError(f"{label} must be a number of the journal or a datetime, not {moment!r}")
+    if any(not _is_number(number) for number in numbers or ()):
+        raise InvalidArgumentError(f"numbers must be numbers of the journal, not {numbers!r}")
+    if not isinstance(actor, Actor | str | None):
+        raise InvalidArgumentError(f"actor must be an actor or a name, not {actor!r}")
+    names_changes = call is not None or numbers is not None
+    kind: ActorKind | None
+    name: str | None
+    if isinstance(actor, Actor):
+        kind, name, session = actor.kind, actor.id, session or actor.session
+    elif actor is not None:
+        kind, name = None, None if actor == EVERYBODY else actor
+    elif names_changes or session is not None:
+        # An agent means its own changes, unless the request names an actor.
+        kind, name = (caller.kind, caller.id) if caller.kind == "agent" else (None, None)
+    else:
+        # In another conversation of the same agent other work is going on: it does not mean that.
+        kind, name, session = caller.kind, caller.id, caller.session
+    return RecordFilter(
+        numbers=numbers,
+        kind=kind,
+        id=name,
+        session=session,
+        call=call,
+        since=since if isinstance(since, int) else 0,
+        until=until if isinstance(until, int) else None,
+        since_time=since.timestamp() if isinstance(since, datetime) else None,
+        until_time=until.timestamp() if isinstance(until, datetime) else None,
+        key=key,
+    )
+
+
+def choose(history: History, caller: Actor, wanted: RecordFilter) -> list[ChangeRecord]:
+    """Return the changes that are meant and not taken back yet, newest first.
 
     Raises:
         InvalidArgumentError: A call or a number is named that does not exist, or is not the caller's.
     """
-    wanted = filter_of(caller, request)
-    if request.is_last:
-        return _last(history, wanted, redo=redo)
     records = history.select(wanted, limit=MOST_NUMBER)
-    missing = set(request.numbers or ()) - {record.number for record in records}
+    missing = set(wanted.numbers or ()) - {record.number for record in records}
     if missing:
         raise InvalidArgumentError(f"There is no change {min(missing)} that you could undo")
-    if request.names_changes and not records:
+    if not records and not (wanted.call is None and wanted.numbers is None):
         raise InvalidArgumentError(
-            f"There is no change of a call {request.call!r} that you could undo",
+            f"There is no change of a call {wanted.call!r} that you could undo",
             suggested_action="Name a call that changed something, or leave it out to undo the last change.",
         )
-    records = _of_one_conversation(records, caller, request, wanted)
-    return records if request.numbers is not None else effective(history, records)
+    records = _of_one_conversation(records, caller, wanted)
+    return records if wanted.numbers is not None else effective(history, records)
 
 
 def choose_run(history: History, session: str, since: int, until: int, foreign: Sequence[int]) -> list[ChangeRecord]:
@@ -121,39 +136,7 @@ def changes_after(history: History, number: int) -> list[ChangeRecord]:
     return history.select(RecordFilter(since=number + 1), limit=MOST_NUMBER)
 
 
-def filter_of(caller: Actor, request: UndoRequest) -> RecordFilter:
-    """Return which records a request means."""
-    kind, name, session = _whose(caller, request)
-    return RecordFilter(
-        numbers=request.numbers,
-        kind=kind,
-        id=name,
-        session=session,
-        call=request.call,
-        since=request.since if isinstance(request.since, int) else 0,
-        until=request.until if isinstance(request.until, int) else None,
-        since_time=request.since.timestamp() if isinstance(request.since, datetime) else None,
-        until_time=request.until.timestamp() if isinstance(request.until, datetime) else None,
-        key=request.key,
-    )
-
-
-def _whose(caller: Actor, request: UndoRequest) -> tuple[ActorKind | None, str | None, str | None]:
-    actor = request.actor
-    if isinstance(actor, Actor):
-        return actor.kind, actor.id, request.session or actor.session
-    if actor is not None:
-        return None, None if actor == EVERYBODY else actor, request.session
-    if request.names_changes or request.session is not None:
-        is_bound = caller.kind == "agent"
-        return (caller.kind, caller.id, request.session) if is_bound else (None, None, request.session)
-    # In another conversation of the same agent other work is going on: it does not mean that.
-    return caller.kind, caller.id, caller.session
-
-
-def _of_one_conversation(
-    records: list[ChangeRecord], caller: Actor, request: UndoRequest, wanted: RecordFilter
-) -> list[ChangeRecord]:
+def _of_one_conversation(records: list[ChangeRecord], caller: Actor, wanted: RecordFilter) -> list[ChangeRecord]:
     """Leave out what another conversation of the same agent did in a call of the same name.
 
     Clients name their calls themselves, and many count from one.
@@ -161,20 +144,20 @@ def _of_one_conversation(
     Raises:
         InvalidArgumentError: Several conversations have such a call, and none of them is the caller's.
     """
-    if request.call is None or wanted.id is None or wanted.session is not None:
+    if wanted.call is None or wanted.id is None or wanted.session is not None:
         return records
     sessions = {record.actor.session for record in records}
     if len(sessions) <= 1:
         return records
     if caller.session not in sessions:
         raise InvalidArgumentError(
-            f"Several sessions have a call {request.call!r}: {', '.join(sorted(map(str, sessions)))}",
+            f"Several sessions have a call {wanted.call!r}: {', '.join(sorted(map(str, sessions)))}",
             suggested_action="Undo it in the session that made the call.",
         )
     return [record for record in records if record.actor.session == caller.session]
 
 
-def _last(history: History, wanted: RecordFilter, *, redo: bool) -> list[ChangeRecord]:
+def choose_last(history: History, wanted: RecordFilter, *, redo: bool = False) -> list[ChangeRecord]:
     """Return the records of the newest call that stands: of the newest undo, or of the newest that is none."""
     newest = history.select(structs.replace(wanted, standing=True, undos=redo), limit=1)
     if not newest:

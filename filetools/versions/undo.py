@@ -16,11 +16,12 @@ from filetools.content.differences.merging import BytesMerge, merge_bytes
 from filetools.content.facts import inspect, text_of
 from filetools.content.version import version_of
 from filetools.errors import EncodingError, FileToolsError, VersionGoneError
-from filetools.journal.history import History
+from filetools.journal.history import History, RecordFilter
 from filetools.models.records import ChangeRecord, Operation
 from filetools.models.words import EntryType
 from filetools.versions.draft_tree import DraftNode, DraftTree, within
-from filetools.versions.past import FileState, deletions, mode_before, tree_before, unknown_creations
+from filetools.versions.provenance import lineage
+from filetools.versions.selection import MOST_NUMBER
 
 Place = dict[str, str | int]
 """Two texts that overlap: base, ours (what is there now), theirs (what was there before), and the line."""
@@ -66,13 +67,13 @@ class _UndoRun(Struct, kw_only=True):
 
     path: str
     kind: EntryType = "file"
-    after: FileState | None
-    before: FileState | None
+    after: DraftNode | None
+    before: DraftNode | None
     records: list[ChangeRecord] = field(default_factory=list)
 
 
 class Undoing:
-    """Works out what a tree would be without some changes. Lives for one plan; gets the records newest first."""
+    """Works out what a tree would be without some changes. Lives for one plan."""
 
     def __init__(
         self, tree: DraftTree, history: History, records: Sequence[ChangeRecord], *, is_prose: Callable[[str], bool]
@@ -88,14 +89,28 @@ class Undoing:
         self._tree = tree
         self._history = history
         self._is_prose = is_prose
-        self.names = FormerNames()
-        """The moves that were passed; whoever goes back tells it of those that stay."""
+        self._names = FormerNames()
+        self._records = records
         self._unknown = unknown_creations(history, records)
         self._runs: dict[str, _UndoRun] = {}
-        self.findings: list[UndoFinding] = []
+        self._findings: list[UndoFinding] = []
 
-    def take_back(self, record: ChangeRecord) -> None:
-        """Take one change back."""
+    def take_back(self) -> list[UndoFinding]:
+        """Take all back; returns what becomes of each."""
+        numbers = {record.number for record in self._records}
+        since = RecordFilter(since=min(numbers, default=MOST_NUMBER), moves_only=True)
+        moves = [each for each in self._history.select(since, limit=MOST_NUMBER) if each.number not in numbers]
+        undoers = self._history.undoers(move.number for move in moves)
+        for record in sorted([*self._records, *moves], key=lambda each: each.number, reverse=True):
+            if record.number in numbers:
+                self._take_back(record)
+            else:
+                self._names.passed(record, undoers=set(undoers.get(record.number, ())) - numbers)
+        for run in list(self._runs.values()):
+            self._settle(run)
+        return self._findings
+
+    def _take_back(self, record: ChangeRecord) -> None:
         if record.operation is Operation.DELETE_DIRECTORY or self._is_in_trash(record):
             self._restore_folder(record)
         elif record.operation in (Operation.MOVE, Operation.MOVE_DIRECTORY):
@@ -107,14 +122,8 @@ class Undoing:
         elif record.operation in _KINDS:
             self._extend(record, _KINDS[record.operation])
 
-    def finish(self) -> None:
-        """Work out what is left; call it after the last record."""
-        for run in list(self._runs.values()):
-            self._settle(run)
-        self._runs.clear()
-
     def _extend(self, record: ChangeRecord, kind: EntryType) -> None:
-        where = self.names.now(record.path)
+        where = self._names.now(record.path)
         if where is None:
             self._find([record], record.path, _clash("another file has taken its place since"))
             return
@@ -132,13 +141,13 @@ class Undoing:
         run.before = before
         run.records.append(record)
 
-    def _states(self, record: ChangeRecord, kind: EntryType) -> tuple[FileState | None, FileState | None]:
+    def _states(self, record: ChangeRecord, kind: EntryType) -> tuple[DraftNode | None, DraftNode | None]:
         if kind == "directory":
             former = int(self._tree.contents.get(record.before or ""), 8)
-            return FileState(mode=former), FileState(mode=record.mode)
+            return DraftNode(kind=kind, mode=former), DraftNode(kind=kind, mode=record.mode)
         mode = None if record.before is None else mode_before(self._history, record, self._tree.key)
-        before, after = FileState(version=record.before, mode=mode), FileState(version=record.after, mode=record.mode)
-        return before if record.before else None, after if record.after else None
+        before = None if record.before is None else DraftNode(kind=kind, version=record.before, mode=mode)
+        return before, None if record.after is None else DraftNode(kind=kind, version=record.after, mode=record.mode)
 
     def _settle(self, run: _UndoRun) -> None:
         here = self._tree.at(run.path)
@@ -162,8 +171,7 @@ class Undoing:
             return None if is_as_left else _clash("others have changed it since it was created")
         if here is None and after is None:
             blocking = self._file_above(run.path)
-            made = DraftNode(kind=run.kind, version=before.version, mode=before.mode)
-            return made if blocking is None else _clash(f"{blocking} is a file now")
+            return before if blocking is None else _clash(f"{blocking} is a file now")
         if here is None:
             return _clash("it is no longer there")
         if after is None:
@@ -197,7 +205,7 @@ class Undoing:
 
     def _move_back(self, record: ChangeRecord) -> None:
         assert record.old_path is not None
-        where, home = self.names.now(record.path), self.names.above(record.old_path)
+        where, home = self._names.now(record.path), self._names.above(record.old_path)
         is_folder = record.operation is Operation.MOVE_DIRECTORY
         _, here = self._settled(home), self._settled(where)
         if where is None or home is None or here is None or (here.kind == "directory") != is_folder:
@@ -208,13 +216,13 @@ class Undoing:
             self._find([record], where, _clash(f"{blocking} is a file now"))
         else:
             self._tree.move(where, home)
-            self.names.passed(record, where=where, home=home)
+            self._names.passed(record, where=where, home=home)
             self._find([record], home, "undone")
             return
-        self.names.passed(record)
+        self._names.passed(record)
 
     def _remove_folder(self, record: ChangeRecord) -> None:
-        where = self.names.now(record.path)
+        where = self._names.now(record.path)
         here = self._settled(where)
         if where is None or here is None or here.kind != "directory":
             self._find([record], record.path, "unchanged")
@@ -240,11 +248,11 @@ class Undoing:
         """Whether a file was deleted without anybody knowing its bytes, and the trash has it."""
         if record.operation is not Operation.DELETE or not record.before_unknown:
             return False
-        where = self.names.above(record.path)
+        where = self._names.above(record.path)
         return where is not None and bool(self._trashed(record, where))
 
     def _restore_folder(self, record: ChangeRecord) -> None:
-        where = self.names.above(record.path)
+        where = self._names.above(record.path)
         if where is None or (blocking := self._file_above(where)) is not None:
             reason = "its folder is gone" if where is None else f"{blocking} is a file now"
             self._find([record], record.path, _clash(reason))
@@ -254,27 +262,27 @@ class Undoing:
         if here is not None and (here.kind != "directory" or (trashed and not self._is_free(where, for_folder=True))):
             self._find([record], where, _clash("something else is there now"))
             return
-        for relative, node in trashed:
-            self._tree.put(f"{where}/{relative}" if relative else where, node)
+        for path, node in trashed.items():
+            self._tree.put(path, node)
         if not trashed:
             self._rebuild(record, where)
         outcome: Outcome = "undone" if here is None else "unchanged"
         self._find([record], where, "unknown" if record.before_unknown else outcome)
 
-    def _trashed(self, record: ChangeRecord, where: str) -> list[tuple[str, DraftNode]]:
+    def _trashed(self, record: ChangeRecord, where: str) -> dict[str, DraftNode]:
         found = (self._tree.trashed(where, str(number), record.mode) for number in deletions(self._history, record))
-        return next((each for each in found if each), [])
+        return next((each for each in found if each), {})
 
     def _rebuild(self, record: ChangeRecord, where: str) -> None:
         """Make a folder anew out of the versions that the journal keeps; the folder itself is nowhere any more."""
         if self._tree.at(where) is None:
             self._tree.put(where, DraftNode(kind="directory", mode=record.mode))
-        for path, state in tree_before(self._history, record).items():
+        for path, node in tree_before(self._history, record).items():
             target = f"{where}{path[len(record.path) :]}"
-            if state is not None:
-                self._settle(_UndoRun(path=target, after=None, before=state, records=[record]))
+            if node.kind == "file":
+                self._settle(_UndoRun(path=target, after=None, before=node, records=[record]))
             elif self._tree.at(target) is None:
-                self._tree.put(target, DraftNode(kind="directory"))
+                self._tree.put(target, node)
 
     def _is_free(self, place: str, *, for_folder: bool) -> bool:
         """Whether nothing stands at a place, or for a folder nothing but an empty one."""
@@ -301,14 +309,14 @@ class Undoing:
     def _find(self, records: Sequence[ChangeRecord], path: str, outcome: Outcome | Clash) -> None:
         clash = outcome if isinstance(outcome, Clash) else None
         kind = "conflict" if isinstance(outcome, Clash) else outcome
-        self.findings.append(UndoFinding(records=tuple(records), path=path, outcome=kind, clash=clash))
+        self._findings.append(UndoFinding(records=tuple(records), path=path, outcome=kind, clash=clash))
 
 
 def _clash(reason: str, places: tuple[Place, ...] = ()) -> Clash:
     return Clash(code="EDIT_CONFLICT", reason=reason, places=places)
 
 
-def _follow(one: FileState | None, other: FileState | None) -> bool:
+def _follow(one: DraftNode | None, other: DraftNode | None) -> bool:
     """Whether two states are one, so that nobody was in between; a change of mode alone counts, too."""
     if one is None or other is None:
         return one is other
@@ -324,6 +332,63 @@ def _merge(path: str, base: bytes, ours: bytes, theirs: bytes, *, by_words: bool
         base_text, ours, their_text,
         text_format=facts.text_format, path=path, by_words=by_words, with_foreign=False,
     )  # fmt: skip
+
+
+def mode_before(history: History, record: ChangeRecord, key_of: Callable[[str], str]) -> int | None:
+    """Return the permission bits of a file before a record, where they are known."""
+    if record.operation is Operation.DELETE and record.mode is not None:
+        return record.mode
+    former = next(lineage(history, key_of(record.path), key_of, below=record.number, limit=1), None)
+    return former.mode if former is not None and former.after == record.before else None
+
+
+def deletions(history: History, record: ChangeRecord) -> list[int]:
+    """Return the records that deleted what one did, newest first: a redo is one of its own."""
+    newer = numbers = {record.number}
+    while newer:
+        newer = {number for several in history.undoers(newer).values() for number in several} - numbers
+        numbers = numbers | newer
+    related = history.select(RecordFilter(numbers=tuple(numbers)), limit=len(numbers))
+    return [
+        each.number
+        for each in related
+        if each.operation in (Operation.DELETE_DIRECTORY, Operation.DELETE) and each.path == record.path
+    ]
+
+
+def tree_before(history: History, record: ChangeRecord) -> dict[str, DraftNode]:
+    """Return what the journal knew below a folder before the record that removed it, by paths."""
+    # Nobody may have read its files before it came back and went once more.
+    found = [row for number in deletions(history, record) for row in history.gone_below(number)]
+    return {
+        path: DraftNode(kind="directory") if version is None else DraftNode(kind="file", version=version, mode=mode)
+        for path, version, mode in found
+        if path != record.path
+    }
+
+
+def unknown_creations(history: History, records: Sequence[ChangeRecord]) -> set[int]:
+    """Return which creations must stay: something stood there before that nobody had seen, and it may be that.
+
+    Args:
+        history: The records.
+        records: All that will be taken back, newest first.
+    """
+    unknown: set[int] = set()
+    gone: set[str] = set()
+    seen: dict[str, dict[str, DraftNode]] = {}
+    for record in reversed(records):
+        if record.operation is Operation.DELETE_DIRECTORY and record.before_unknown:
+            seen[record.path] = tree_before(history, record)
+        elif record.operation is Operation.DELETE and record.before_unknown and record.actor.kind == "external":
+            gone.add(record.path)
+        elif record.operation is Operation.CREATE and (
+            record.path in gone
+            or any(record.path not in seen[folder] for folder in seen.keys() & [*within(record.path)][1:])
+        ):
+            unknown.add(record.number)
+            gone.discard(record.path)
+    return unknown
 
 
 class _Name(Struct, eq=False):

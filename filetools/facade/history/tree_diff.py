@@ -293,6 +293,11 @@ class _Thing(Struct, eq=False):
     hands: Hands = field(default_factory=dict)
     """Who had a hand in it."""
 
+    def touch(self, key: str, who: Hands) -> None:
+        """Have it another key, perhaps, by a change of somebody."""
+        self.key = key
+        self.hands = self.hands | who
+
 
 def _followed(
     first: Mapping[str, _Thing], records: Iterable[ChangeRecord], key_of: Callable[[str], str]
@@ -315,8 +320,8 @@ def _followed(
         # First, as some keys may be the same.
         things = [(key + each[len(source) :], names.pop(each, None)) for each in moved]
         for place, found in things:
-            thing = names[place] = found or _Thing(None, place)
-            thing.key, thing.hands = place, thing.hands | who
+            names[place] = found or _Thing(None, place)
+            names[place].touch(place, who)
         if operation is Operation.DELETE:
             del names[key]
     return names, removed

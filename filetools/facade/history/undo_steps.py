@@ -12,8 +12,6 @@ from functools import partial
 from itertools import pairwise
 from typing import Final
 
-from msgspec import Struct, structs
-
 from filetools.content.facts import inspect
 from filetools.content.formats import TextFormat, decode
 from filetools.editors.documents import changed
@@ -32,26 +30,8 @@ from filetools.journal.changes import HeadMovedError, Relation, RelationKind
 from filetools.journal.history import History
 from filetools.models.records import ChangeRecord, RecordState
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.versions.draft_tree import DraftNode, DraftTree, Origin, within
+from filetools.versions.draft_tree import Drafted, DraftNode, DraftTree, Origin, within
 from filetools.versions.undo import Clash, UndoFinding
-
-
-class Drafted(Struct, frozen=True, kw_only=True):
-    """One path that an undo changes."""
-
-    path: str
-    now: DraftNode | None
-    then: DraftNode | None
-
-    @property
-    def origin(self) -> Origin | None:
-        """Where in the tree, or the trash, what comes there is now; None if something is there already."""
-        return None if self.then is None or self.now is not None else self.then.origin
-
-    @property
-    def is_swap(self) -> bool:
-        """Whether something of another kind comes there."""
-        return self.now is not None and self.then is not None and self.now.kind != self.then.kind
 
 
 def possible(parts: Parts, tree: DraftTree, refused: Mapping[str, Clash]) -> tuple[list[Drafted], dict[str, Clash]]:
@@ -62,7 +42,7 @@ def possible(parts: Parts, tree: DraftTree, refused: Mapping[str, Clash]) -> tup
         tree: The draft.
         refused: Paths whose change was refused.
     """
-    drafted = [Drafted(path=path, now=now, then=then) for path, now, then in tree.changes()]
+    drafted = tree.changes()
     blocked = {one.path: clash for one in drafted if (clash := refused.get(one.path) or _obstacle(parts, tree, one))}
     # What does not come stays where it is.
     origins = (one.origin for one in drafted if one.path in blocked)
@@ -98,12 +78,12 @@ def in_phases(tree: DraftTree, drafted: list[Drafted]) -> list[list[Drafted]]:
 
     for one in drafted:
         if not is_cleared(tree.key(one.path)):
-            second.append(structs.replace(one, then=tree.made_anew(one.then, is_cleared)))
+            second.append(replace(one, then=tree.made_anew(one.then, is_cleared)))
             continue
         if one.now is not None:
-            first.append(structs.replace(one, then=None))
+            first.append(replace(one, then=None))
         if one.then is not None:
-            second.append(structs.replace(one, now=None, then=tree.made_anew(one.then, is_cleared)))
+            second.append(replace(one, now=None, then=tree.made_anew(one.then, is_cleared)))
     return [first, second]
 
 
@@ -158,8 +138,8 @@ class StepMaker:
             else:
                 inside = [WorkspacePath(each) for each in self._tree.below(path) if self._is_addressable(each)]
                 self.steps.append(RestoreFolder(path, origin.trash, inside))
-                come = [(one, node) for each, node in self._tree.trashed(path, origin.trash) if not each]
-                if not come:
+                come = [(one, self._tree.trashed(path, origin.trash).get(path))]
+                if come[0][1] is None:
                     raise ChangedMeanwhileError(path, 1)  # somebody has just brought it back, or emptied the trash
             for each, now in come:
                 self._change_mode(each.path, now, each.then)
@@ -175,7 +155,7 @@ class StepMaker:
                 return False
             inside = [each[len(origin.path) :] for each in tree.standing_below(origin.path)]
         elif path == origin.path == origin.top:
-            inside = [f"/{each}" for each, _ in tree.trashed(path, origin.trash) if each]
+            inside = [each[len(path) :] for each in tree.trashed(path, origin.trash) if each != path]
         else:
             return False
         found = {each: tree.at(each) for each in tree.below(path)}

@@ -26,7 +26,6 @@ from filetools.errors import EditConflictError, FileToolsError
 from filetools.facade.deciding.proposals import Preview, ShownState
 from filetools.facade.history.restoring import RestoreTarget, completed
 from filetools.facade.history.undo_steps import (
-    Drafted,
     StepMaker,
     assign,
     in_phases,
@@ -54,8 +53,7 @@ from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.gatekeeper import Permit
 from filetools.search.walk import walk_tree
-from filetools.versions.draft_tree import DraftNode, DraftTree, within
-from filetools.versions.selection import MOST_NUMBER
+from filetools.versions.draft_tree import Drafted, DraftNode, DraftTree, within
 from filetools.versions.undo import Clash, UndoFinding, Undoing
 from filetools.writer.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
 
@@ -286,21 +284,10 @@ def _take_back(
         walk=lambda folder: (path for path, _ in walk_tree(parts.store, folder)),
         most_bytes=parts.settings.max_write_bytes,
     )  # fmt: skip
-    history = parts.journal.history
-    numbers = {record.number for record in chosen}
-    undoing = Undoing(tree, history, chosen, is_prose=parts.settings.is_prose)
-    since = RecordFilter(since=min(numbers, default=MOST_NUMBER), moves_only=True)
-    moves = [record for record in history.select(since, limit=MOST_NUMBER) if record.number not in numbers]
-    undoers = history.undoers(move.number for move in moves)
-    for record in sorted([*chosen, *moves], key=lambda each: each.number, reverse=True):
-        if record.number in numbers:
-            undoing.take_back(record)
-        else:
-            undoing.names.passed(record, undoers=set(undoers.get(record.number, ())) - numbers)
-    undoing.finish()
+    findings = Undoing(tree, parts.journal.history, chosen, is_prose=parts.settings.is_prose).take_back()
     if target is None:
-        return tree, undoing.findings, (), {}
-    return tree, *completed(parts, tree, undoing.findings, target)
+        return tree, findings, (), {}
+    return tree, *completed(parts, tree, findings, target)
 
 
 def _settled(finding: UndoFinding, blocked: Mapping[str, Clash]) -> UndoFinding:
