@@ -419,9 +419,8 @@ class HistoryCalls(ActorCalls):
                     raise plan.error()
                 result = await self._parts.crew.run(partial(plan.result, None))
                 return result.model_copy(update={"dry_run": dry_run})
-            facts, previews = {"facts": plan.facts}, plan.previews(touched)
-            authorise = partial(self._authorise_steps, tool, touched, facts, plan.steps)
-            allowed = await authorise(deleted=plan.deleted, previews=previews)
+            authorise = partial(self._authorise_steps, tool, touched, {"facts": plan.facts}, plan.steps)
+            allowed = await authorise(deleted=plan.deleted)
             try:
                 outcome = await undoing.carry_out(self._runner, self.actor, plan, kind, allowed)
             except FileToolsError as exc:

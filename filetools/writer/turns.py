@@ -7,21 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import os
-import sys
 import time
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
-from threading import Lock
 from typing import Final, TypeVar
 
 from filetools.errors import (
     FileToolsError,
     InvalidArgumentError,
-    LockTimeoutError,
     StateDamagedError,
     StorageFailedError,
     WorkspaceGoneError,
@@ -34,13 +28,13 @@ from filetools.locks.holder import LockInfo, from_line, to_line
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace import Workspace
 from filetools.permissions.call_watch import uncounted
+from filetools.writer.call_queue import CallQueue
+from filetools.writer.publisher import Ended, Publisher
 from filetools.writer.turn_calls import Told, TurnCall, TurnTask, TurnWork, quietly, touches
-from filetools.writer.worker_pool import CLOSED, InFlight, WorkerPool
+from filetools.writer.worker_pool import InFlight, WorkerPool
 
 T = TypeVar("T")
 
-MOST_CALLS: Final = 64
-"""In one turn."""
 MOST_BYTES: Final = 8 * 1024 * 1024
 """Of contents in one turn, after which it takes no further call."""
 MOST_SECONDS: Final = 0.05
@@ -83,31 +77,13 @@ class Turns:
         self._settle_all = settle
         self._is_each_alone = is_each_alone
         self._made = made
-        self._publish = publish
         self._gate = journal.turn_gate
-        self._lock = Lock()
-        # Guarded by the lock:
-        self._waiting: deque[TurnCall] = deque()
-        self._is_served = False
-        self._gone: str | None = None
+        self._queue = CallQueue(lambda: crew.put(self._serve), self._describe_holder)
         self._at_work: Sequence[TurnCall] = ()
         self._unsettled: dict[int, float] = {}
-        self._untold: deque[int] = deque()
-        self._done: deque[tuple[Sequence[tuple[TurnCall, Sequence[ChangeRecord]]], Sequence[TurnCall]]] = deque()
         self._in_flight = InFlight()
-        self._telling: asyncio.Task[None] | None = None
-        self._alarm: asyncio.TimerHandle | None = None
-        self._alarm_at = math.inf
-        self.precede: Callable[[], Awaitable[object] | None] = lambda: None
-        """Returns what tells the changes of other processes before the first that is untold; None if there are none."""
+        self.publisher = Publisher(publish)
         abandon_in_child(self)
-
-    @property
-    def untold(self) -> int | None:
-        """Number from which on there may be changes of this process that are not told yet; None if there are none."""
-        with suppress(IndexError):
-            return self._untold[0]
-        return None
 
     async def run(self, call: TurnCall) -> None:
         """Have a call do its work in a turn; returns once all it did is told.
@@ -122,10 +98,10 @@ class Turns:
         """
         if not call.timeout_seconds >= 0:
             raise InvalidArgumentError(f"lock_timeout_seconds must be 0 or more, not {call.timeout_seconds}")
-        call.wait(lambda: self._withdraw(call))
+        call.wait(lambda: self._queue.withdraw(call))
         self._in_flight.begin()
         try:
-            self._add(call)
+            self._queue.add(call)
             is_cancelled = call.begun is not None and await self._is_cancelled_before(call, call.begun)
             await call.hop
         finally:
@@ -147,7 +123,7 @@ class Turns:
         Raises:
             WorkspaceGoneError: The workspace was closed.
         """
-        self._check()
+        self._queue.check_open()
         for info, keys in self._own_holders():
             if key in keys:
                 return info
@@ -158,38 +134,20 @@ class Turns:
 
     def held(self) -> list[LockInfo]:
         """Return who of this process is at work."""
-        self._check()
+        self._queue.check_open()
         return [info for info, _ in self._own_holders()]
-
-    def close(self) -> None:
-        """Refuse the calls that wait, and new ones; those that have begun are finished."""
-        with self._lock:
-            self._gone = self._gone or CLOSED
-            waiting, self._waiting = [*self._waiting], deque()
-        for call in waiting:
-            call.fail(WorkspaceGoneError(CLOSED))
-            call.begin()
-            call.settle()
 
     async def aclose(self) -> None:
         """Refuse the calls that wait, and new ones; return when those that have begun are finished and told."""
-        self.close()
-        if self._alarm is not None:
-            self._alarm.cancel()
+        self._queue.close()
         await self._in_flight.none()
 
     def abandon(self) -> None:
         """Refuse all calls in a forked child, where nobody would do them."""
-        self._gone = FORKED
-        self._lock = Lock()
-        for call in (*self._waiting, *self._at_work):
+        for call in (*self._queue.abandon(FORKED), *self._at_work):
             call.fail(WorkspaceGoneError(FORKED))
             with suppress(RuntimeError):  # the loop is closed, and nobody waits
                 call.hop.get_loop().call_soon(call.settle)
-
-    def _check(self) -> None:
-        if self._gone is not None:
-            raise WorkspaceGoneError(self._gone)
 
     def _own_holders(self) -> list[tuple[LockInfo, Sequence[str]]]:
         return [
@@ -205,129 +163,38 @@ class Turns:
             with uncounted():
                 await begun
         except asyncio.CancelledError:
-            if self._withdraw(call):
+            if self._queue.withdraw(call):
                 raise
             call.hop.cancel()  # it is only noted, and the call finished
             return True
         return False
 
-    def _add(self, call: TurnCall) -> None:
-        with self._lock:
-            self._check()
-            self._waiting.append(call)
-        self._wake()
-        self._give_up_at(call.given_up_at)
-
-    def _wake(self) -> None:
-        with self._lock:
-            if self._is_served or not self._waiting or self._gone is not None:
-                return
-            self._is_served = True
-        try:
-            self._crew.put(self._serve)
-        except FileToolsError:
-            self._is_served = False
-            self.close()
-
-    def _wake_at(self, moment: float) -> None:
-        """Look at the calls that wait again, at a moment on the monotonic clock."""
-        asyncio.get_running_loop().call_later(max(0.0, moment - time.monotonic()), self._wake)
-
-    def _withdraw(self, call: TurnCall) -> bool:
-        """Take a call back that still waits."""
-        with self._lock:
-            if call not in self._waiting:
-                return False
-            self._waiting.remove(call)
-        return True
-
-    def _give_up_at(self, moment: float) -> None:
-        """Look at a moment on the monotonic clock who has waited too long; nearly all have had their turn by then."""
-        if moment < self._alarm_at:
-            if self._alarm is not None:
-                self._alarm.cancel()
-            self._alarm_at = moment
-            self._alarm = asyncio.get_running_loop().call_later(moment - time.monotonic(), self._give_up)
-
-    def _give_up(self) -> None:
-        self._alarm, self._alarm_at = None, math.inf
-        with self._lock:
-            waiting = [*self._waiting]
-        for call in waiting:
-            if call.given_up_at > time.monotonic():
-                self._give_up_at(call.given_up_at)
-            elif self._withdraw(call):
-                call.fail(LockTimeoutError(call.path, call.timeout_seconds, holder=self._describe_holder()))
-                call.begin()
-                call.settle()
+    def _end_on_loop(self, calls: Ended, again: Sequence[TurnCall]) -> None:
+        for call in again:
+            self._queue.watch(call)
+        self.publisher.end(calls, again)
 
     def _describe_holder(self) -> str:
         infos = [info for info, _ in self._own_holders()] or [from_line(self._gate.line())]
         return infos[0].describe(time.time())
 
-    def _finish(self, calls: Sequence[tuple[TurnCall, Sequence[ChangeRecord]]], again: Sequence[TurnCall]) -> None:
-        """Tell what a turn has done, after what other processes did before it, and what earlier turns did."""
-        for call in again:
-            self._give_up_at(call.given_up_at)
-        self._done.append((calls, again))
-        if self._telling is None:
-            waiting = self._tell_ready()
-            if waiting is not None:
-                self._telling = asyncio.create_task(self._tell_slowly(waiting), name="filetools tell")
-
-    def _tell_ready(self) -> Awaitable[object] | None:
-        """Tell what can be told; returns what must be awaited before the next."""
-        while self._done:
-            try:
-                waiting = self.precede()
-            except Exception:  # noqa: BLE001 - callers wait
-                _log.exception("Changes by other processes are reported late")
-                waiting = None
-            if waiting is not None:
-                return waiting
-            self._tell_next()
-        return None
-
-    def _tell_next(self) -> None:
-        self._untold.popleft()
-        calls, again = self._done.popleft()
-        told: list[Told] = []
-        for call, met in calls:
-            quietly(partial(call.tell, told, met, call not in again))
-        self._publish(sorted(told, key=lambda each: each[0].number))
-        for call, _ in calls:
-            if call not in again:
-                call.settle()
-
-    async def _tell_slowly(self, waiting: Awaitable[object] | None) -> None:
-        try:
-            while waiting is not None:
-                try:
-                    await waiting
-                except Exception:  # noqa: BLE001 - callers wait
-                    _log.exception("Changes by other processes are reported late")
-                self._tell_next()
-                waiting = self._tell_ready()
-        finally:
-            self._telling = None
-
     # -- in the worker thread ----------------------------------------------------------------------------------------
 
     def _serve(self) -> None:
-        while self._is_due():
+        while self._queue.is_due():
             try:
-                if not self._gate.enter_if(lambda: bool(self._waiting)):
+                if not self._gate.enter_if(lambda: bool(self._queue)):
                     continue
             except Exception as exc:  # noqa: BLE001 - raised again where the calls are awaited
                 self._fail(exc)
                 continue
             calls, again = list[TurnCall](), list[TurnCall]()
-            self._untold.append(sys.maxsize)
+            self.publisher.begin()
             try:
                 self._take_turn(calls, again)
             except BaseException as exc:  # noqa: BLE001 - raised again where the calls are awaited
                 _log.exception("a turn failed")
-                calls = calls or [call for call in self._due() if self._claim(call)]
+                calls = calls or self._claimed()
                 for call in calls:
                     if not (call in again or call.is_finished or call.error is not None):
                         quietly(call.work.abandon)
@@ -339,39 +206,19 @@ class Turns:
                 self._end_all(calls, again)
                 quietly(self._made)
             else:
-                self._untold.pop()
+                self.publisher.drop()
 
     def _fail(self, error: Exception) -> None:
         """Give all that wait an error: there are no turns."""
-        calls = [call for call in self._due() if self._claim(call)]
+        calls = self._claimed()
         for call in calls:
             call.fail(error if isinstance(error, FileToolsError) else StorageFailedError("the journal", str(error)))
         if calls:
-            self._untold.append(sys.maxsize)
+            self.publisher.begin()
             self._end_all(calls, [])
 
-    def _is_due(self) -> bool:
-        """Whether a call waits; if none does, nobody serves any more until one is added, or has waited long enough."""
-        now = time.monotonic()
-        with self._lock:
-            soonest = min((call.not_before for call in self._waiting), default=None)
-            self._is_served = soonest is not None and soonest <= now
-            if soonest is not None and not self._is_served:
-                with suppress(RuntimeError):  # the loop is closed, and nobody waits
-                    self._waiting[0].hop.get_loop().call_soon_threadsafe(self._wake_at, soonest)
-            return self._is_served
-
-    def _due(self) -> Sequence[TurnCall]:
-        now = time.monotonic()
-        with self._lock:
-            return [call for call in self._waiting if call.not_before <= now][:MOST_CALLS]
-
-    def _claim(self, call: TurnCall) -> bool:
-        """Begin with a call; False if it does not wait any more."""
-        if not self._withdraw(call):
-            return False
-        call.claimed()
-        return True
+    def _claimed(self) -> list[TurnCall]:
+        return [call for call in self._queue.due() if self._queue.claim(call)]
 
     def _end_all(self, calls: Sequence[TurnCall], again: list[TurnCall]) -> None:
         for call in calls:
@@ -379,14 +226,9 @@ class Turns:
                 call.fail(self._crew.explained(call.error))
         # Before they wait again: another turn may end before this one is told.
         met = [(call, call.take_met()) for call in calls]
-        with self._lock:
-            if self._gone is not None:
-                for call in again:
-                    call.fail(WorkspaceGoneError(self._gone))
-                again.clear()
-            self._waiting.extendleft(reversed(again))
+        self._queue.put_back(again)
         with suppress(RuntimeError):  # the loop is closed, and nobody waits
-            calls[0].hop.get_loop().call_soon_threadsafe(self._finish, met, again)
+            calls[0].hop.get_loop().call_soon_threadsafe(self._end_on_loop, met, again)
 
     def _take_turn(self, calls: list[TurnCall], again: list[TurnCall]) -> None:
         """Do the work of the calls that wait.
@@ -397,7 +239,7 @@ class Turns:
         """
         journal = self._journal
         newest, is_pending = journal.marks.before_turn()
-        self._untold[-1] = newest + 1
+        self.publisher.begins_at(newest + 1)
         if is_pending:
             self._settle()
         ready = self._prepare(calls, again)
@@ -422,14 +264,14 @@ class Turns:
         ready: list[tuple[TurnCall, CommitDraft]] = []
         touched: set[str] = set()
         size, until = 0, time.monotonic() + MOST_SECONDS
-        for call in self._due():
+        for call in self._queue.due():
             # Each of several would wait for a strict mirror while the others wait for it.
             is_alone = isinstance(call.work, TurnTask) or self._is_each_alone()
             is_full = size > MOST_BYTES or time.monotonic() > until
             if call.touches(touched) or (ready and (is_alone or is_full)):
                 touched.update(call.keys)  # calls of one path keep their order
                 continue
-            if not self._claim(call):
+            if not self._queue.claim(call):
                 continue
             if not calls:
                 since_ns = int(call.acquired * 1e9)

@@ -59,7 +59,7 @@ async def at_work(files: FileToolsFacade, path: str, owner: str = "somebody") ->
 def is_at_work(files: FileToolsFacade) -> bool:
     """Whether any call of this process waits for its turn, or has one."""
     turns = files._runner.turns
-    return bool(turns._waiting or turns._at_work)
+    return bool(turns._queue or turns._at_work)
 
 
 def is_locked(files: FileToolsFacade, path: str) -> bool:

@@ -56,7 +56,7 @@ class Clerk:
         self._feed = feed
         self._bell = bell
         self._others = OthersChanges(self._parts, runner.turns, self._tell_others)
-        runner.turns.precede = self._others.precede
+        runner.turns.publisher.precede = self._others.precede
         self._foreign = ForeignChanges(self._parts, runner.record)
         runner.look_at_tree = partial(look_at_tree, self._parts, self._foreign, runner.check_open)
         runner.before_change = SessionCheckpoints(runner).before_change
@@ -331,7 +331,9 @@ class OthersChanges:
     async def _follow(self) -> bool:
         while True:
             visible, records = await self._parts.crew.run(self._read)
-            untold = self._turns.untold  # then: a change of others after one of ours is not read before ours is there
+            untold = (
+                self._turns.publisher.untold
+            )  # then: a change of others after one of ours is not read before ours is there
             if untold is not None:
                 visible = min(visible, untold - 1)
             ready = [record for record in records if untold is None or record.number < untold]

@@ -12,12 +12,12 @@ from functools import partial
 from itertools import pairwise
 from typing import Final
 
+from filetools.changes.decision import PutDecision
 from filetools.content.facts import inspect
 from filetools.content.formats import TextFormat, decode
 from filetools.editors.documents import changed
 from filetools.errors import ChangedMeanwhileError, EditConflictError, EncodingError, VersionGoneError
 from filetools.facade.parts import Parts
-from filetools.facade.steps.decision import PutDecision
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.look import Look
 from filetools.facade.steps.move import MoveFile
@@ -375,12 +375,13 @@ def _decide_unsaved(records: Sequence[ChangeRecord], parts: Parts, seen: Look) -
     after, before = records[0].after, records[-1].before
     if opened is None or after is None or before is None:
         raise ChangedMeanwhileError(seen.path, 1)  # saved, or given up, since the undo was worked out
-    base, proposed = (_text(parts, version, opened.document.text_format, seen.path) for version in (after, before))
-    return put_beside(parts, seen, opened, base, proposed)
+    contents = [parts.journal.contents.get(version) for version in (after, before)]
+    base, proposed = (_text(content, opened.document.text_format, seen.path) for content in contents)
+    plain = PutDecision(content=contents[1], facts=inspect(contents[1], name=seen.path)[0])
+    return put_beside(parts, seen, opened, base, proposed, plain)
 
 
-def _text(parts: Parts, version: str, form: TextFormat, path: str) -> str:
-    content = parts.journal.contents.get(version)
+def _text(content: bytes, form: TextFormat, path: str) -> str:
     try:
         return decode(content, form, path=path)
     except EncodingError:

@@ -23,7 +23,6 @@ from filetools.content.differences.diff import structured_patch
 from filetools.content.facts import text_of
 from filetools.content.version import version_of
 from filetools.errors import EditConflictError, FileToolsError
-from filetools.facade.deciding.proposals import Preview, ShownState
 from filetools.facade.history.restoring import RestoreTarget, completed
 from filetools.facade.history.undo_steps import (
     StepMaker,
@@ -52,7 +51,7 @@ from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.gatekeeper import Permit
 from filetools.search.walk import walk_tree
-from filetools.versions.draft_tree import Drafted, DraftNode, DraftTree, within
+from filetools.versions.draft_tree import Drafted, DraftTree, within
 from filetools.versions.undo import SETTLED, Clash, UndoFinding, Undoing, with_blocked
 from filetools.writer.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
 
@@ -136,12 +135,6 @@ class UndoPlan(Struct, frozen=True, dict=True):
             WorkspacePath(path) for path in self.drafted if matches_protected(WorkspacePath(path), protected)
         )
         return list(dict.fromkeys([*(path for step in self.steps for path in step.paths), *inside]))
-
-    def previews(self, paths: Sequence[WorkspacePath]) -> list[Preview | None]:
-        """Return what tells which bytes it puts at some paths; None for those at which it puts none."""
-        put = {step.path for step in self.steps if isinstance(step, PutFile)} & self.drafted.keys()
-        nodes = [self.drafted[path].then if path in put else None for path in paths]
-        return [None if node is None else partial(_put_back, self.tree, node) for node in nodes]
 
     def result(self, outcome: Outcome | None) -> UndoResult:
         """Return what it did; `outcome` is None if nothing was done."""
@@ -286,13 +279,6 @@ _ACTIONS: Final[Mapping[type[Step], str]] = {
 MOST_SHOWN_FILES: Final = 20
 """Files whose hunks are part of a result."""
 LARGEST_SHOWN_BYTES: Final = 256 * 1024
-
-
-def _put_back(tree: DraftTree, node: DraftNode, _parts: Parts, _old: ShownState) -> str | bytes:
-    """Return what an undo leaves at a path; a `Preview`."""
-    content = tree.content(node)
-    text = text_of(content, name=".")
-    return content if text is None else text
 
 
 def _file_of(tree: DraftTree, step: Step, drafted: Drafted | None, *, shown: bool) -> UndoneFile:

@@ -1,0 +1,161 @@
+"""The calls of a process that wait for a turn, in their order."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from threading import Lock
+from typing import Final
+
+from filetools.errors import FileToolsError, LockTimeoutError, WorkspaceGoneError
+from filetools.writer.turn_calls import TurnCall
+from filetools.writer.worker_pool import CLOSED
+
+MOST_CALLS: Final = 64
+"""In one turn."""
+
+
+class CallQueue:
+    """The calls that wait. They are added on the loop of their workspace, and claimed in the thread that takes turns.
+
+    Args:
+        serve: Has a thread take turns until `is_due` says that no call waits.
+        describe_holder: Says who has the turn, for messages.
+    """
+
+    def __init__(self, serve: Callable[[], None], describe_holder: Callable[[], str]) -> None:
+        self._serve = serve
+        self._describe_holder = describe_holder
+        self._lock = Lock()
+        # Guarded by the lock:
+        self._waiting: deque[TurnCall] = deque()
+        self._is_served = False
+        self._gone: str | None = None
+        # On the loop:
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_at = math.inf
+
+    def __bool__(self) -> bool:
+        """True if a call waits."""
+        return bool(self._waiting)
+
+    def check_open(self) -> None:
+        """Raise WorkspaceGoneError if the workspace was closed."""
+        if self._gone is not None:
+            raise WorkspaceGoneError(self._gone)
+
+    def close(self) -> None:
+        """Refuse the calls that wait, and new ones."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        for call in self._refused(CLOSED):
+            call.fail(WorkspaceGoneError(CLOSED))
+            call.begin()
+            call.settle()
+
+    def abandon(self, reason: str) -> Sequence[TurnCall]:
+        """Take no more calls in a forked child, and return those that wait."""
+        self._lock = Lock()  # a thread that the child does not have may have held the other one
+        return self._refused(reason)
+
+    def _refused(self, reason: str) -> Sequence[TurnCall]:
+        with self._lock:
+            self._gone = self._gone or reason
+            waiting, self._waiting = [*self._waiting], deque()
+        return waiting
+
+    # -- on the loop -------------------------------------------------------------------------------------------------
+
+    def add(self, call: TurnCall) -> None:
+        """Have a call wait.
+
+        Raises:
+            WorkspaceGoneError: The workspace was closed.
+        """
+        with self._lock:
+            self.check_open()
+            self._waiting.append(call)
+        self._wake()
+        self.watch(call)
+
+    def withdraw(self, call: TurnCall) -> bool:
+        """Take a call back that still waits; False if it does not. Any thread may call."""
+        with self._lock:
+            if call not in self._waiting:
+                return False
+            self._waiting.remove(call)
+        return True
+
+    def watch(self, call: TurnCall) -> None:
+        """Give a call up if it still waits when its time is over; one timer serves all, as nearly all have had their turn."""
+        if call.given_up_at < self._alarm_at:
+            if self._alarm is not None:
+                self._alarm.cancel()
+            self._alarm_at = call.given_up_at
+            pause = call.given_up_at - time.monotonic()
+            self._alarm = asyncio.get_running_loop().call_later(pause, self._give_up)
+
+    def _give_up(self) -> None:
+        self._alarm, self._alarm_at = None, math.inf
+        with self._lock:
+            waiting = [*self._waiting]
+        for call in waiting:
+            if call.given_up_at > time.monotonic():
+                self.watch(call)
+            elif self.withdraw(call):
+                call.fail(LockTimeoutError(call.path, call.timeout_seconds, holder=self._describe_holder()))
+                call.begin()
+                call.settle()
+
+    def _wake(self) -> None:
+        with self._lock:
+            if self._is_served or not self._waiting or self._gone is not None:
+                return
+            self._is_served = True
+        try:
+            self._serve()
+        except FileToolsError:
+            self._is_served = False
+            self.close()
+
+    def _wake_at(self, moment: float) -> None:
+        asyncio.get_running_loop().call_later(max(0.0, moment - time.monotonic()), self._wake)
+
+    # -- in the thread that takes turns ------------------------------------------------------------------------------
+
+    def is_due(self) -> bool:
+        """True if a call can have a turn; else the thread ends, and another is started when one can."""
+        now = time.monotonic()
+        with self._lock:
+            soonest = min((call.not_before for call in self._waiting), default=None)
+            self._is_served = soonest is not None and soonest <= now
+            if soonest is not None and not self._is_served:
+                with suppress(RuntimeError):  # the loop is closed, and nobody waits
+                    self._waiting[0].hop.get_loop().call_soon_threadsafe(self._wake_at, soonest)
+            return self._is_served
+
+    def due(self) -> Sequence[TurnCall]:
+        """Return the calls that can have a turn now, as many as one takes."""
+        now = time.monotonic()
+        with self._lock:
+            return [call for call in self._waiting if call.not_before <= now][:MOST_CALLS]
+
+    def claim(self, call: TurnCall) -> bool:
+        """Begin with a call; False if it does not wait any more."""
+        if not self.withdraw(call):
+            return False
+        call.claimed()
+        return True
+
+    def put_back(self, calls: list[TurnCall]) -> None:
+        """Have calls wait again, before all others; once the workspace is closed they fail, and the list is emptied."""
+        with self._lock:
+            if self._gone is not None:
+                for call in calls:
+                    call.fail(WorkspaceGoneError(self._gone))
+                calls.clear()
+            self._waiting.extendleft(reversed(calls))
