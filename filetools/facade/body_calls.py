@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import tempfile
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -16,6 +15,7 @@ from filetools.content.editing.edits import BytesOutcome
 from filetools.content.formats import TextFormat
 from filetools.content.identity_cache import IdentityCache
 from filetools.content.patching.patches import apply_file_patch, parse_patch
+from filetools.content.version import hashed_parts
 from filetools.errors import (
     ChangedMeanwhileError,
     DiskFullError,
@@ -122,7 +122,7 @@ def file_patch_change(path: WorkspacePath, diff: str, actor: Actor, *, expected_
     def apply(content: bytes, text_format: TextFormat) -> BytesOutcome:
         return apply_file_patch(content, text_format, patch, path=path)
 
-    return TextChange(path, apply, actor, expected_version=expected_version)
+    return TextChange(path=path, apply=apply, actor=actor, expected_version=expected_version)
 
 
 IN_MEMORY_BYTES: Final = 1024 * 1024
@@ -199,7 +199,6 @@ def _explained(error: OSError) -> DiskFullError | StorageFailedError:
 
 
 CHUNK_BYTES: Final = 256 * 1024
-_HASHED_AT_ONCE_BYTES: Final = 1024 * 1024
 _TRIES: Final = 5
 _VERSIONS: Final[IdentityCache[str]] = IdentityCache()
 """Versions of files that nothing else has looked at as a whole."""
@@ -281,12 +280,9 @@ def _version(parts: Parts, reader: Reader) -> str | None:
     known = _VERSIONS.get(stat.identity) if facts is None else facts.version
     if known is not None:
         return known
-    digest, offset = hashlib.sha256(), 0
-    while chunk := reader.read_at(offset, _HASHED_AT_ONCE_BYTES):
-        digest.update(chunk)
-        offset += len(chunk)
-    if offset != stat.size or reader.has_changed():
+    digest, size = hashed_parts(reader.read_at)
+    if size != stat.size or reader.has_changed():
         return None
-    version = VERSION_PREFIX + digest.hexdigest()
+    version = VERSION_PREFIX + digest.hex()
     _VERSIONS.put(stat.identity, version, taken_ns=taken_ns)
     return version

@@ -76,12 +76,3 @@ def leaving_out(excluded: Callable[[str, bool], bool]) -> Callable[[str, bool], 
         return excluded(path, is_directory)
 
     return lru_cache(REMEMBERED_PATHS)(is_left_out)
-
-
-def is_recordable(path: str) -> bool:
-    """Whether tools can write a path at all; a name that is not UTF-8 has no record and no lock."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -24,7 +24,7 @@ class MirrorIdentity:
     """What is known of one mirror's folder. Its methods block, and run in the mirror's thread; lives as the mirror."""
 
     def __init__(self, row: MirrorRow, store: Store, context: SyncContext) -> None:
-        """Know nothing of the folder until `check` or `establish` looks.
+        """Know nothing of the folder until `establish` looks.
 
         Args:
             row: The mirror's row in the journal.
@@ -38,20 +38,17 @@ class MirrorIdentity:
         self._row = row
         self._store = store
         self._context = context
-        self._is_marked: bool | None = None
-        """Whether the folder had a marker at the last look; None before the first."""
+        self._is_marked = False
+        """Whether the folder had a marker at the last look."""
 
     def check(self) -> None:
-        """Make sure, before the mirror is changed, that its place holds the folder that was looked at; costs next to nothing.
+        """Make sure, once `establish` has looked, that its place still holds that folder; costs next to nothing.
 
         Raises:
             SyncFailedError: The folder was emptied.
             WorkspaceGoneError: Another folder stands in its place, or none.
         """
-        is_marked = self._is_marked  # before the look: it may be marked at this moment, by the other worker
-        if is_marked is None:
-            self.establish()
-        elif self._store.stat(MARKER) is None and is_marked:
+        if self._store.stat(MARKER) is None and self._is_marked:
             raise SyncFailedError(None, "its folder was emptied")
 
     def establish(self) -> MirrorRow:

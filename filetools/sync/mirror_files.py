@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Final
 
-from filetools.content.version import version_of
+from filetools.content.version import hashed_parts, version_of
 from filetools.errors import (
     ChangedMeanwhileError,
     DirectoryNotFoundError,
@@ -33,7 +32,6 @@ MARKER: Final = WorkspacePath(f"{STATE_DIRECTORY}/mirror")
 """The file that says which mirror a folder is."""
 _MARKER_ELSE: Final = WorkspacePath(f"{STATE_DIRECTORY}/MIRROR")
 """Leads to the marker where the mirror's disk ignores case."""
-CHUNK_BYTES: Final = 1024 * 1024
 TRIES: Final = 5
 GONE: Final = (PathNotFoundError, DirectoryNotFoundError, PathNotDirectoryError)
 """Errors that mean: nothing is at the path."""
@@ -395,16 +393,9 @@ def file_version(store: Store, path: WorkspacePath) -> str:
     Raises:
         PathNotFoundError, PathIsDirectoryError, NotRegularFileError
     """
-    reader = store.open(path)
-    digest = hashlib.sha256()
-    try:
-        offset = 0
-        while part := reader.read_at(offset, CHUNK_BYTES):
-            digest.update(part)
-            offset += len(part)
-    finally:
-        reader.close()
-    return f"{VERSION_PREFIX}{digest.hexdigest()}"
+    with closing(store.open(path)) as reader:
+        digest, _ = hashed_parts(reader.read_at)
+    return VERSION_PREFIX + digest.hex()
 
 
 def _limbo_name() -> str:

@@ -68,9 +68,6 @@ class Recovery:
             return
         found = self._find(path)
         if found.version != head.version:
-            now = self._journal.view(key).head
-            if now is None or now.number != head.number:
-                return  # it went along with a folder above
             self._repair(path, head, found)
         elif found.content is not None:
             self._set_mode(path, head)

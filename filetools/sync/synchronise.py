@@ -16,6 +16,7 @@ import filetools.events as events
 from filetools.errors import AbortedError, FileToolsError, SyncFailedError
 from filetools.journal.changes import BacklogEntry
 from filetools.models.files import SyncResult
+from filetools.paths.explain import shown
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sync.context import SyncContext
 from filetools.sync.mirror import Mirror
@@ -186,11 +187,6 @@ async def in_thread(work: Callable[[], T]) -> T:
 
     threading.Thread(target=run, name="filetools mirror comparison", daemon=True).start()
     return await asyncio.wrap_future(ended)
-
-
-def shown(path: str) -> str:
-    """Return a path as text that every encoder takes, bytes that are not UTF-8 escaped."""
-    return path.encode("utf-8", "backslashreplace").decode()
 
 
 def failed_result(name: str, error: FileToolsError, *, preview: bool) -> SyncResult:

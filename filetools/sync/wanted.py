@@ -9,12 +9,12 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from filetools.content.version import version_of
-from filetools.errors import FileToolsError, PathNotFoundError
+from filetools.errors import FileToolsError
 from filetools.journal.changes import Head
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Store
-from filetools.sync.context import SyncContext, is_recordable
-from filetools.sync.mirror_files import file_version
+from filetools.sync.context import SyncContext
+from filetools.tree.reading import is_text
 
 _YOUNG_NS: Final = 250_000_000
 """Age up to which what has no row is left: something temporary goes again, and no record would tell of it.
@@ -67,14 +67,14 @@ def wanted(
         content, mode = _head_content(context, path, head, head.version)
         return Wanted(kind="file", content=content, version=head.version, mode=mode)
     stat = context.primary.stat(path)
-    is_known = is_recordable(path) and context.journal.tree_index.get(key) is not None
+    is_known = is_text(path) and context.journal.tree_index.get(key) is not None
     if stat is None or stat.type not in ("file", "directory"):
         if is_known and not is_told and not is_late and _is_young(context.primary, path.parent):
             raise UnsettledError  # it may come back at once, and no record would tell of that
         return Wanted(kind="nothing")
     if stat.type == "file" and is_told and head is not None and head.number:
         return Wanted(kind="nothing")
-    if not is_known and is_recordable(path) and _is_young(context.primary, path):
+    if not is_known and is_text(path) and _is_young(context.primary, path):
         raise UnsettledError
     if stat.type == "directory":
         return Wanted(kind="directory", mode=stat.mode)
@@ -102,23 +102,17 @@ def _head_content(context: SyncContext, path: WorkspacePath, head: Head, version
 
 def _head(context: SyncContext, path: WorkspacePath, key: str, *, is_settled: bool) -> Head | None:
     """Return the head, unless it belongs to a change that the file does not show yet."""
-    if not is_recordable(path):
+    if not is_text(path):
         return None
     view = context.journal.view(key)
     is_open = view.blocked or (view.head is not None and not view.head.applied)
-    if is_open and not is_settled and (view.blocked or not _is_applied(context, path, view.head)):
+    if is_open and not is_settled and (view.blocked or not _is_shown(context, path, view.head)):
         raise UnsettledError
     return view.head
 
 
-def _is_applied(context: SyncContext, path: WorkspacePath, head: Head | None) -> bool:
+def _is_shown(context: SyncContext, path: WorkspacePath, head: Head | None) -> bool:
+    """Whether the primary has a file, or none, as the head says; of its bytes the journal's count, also if they come later."""
     assert head is not None
     stat = context.primary.stat(path)
-    if stat is None or stat.type != "file":
-        return head.version is None
-    if head.mode not in (None, stat.mode):
-        return False  # it may be nothing but the mode that changes
-    try:
-        return stat.size == head.size and file_version(context.primary, path) == head.version
-    except PathNotFoundError:
-        return False
+    return (stat is not None and stat.type == "file") == (head.version is not None)

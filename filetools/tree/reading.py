@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from filetools.content.identity_cache import is_settled
+from filetools.content.version import hashed_parts
 from filetools.errors import FileBusyError, FileToolsError
 from filetools.journal.tree_rows import Identity
 from filetools.paths.workspace_path import WorkspacePath
@@ -19,7 +20,6 @@ UNSETTLED: Final = -1
 """Stands for the ctime of a file so young that it may change and keep its times: the next look reads it again."""
 _SPELLING: Final = "Ae\u0301"
 """Not its own key where case or form is ignored."""
-_PART_BYTES: Final = 1024 * 1024
 
 
 class SeenContent(Struct, frozen=True, kw_only=True):
@@ -62,11 +62,8 @@ def read_content(store: Store, path: WorkspacePath, stat: FileStat, largest_kept
             assert content is not None
             read, digest = len(content), hashlib.sha256(content).digest()
         else:
-            content, read, hasher = None, 0, hashlib.sha256()
-            while part := reader.read_at(read, _PART_BYTES):
-                hasher.update(part)
-                read += len(part)
-            digest = hasher.digest()
+            content = None
+            digest, read = hashed_parts(reader.read_at)
         # In this order: a writer that has gone leaves a change of the times behind.
         if reader.is_being_written() or reader.has_changed() or read != found.size:
             raise FileBusyError(path)
