@@ -334,8 +334,9 @@ class HistoryCalls(ActorCalls):
             restoring.require_known(target, name, self._parts.workspace.key)
             return target
 
+        since = RecordFilter(since=found.number + 1)
         result = await self._take_back(
-            lambda history: selection.effective(history, selection.changes_after(history, found.number)),
+            lambda history: selection.effective(history, history.select(since, limit=selection.MOST_NUMBER)),
             dry_run=dry_run, partly=partial, tool="restore", aim=aim,
         )  # fmt: skip
         return result.model_copy(update={"unread": unread})
