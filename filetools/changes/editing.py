@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from msgspec import Struct
+from msgspec.structs import replace
 
-from filetools.changes.knowledge import (
-    file_or_nothing,
-)
-from filetools.changes.operations import Seen, SeenPath
-from filetools.content.differences.diff import PatchHunk, patch_of_edits
-from filetools.content.editing.edits import (
-    BytesOutcome,
-)
-from filetools.content.editing.text_edits import TextEdit
-from filetools.content.facts import ContentFacts, describe
-from filetools.content.formats import TextFormat
+from filetools.changes.decision import EditReport, PutDecision
+from filetools.changes.knowledge import require_file_or_nothing
+from filetools.changes.operations import SeenPath
+from filetools.content.differences.diff import patch_of_edits, structured_patch
+from filetools.content.editing.edits import BytesOutcome
+from filetools.content.facts import describe
+from filetools.content.formats import TextFormat, encode
 from filetools.content.version import version_of
 from filetools.errors import InvalidArgumentError, PathNotFoundError
 from filetools.paths.workspace_path import WorkspacePath
@@ -27,47 +23,30 @@ CONTEXT_LINES: Final = 3
 ChangeBytes: TypeAlias = Callable[[bytes, TextFormat], BytesOutcome]
 
 
-class EditAnswer(Struct, frozen=True, kw_only=True):
-    """What a change to a part of a text did."""
-
-    path: WorkspacePath
-    content: bytes
-    text: str
-    facts: ContentFacts
-    counts: tuple[int, ...]
-    """How many matches each edit replaced."""
-    hunks: tuple[PatchHunk, ...]
-    edits: tuple[TextEdit, ...]
-    """What made the file's text this one, in order."""
-    repairs: tuple[str, ...] = ()
-    """Where a text was not there as it was sent and was taken for what it means: a sentence each."""
-
-
-def existing_file(seen: Seen, path: WorkspacePath, settings: Settings) -> SeenPath:
-    """Return the file at a path.
+def existing_file(now: SeenPath, settings: Settings) -> None:
+    """Refuse to change a part of what is no file.
 
     Raises:
         PathNotFoundError: Nothing is there.
         PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError, FileTooLargeError
     """
-    now = file_or_nothing(seen, path, settings)
+    require_file_or_nothing(now, settings)
     if now.kind is None:
-        raise PathNotFoundError(path)
-    return now
+        raise PathNotFoundError(now.path)
 
 
 def changed_text(
-    now: SeenPath,
+    path: WorkspacePath,
     content: bytes,
     text_format: TextFormat | None,
     change: ChangeBytes,
     *,
     context_lines: int = CONTEXT_LINES,
-) -> EditAnswer:
+) -> PutDecision:
     """Return what a change makes of a file's bytes.
 
     Args:
-        now: The file.
+        path: The file.
         content: Its bytes; b"" for a new file.
         text_format: How they are text, as the actor reads them; None if they are not.
         change: The change.
@@ -77,19 +56,54 @@ def changed_text(
         InvalidArgumentError: The file is not text.
         FileToolsError: The change does not fit it.
     """
-    path = now.path
     if text_format is None:
         raise InvalidArgumentError(f"{path} is binary; it can only be replaced as a whole", path=path)
     made = change(content, text_format)
     text, edits = made.outcome.text, made.outcome.spans
     after, version = made.text_format or text_format, version_of(made.content)
-    return EditAnswer(
-        path=path,
+    hunks = tuple(hunk.to_dict() for hunk in patch_of_edits(made.before, text, edits, context_lines))
+    return PutDecision(
         content=made.content,
-        text=text,
         facts=describe(made.content, text, after, name=path, version=version),
-        counts=made.outcome.counts,
-        hunks=tuple(patch_of_edits(made.before, text, edits, context_lines)),
         edits=edits,
-        repairs=made.outcome.repairs,
+        report=EditReport(
+            text=text,
+            hunks=hunks,
+            counts=made.outcome.counts,
+            repairs=made.outcome.repairs,
+            context_lines=context_lines,
+        ),
+    )
+
+
+def with_text(
+    decision: PutDecision, path: WorkspacePath, text: str, text_format: TextFormat, before: str
+) -> PutDecision:
+    """Return a decision for another text than it was made for, such as one that a person gave.
+
+    Args:
+        decision: The decision.
+        path: The file.
+        text: What shall stand there.
+        text_format: How it is stored.
+        before: What stands there now.
+
+    Raises:
+        EncodingError: The encoding lacks a character.
+    """
+    content = encode(text, text_format, path=path)
+    report = decision.report
+    if report is not None:
+        hunks = tuple(hunk.to_dict() for hunk in structured_patch(before, text, report.context_lines))
+        report = replace(report, text=text, hunks=hunks, counts=())
+    return replace(
+        decision,
+        content=content,
+        facts=describe(content, text, text_format, name=path, version=version_of(content)),
+        added_bytes=None,
+        newline=None,
+        edits=None,
+        report=report,
+        shown=None,
+        warnings=(),
     )

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filetools.changes.operations import Seen, SeenPath
+from filetools.changes.operations import SeenPath
 from filetools.changes.overlay import content_in
 from filetools.content.differences.diff import unified_diff
 from filetools.content.facts import ContentFacts, inspect
@@ -29,13 +29,15 @@ _SHORT_VERSION: Final = re.compile(r"[0-9a-f]{12,64}")
 
 
 class Knowledge(Struct, frozen=True, kw_only=True):
-    """What an actor knows of one path when it calls. The call asks for the bytes of each base."""
+    """What an actor knows of one path when it calls."""
 
     actor: Actor
     rows: Sequence[SeenVersion] = ()
     """The newest last; its base is the text that the actor works from."""
     had: Callable[[], Collection[str]] = lambda: ()
     """Finds the versions that the path is known to have had, for one that a call names."""
+    kept: Callable[[str], bytes | None] = lambda _version: None
+    """Reads the bytes of a version; None if they are not kept."""
 
     @property
     def newest(self) -> SeenVersion | None:
@@ -94,7 +96,7 @@ def is_at(now: SeenPath, expected: str, version: str | None) -> bool:
     return is_version(version, expected) or (version == now.version and expected == now.stat_version)
 
 
-def require_version(seen: Seen, now: SeenPath, knowledge: Knowledge, expected: str | None) -> None:
+def require_version(now: SeenPath, knowledge: Knowledge, expected: str | None) -> None:
     """Refuse unless a file is at the version that a caller expects; None expects nothing.
 
     Raises:
@@ -102,17 +104,17 @@ def require_version(seen: Seen, now: SeenPath, knowledge: Knowledge, expected: s
         InvalidArgumentError: It is not a version.
     """
     if expected is not None and not is_at(now, expected, now.version):
-        raise stale_error(seen, _on_disk(now), knowledge, expected)
+        raise stale_error(_on_disk(now), knowledge, expected)
 
 
-def refuse_changed(seen: Seen, now: SeenPath, knowledge: Knowledge) -> None:
+def refuse_changed(now: SeenPath, knowledge: Knowledge) -> None:
     """Refuse to remove or replace what others have changed since the actor saw it.
 
     Raises:
         VersionMismatchError: Others have changed it.
     """
     if now.kind is not None and knowledge.is_outdated(*now.standing):
-        raise stale_error(seen, _on_disk(now), knowledge, None, reason="somebody changed it since you saw it")
+        raise stale_error(_on_disk(now), knowledge, None, reason="somebody changed it since you saw it")
 
 
 def _on_disk(now: SeenPath) -> SeenPath:
@@ -120,49 +122,10 @@ def _on_disk(now: SeenPath) -> SeenPath:
     return now if now.unsaved is None else replace(now, unsaved=None)
 
 
-def require_read(
-    seen: Seen, now: SeenPath, knowledge: Knowledge, *, expected: str | None, needs_version: bool, needs_read: bool
-) -> None:
-    """Refuse to replace a file whose version the writer does not name, or which it has not read, where that is demanded.
-
-    An agent that has read a part of a version never replaces the rest, even if it names the version.
-
-    Args:
-        seen: What the call asked for.
-        now: The file.
-        knowledge: What the writer knows of it.
-        expected: The version that the writer names.
-        needs_version: Whether it must name one.
-        needs_read: Whether it must have read all of it, if it names none.
-
-    Raises:
-        VersionMismatchError: The current version is in the details.
-    """
-    if now.kind is None:
-        return
-    known = knowledge.newest
-    if expected is not None:
-        known = next((row for row in knowledge.rows if is_version(row.version, expected)), known)
-    if knowledge.actor.kind == "agent" and known is not None and not known.is_whole:
-        reason = "you have read only a part of it; read the rest first, or change what you have read with an edit"
-    elif expected is not None:
-        return
-    elif needs_version:
-        reason = "it exists already, and replacing it needs expected_version, so that nobody's newer text is lost"
-    elif needs_read and (known is None or not known.is_whole):
-        reason = "you have not read all of it; read the whole file first"
-    else:
-        return
-    raise stale_error(seen, now, knowledge, None, reason=f"{reason}; it is at {now.standing[0]}")
-
-
-def base_of_text(
-    seen: Seen, now: SeenPath, knowledge: Knowledge, *, expected: str | None, may_merge: bool
-) -> SeenVersion | None:
+def base_of_text(now: SeenPath, knowledge: Knowledge, *, expected: str | None, may_merge: bool) -> SeenVersion | None:
     """Return what a whole text was made from; None if its writer need know nothing, and replaces the file.
 
     Args:
-        seen: What the call asked for.
         now: The file.
         knowledge: What the writer knows of it.
         expected: The version that the writer names.
@@ -179,7 +142,7 @@ def base_of_text(
     if named is None and may_merge and not expected.startswith("stat:"):
         named = knowledge.named(expected)
     if named is None:
-        raise stale_error(seen, now, knowledge, expected)
+        raise stale_error(now, knowledge, expected)
     known = knowledge.of_version(named)
     # A text made from an older version than its writer knows by now would undo what came in between.
     is_older = known is not None and known.version != named and current is None and known.base in now.standing
@@ -188,28 +151,28 @@ def base_of_text(
     return known
 
 
-def base_bytes(seen: Seen, now: SeenPath, version: str) -> bytes:
+def base_bytes(now: SeenPath, knowledge: Knowledge, version: str) -> bytes:
     """Return the text that a writer knows.
 
     Raises:
         VersionMismatchError: Its bytes were not kept.
     """
-    content = now_or_kept(seen, now, version)
+    content = now_or_kept(now, version, knowledge.kept)
     if content is None:
         reason = "the text you knew is no longer kept, so it cannot be merged"
         raise VersionMismatchError(now.path, version, now.version, reason=reason)
     return content
 
 
-def now_or_kept(seen: Seen, now: SeenPath, version: str | None) -> bytes | None:
+def now_or_kept(now: SeenPath, version: str | None, kept: Callable[[str], bytes | None]) -> bytes | None:
     """Return the bytes of a version, from the file if it is at that version; None if they are not kept."""
     if version is None:
         return None
-    return content_in(seen, now) if version == now.version else seen.kept(version)
+    return content_in(now, kept) if version == now.version else kept(version)
 
 
 def stale_error(
-    seen: Seen, now: SeenPath, knowledge: Knowledge, expected: str | None, *, reason: str | None = None
+    now: SeenPath, knowledge: Knowledge, expected: str | None, *, reason: str | None = None
 ) -> VersionMismatchError:
     """Return the refusal of a change to a file that is not at the version its actor names or knows, with the diff since."""
     version, current = None if knowledge.newest is None else knowledge.newest.base, now.standing[0]
@@ -217,13 +180,14 @@ def stale_error(
         version = knowledge.named(expected)
         if version is None and reason is None and now.kind is not None:
             reason = f"it is not known to have had the version {expected}; it is at {current}"
-    return VersionMismatchError(now.path, expected, current, reason=reason, diff=_diff_since(seen, now, version))
+    return VersionMismatchError(now.path, expected, current, reason=reason, diff=_diff_since(now, knowledge, version))
 
 
-def _diff_since(seen: Seen, now: SeenPath, version: str | None) -> str | None:
+def _diff_since(now: SeenPath, knowledge: Knowledge, version: str | None) -> str | None:
     """Return what has changed since a version as a unified diff; None if there is none, or it cannot be made."""
-    before = None if now.size is None or now.size > LARGEST_COMPARED else now_or_kept(seen, now, version)
-    after = None if before is None else content_in(seen, now) if now.unsaved is None else now.unsaved.content
+    kept = knowledge.kept
+    before = None if now.size is None or now.size > LARGEST_COMPARED else now_or_kept(now, version, kept)
+    after = None if before is None else content_in(now, kept) if now.unsaved is None else now.unsaved.content
     if before is None or after is None or len(before) > LARGEST_COMPARED:
         return None
     old, new = (inspect(content, name=now.path)[1] for content in (before, after))
@@ -255,36 +219,33 @@ def read_as(
     return found if is_foreign and is_certain and found[1] != named[1] else named
 
 
-def read_now(seen: Seen, now: SeenPath, knowledge: Knowledge) -> tuple[ContentFacts, str | None]:
+def read_now(now: SeenPath, knowledge: Knowledge) -> tuple[ContentFacts, str | None]:
     """Return the facts and the text of a file, in the encoding that the actor reads it in; the text is None if binary."""
     is_foreign = knowledge.is_outdated(now.version)
-    return read_as(bytes_now(seen, now), knowledge.encoding, name=now.path, is_foreign=is_foreign)
+    return read_as(bytes_now(now), knowledge.encoding, name=now.path, is_foreign=is_foreign)
 
 
-def facts_now(seen: Seen, now: SeenPath, knowledge: Knowledge) -> ContentFacts:
+def facts_now(now: SeenPath, knowledge: Knowledge) -> ContentFacts:
     """Return the facts of a file as `read_now`, without reading it where they are known."""
-    return now.facts if now.facts is not None and knowledge.encoding is None else read_now(seen, now, knowledge)[0]
+    return now.facts if now.facts is not None and knowledge.encoding is None else read_now(now, knowledge)[0]
 
 
-def bytes_now(seen: Seen, now: SeenPath) -> bytes:
+def bytes_now(now: SeenPath) -> bytes:
     """Return the bytes of a file that the call asked for."""
-    content = content_in(seen, now)
-    assert content is not None, f"the call did not ask for the bytes of {now.path}"
-    return content
+    assert now.content is not None, f"the call did not ask for the bytes of {now.path}"
+    return now.content if isinstance(now.content, bytes) else now.content()
 
 
-def file_or_nothing(seen: Seen, path: WorkspacePath, settings: Settings) -> SeenPath:
-    """Return the file at a path, or that nothing is there.
+def require_file_or_nothing(now: SeenPath, settings: Settings) -> None:
+    """Refuse to put bytes where something else than a file is.
 
     Raises:
         PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError: Something else is there.
         FileTooLargeError: The file has no version, since it is larger than any that filetools writes and keeps.
     """
-    now = seen.at(path)
-    refuse_other_kinds(now.kind, path)
+    refuse_other_kinds(now.kind, now.path)
     if now.version is None:
-        refuse_size(path, now.size or 0, settings)
-    return now
+        refuse_size(now.path, now.size or 0, settings)
 
 
 def refuse_size(path: WorkspacePath, size: int, settings: Settings) -> None:

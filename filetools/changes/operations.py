@@ -1,8 +1,8 @@
-"""Changes of the tree as data, and what a decision about them sees."""
+"""Changes of the tree as data, and what a decision about them sees of a path."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -94,16 +94,3 @@ class SeenPath(Struct, frozen=True, kw_only=True):
     def stat_version(self) -> str | None:
         """The version of a file too large to be hashed."""
         return None if self.identity is None else stat_version(self.identity)
-
-
-class Seen(Struct, frozen=True, kw_only=True):
-    """All that a decision may go by."""
-
-    paths: Mapping[str, SeenPath]
-    """By path: those that the call named, and every folder above them."""
-    kept: Callable[[str], bytes | None] = lambda _version: None
-    """Reads the bytes of a version; None if they are not kept."""
-
-    def at(self, path: WorkspacePath) -> SeenPath:
-        """Return what is at a path; a path below a missing folder is missing."""
-        return self.paths.get(path) or SeenPath(path=path)

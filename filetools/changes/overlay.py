@@ -15,7 +15,6 @@ from filetools.changes.operations import (
     Put,
     Remove,
     RemoveFolder,
-    Seen,
     SeenPath,
     TreeOperation,
 )
@@ -48,11 +47,11 @@ class BaseTree(Struct, frozen=True, kw_only=True):
     """The text that all spellings of a path share."""
 
 
-def content_in(seen: Seen, seen_path: SeenPath) -> bytes | None:
-    """Return the bytes of a file or the target of a link, if the call asked for them."""
+def content_in(seen_path: SeenPath, kept: Callable[[str], bytes | None]) -> bytes | None:
+    """Return the bytes of a file or the target of a link, if the call asked for them or `kept` returns them."""
     content = seen_path.content
     if content is None:
-        return None if seen_path.version is None else seen.kept(seen_path.version)
+        return None if seen_path.version is None else kept(seen_path.version)
     return content if isinstance(content, bytes) else content()
 
 

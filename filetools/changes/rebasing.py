@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
-from msgspec import Struct
+from msgspec.structs import replace
 
+from filetools.changes.decision import PutDecision
 from filetools.changes.knowledge import LARGEST_DIFF, bytes_now, now_or_kept, read_as
-from filetools.changes.operations import Seen, SeenPath
-from filetools.content.differences.diff import PatchHunk, unified_diff
+from filetools.changes.operations import SeenPath
+from filetools.content.differences.diff import unified_diff
 from filetools.content.differences.merging import MergeResult, merge_bytes
-from filetools.content.facts import ContentFacts
+from filetools.content.facts import ContentFacts, inspect
 from filetools.content.formats import decode
 from filetools.errors import EditConflictError, PathExistsError, VersionMismatchError
 from filetools.settings import Settings
@@ -18,15 +20,8 @@ from filetools.settings import Settings
 CHANGED: Final = "others changed it since this transaction first did"
 
 
-class MergedText(Struct, frozen=True, kw_only=True):
-    """A proposed text on top of what the file holds now."""
-
-    content: bytes
-    foreign: tuple[PatchHunk, ...]
-    """What the writer did not send."""
-
-
-def merged_text(
+def merged_into(
+    plain: PutDecision,
     path: str,
     *,
     base: bytes,
@@ -35,10 +30,11 @@ def merged_text(
     facts: ContentFacts,
     proposed: str,
     by_words: bool,
-) -> MergedText:
+) -> PutDecision:
     """Merge a proposed text into the current file.
 
     Args:
+        plain: What would be decided without others' changes.
         path: Workspace-relative path.
         base: Bytes of the text that the writer knew.
         base_facts: Facts of `base`.
@@ -59,27 +55,31 @@ def merged_text(
     if merged.content is None:
         text = decode(current, text_format, path=path)
         raise overlapping(path, base_version, facts.version, merged.result, text, base_text)
-    return MergedText(content=merged.content, foreign=merged.result.foreign)
+    return replace(
+        plain,
+        content=merged.content,
+        facts=inspect(merged.content, name=path)[0],
+        foreign=tuple(dict(hunk.to_dict()) for hunk in merged.result.foreign),
+        newline=None,
+    )
 
 
 def on_top(
-    seen: Seen,
+    plain: PutDecision,
     before: SeenPath,
     now: SeenPath,
-    content: bytes,
     *,
-    encoding: str | None,
+    kept: Callable[[str], bytes | None],
     is_strict: bool,
     settings: Settings,
-) -> MergedText:
+) -> PutDecision:
     """Return a transaction's text on top of what others have written.
 
     Args:
-        seen: With the bytes of the file as it is and as it was.
+        plain: The text.
         before: What the transaction has changed.
         now: What others have made of it.
-        content: The transaction's text.
-        encoding: Codec that the actor named.
+        kept: Reads the bytes of a version; None if they are not kept.
         is_strict: Whether the caller named the version, so that nothing may be merged.
         settings: Which files are prose.
 
@@ -95,20 +95,21 @@ def on_top(
         raise VersionMismatchError(path, before.version, now.version, reason=CHANGED)
     if now.kind != "file":
         raise unmergeable(path, before.version, None, reason="it is no longer there")
-    base = now_or_kept(seen, before, before.version)
+    base = now_or_kept(before, before.version, kept)
     if base is None:
         reason = "the text that this transaction changed is no longer kept, so it cannot be merged"
         raise VersionMismatchError(path, before.version, now.version, reason=reason)
-    current, facts = bytes_now(seen, now), read_as(content, encoding, name=path)[0]
-    if facts.text_format is None:
+    current, proposed = bytes_now(now), plain.text_for(path)
+    if proposed is None:
         raise unmergeable(path, before.version, now.version, reason="it is binary and cannot be merged")
-    return merged_text(
+    return merged_into(
+        plain,
         path,
         base=base,
-        base_facts=read_as(base, encoding, name=path)[0],
+        base_facts=read_as(base, plain.encoding, name=path)[0],
         current=current,
-        facts=read_as(current, encoding, name=path)[0],
-        proposed=decode(content, facts.text_format, path=path),
+        facts=read_as(current, plain.encoding, name=path)[0],
+        proposed=proposed,
         by_words=settings.is_prose(path),
     )
 

@@ -1,4 +1,4 @@
-"""Decisions about whole texts: write, create, replace, and append. Each is a pure function of what the call sees."""
+"""Decisions about whole texts: write and append. Each is a pure function of what the call sees."""
 
 from __future__ import annotations
 
@@ -6,36 +6,35 @@ import base64
 import binascii
 import re
 from collections.abc import Callable
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from filetools.changes.decision import PutDecision
 from filetools.changes.knowledge import (
     Knowledge,
     base_bytes,
     base_of_text,
     bytes_now,
     facts_now,
-    file_or_nothing,
+    is_version,
     read_as,
     read_now,
     refuse_size,
-    require_read,
+    require_file_or_nothing,
     require_version,
+    stale_error,
 )
-from filetools.changes.operations import Seen, SeenPath
-from filetools.changes.rebasing import merged_text, unmergeable
-from filetools.content.differences.diff import PatchHunk
+from filetools.changes.operations import SeenPath
+from filetools.changes.rebasing import merged_into, unmergeable
 from filetools.content.editing.text_edits import TextEdit
 from filetools.content.ends import ends_like
-from filetools.content.facts import ContentFacts, describe, inspect
+from filetools.content.facts import describe, inspect
 from filetools.content.formats import UTF8, TextFormat, encode, format_named
 from filetools.content.version import version_of
-from filetools.errors import EncodingError, PathExistsError
+from filetools.errors import EncodingError
 from filetools.journal.seen_versions import SeenVersion
-from filetools.models.words import Newline
-from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
 
 OnStale: TypeAlias = Literal["merge", "refuse"]
@@ -60,33 +59,10 @@ class NewText(Struct, frozen=True, kw_only=True):
     """Whether replacing a file needs its version."""
     create_parents: bool = True
 
-
-class WriteAnswer(Struct, frozen=True, kw_only=True):
-    """What a write, an append or a copy did."""
-
-    path: WorkspacePath
-    content: bytes
-    facts: ContentFacts
-    before: SeenPath
-    """What was at the path."""
-    sent: bytes | None = None
-    """The whole text that the caller sent, unmerged; None for a change to what is there."""
-    merged: bool = False
-    """Whether text of others was merged with what was sent."""
-    foreign: tuple[PatchHunk, ...] = ()
-    """After a merge, what the file has and the sent text has not."""
-    newline: Newline | None = None
-    """Line end that was kept although the caller wrote another."""
-    encoding: str | None = None
-    """Codec that the actor named, in this call or when it read the file."""
-    added_bytes: int | None = None
-    """For an append: how many bytes were added."""
-    edits: tuple[TextEdit, ...] | None = None
-    """What made the file's text this one, in order, where that is known."""
-    left_out: int | None = None
-    """Line of the text that says that the rest is unchanged, though most of the file is gone."""
-    is_same_change: bool = False
-    """Whether others have made the same change since the writer knew the file."""
+    @property
+    def is_strict(self) -> bool:
+        """Whether nothing may be merged into the named version."""
+        return self.expected_version is not None and self.on_stale != "merge"
 
 
 class EncodedText(Struct, frozen=True, kw_only=True):
@@ -100,20 +76,14 @@ class EncodedText(Struct, frozen=True, kw_only=True):
     """Whether LF became CRLF, as the file has it."""
 
 
-def decide_write(
-    seen: Seen, *, path: WorkspacePath, new: NewText, knowledge: Knowledge, settings: Settings
-) -> WriteAnswer:
+def decide_write(now: SeenPath, *, new: NewText, knowledge: Knowledge, settings: Settings) -> PutDecision:
     """Replace or create a file. What its writer knows is replaced; what others have changed since is merged or refused.
 
     Args:
-        seen: With the bytes of the file, and of each base in `knowledge`.
-        path: The file.
+        now: The file.
         new: What is asked for.
         knowledge: What the writer knows of the file.
         settings: Limits, and which files are prose.
-
-    Returns:
-        What it did.
 
     Raises:
         VersionMismatchError: The file is not at the named version, or must be read first.
@@ -121,109 +91,97 @@ def decide_write(
         EncodingError: The file's encoding lacks a character, or base64 is malformed.
         FileTooLargeError, PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError, InvalidArgumentError
     """
-    plain, coded = plain_write(seen, path=path, new=new, knowledge=knowledge, settings=settings)
-    now, is_new = plain.before, plain.facts.version != plain.before.version
-    known = base_of_write(seen, now, knowledge, new)
+    plain, coded = plain_write(now, new=new, knowledge=knowledge, settings=settings)
+    is_new = plain.facts.version != now.version
+    if is_new:
+        require_read(now, knowledge, new)
+    known = base_of_write(now, knowledge, new)
     is_stale = known is not None and known.base != now.version
     if is_new and known is not None and is_stale:
-        plain = _merged(seen, plain, new, coded, knowledge, known, settings)
+        plain = _merged(now, plain, new, coded, knowledge, known, settings)
     if plain.facts.version == now.version:
         plain = replace(plain, is_same_change=is_stale)
     elif coded.text is not None and now.kind is not None and len(coded.content) < (now.size or 0):
         # Who leaves most of a file out writes less than there was; so most writes never search their text.
-        plain = replace(plain, left_out=left_out(lambda: inspect(bytes_now(seen, now), name=path)[1], coded.text))
+        line = left_out(lambda: inspect(bytes_now(now), name=now.path)[1], coded.text)
+        plain = plain if line is None else replace(plain, warnings=(_left_out(now.path, line),))
     return plain
 
 
 def plain_write(
-    seen: Seen, *, path: WorkspacePath, new: NewText, knowledge: Knowledge, settings: Settings
-) -> tuple[WriteAnswer, EncodedText]:
+    now: SeenPath, *, new: NewText, knowledge: Knowledge, settings: Settings
+) -> tuple[PutDecision, EncodedText]:
     """Return what a write makes of a file if nobody else's text is merged into it, and the text in the file's form.
 
     Raises:
-        FileToolsError: As `decide_write`, except what its base is refused for.
+        FileToolsError: As `decide_write`, except what its writer's knowledge is refused for.
     """
-    now = file_or_nothing(seen, path, settings)
-    coded = encoded(seen, now, new, knowledge)
-    refuse_size(path, len(coded.content), settings)
-    facts = _facts(path, coded)
+    require_file_or_nothing(now, settings)
+    coded = encoded(now, new, knowledge)
+    refuse_size(now.path, len(coded.content), settings)
+    version = version_of(coded.content)
     named = None if isinstance(new.content, bytes) or new.encoding == "base64" else new.encoding or knowledge.encoding
-    if facts.version != now.version:
-        require_read(
-            seen, now, knowledge, expected=new.expected_version, needs_version=new.require_version,
-            needs_read=new.require_read,
-        )  # fmt: skip
-    plain = WriteAnswer(
-        path=path, content=coded.content, facts=facts, before=now, sent=coded.content, encoding=named,
+    plain = PutDecision(
+        content=coded.content, sent=coded.content, sent_version=version, encoding=named,
         newline="crlf" if coded.keeps_crlf else None,
+        facts=describe(coded.content, coded.text, coded.text_format, name=now.path, version=version),
+        is_strict=new.is_strict,
     )  # fmt: skip
     return plain, coded
 
 
-def base_of_write(seen: Seen, now: SeenPath, knowledge: Knowledge, new: NewText) -> SeenVersion | None:
-    """Return what a write was made from, as `base_of_text`."""
-    return base_of_text(seen, now, knowledge, expected=new.expected_version, may_merge=new.on_stale == "merge")
+def require_read(now: SeenPath, knowledge: Knowledge, new: NewText) -> None:
+    """Refuse to replace a file whose version the writer does not name, or which it has not read, where that is demanded.
 
-
-def decide_create(
-    seen: Seen, *, path: WorkspacePath, new: NewText, knowledge: Knowledge, settings: Settings
-) -> WriteAnswer:
-    """Create a file; what its writer knew of an earlier one at this path does not count. Otherwise as `decide_write`.
+    An agent that has read a part of a version never replaces the rest, even if it names the version.
 
     Raises:
-        PathExistsError: There is a file.
+        VersionMismatchError: The current version is in the details.
     """
-    if file_or_nothing(seen, path, settings).kind is not None:
-        raise PathExistsError(path)
-    new = replace(new, expected_version=None)
-    return decide_write(seen, path=path, new=new, knowledge=replace(knowledge, rows=()), settings=settings)
-
-
-def decide_replace(
-    seen: Seen,
-    *,
-    path: WorkspacePath,
-    content: bytes,
-    knowledge: Knowledge,
-    settings: Settings,
-    expected_version: str | None = None,
-) -> WriteAnswer:
-    """Give a file these bytes, whatever their writer knows of it. Otherwise as `decide_write`."""
-    now = file_or_nothing(seen, path, settings)
-    refuse_size(path, len(content), settings)
-    require_version(seen, now, knowledge, expected_version)
-    facts = inspect(content, name=path)[0]
-    return WriteAnswer(path=path, content=content, facts=facts, before=now, sent=content)
-
-
-def decide_append(
-    seen: Seen, *, path: WorkspacePath, new: NewText, knowledge: Knowledge, settings: Settings
-) -> WriteAnswer:
-    """Add to the end of a file, whatever it holds; a missing one is created. Otherwise as `decide_write`."""
-    now = file_or_nothing(seen, path, settings)
-    require_version(seen, now, knowledge, new.expected_version)
     if now.kind is None:
-        return decide_create(seen, path=path, new=new, knowledge=knowledge, settings=settings)
-    added = encoded(seen, now, new, knowledge, is_continuation=True)
-    before = bytes_now(seen, now)
-    refuse_size(path, len(before) + len(added.content), settings)
+        return
+    known, expected = knowledge.newest, new.expected_version
+    if expected is not None:
+        known = next((row for row in knowledge.rows if is_version(row.version, expected)), known)
+    if knowledge.actor.kind == "agent" and known is not None and not known.is_whole:
+        reason = "you have read only a part of it; read the rest first, or change what you have read with an edit"
+    elif expected is not None:
+        return
+    elif new.require_version:
+        reason = "it exists already, and replacing it needs expected_version, so that nobody's newer text is lost"
+    elif new.require_read and (known is None or not known.is_whole):
+        reason = "you have not read all of it; read the whole file first"
+    else:
+        return
+    raise stale_error(now, knowledge, None, reason=f"{reason}; it is at {now.standing[0]}")
+
+
+def base_of_write(now: SeenPath, knowledge: Knowledge, new: NewText) -> SeenVersion | None:
+    """Return what a write was made from, as `base_of_text`."""
+    return base_of_text(now, knowledge, expected=new.expected_version, may_merge=new.on_stale == "merge")
+
+
+def decide_append(now: SeenPath, *, new: NewText, knowledge: Knowledge, settings: Settings) -> PutDecision:
+    """Add to the end of a file, whatever it holds. Otherwise as `decide_write`."""
+    require_file_or_nothing(now, settings)
+    require_version(now, knowledge, new.expected_version)
+    added = encoded(now, new, knowledge, is_continuation=True)
+    before = bytes_now(now)
+    refuse_size(now.path, len(before) + len(added.content), settings)
     content = before + added.content
-    facts, text = inspect(content, name=path)
+    facts, text = inspect(content, name=now.path)
     place = len(text or "") - len(added.text or "")
-    return WriteAnswer(
-        path=path, content=content, facts=facts, before=now, added_bytes=len(added.content),
+    return PutDecision(
+        content=content, facts=facts, added_bytes=len(added.content), is_strict=new.is_strict,
         edits=None if added.text is None else (TextEdit(place, place, added.text),),
         newline="crlf" if added.keeps_crlf else None, encoding=knowledge.encoding,
     )  # fmt: skip
 
 
-def encoded(
-    seen: Seen, now: SeenPath, new: NewText, knowledge: Knowledge, *, is_continuation: bool = False
-) -> EncodedText:
+def encoded(now: SeenPath, new: NewText, knowledge: Knowledge, *, is_continuation: bool = False) -> EncodedText:
     """Return the bytes of a new text, in the form of the file that it replaces.
 
     Args:
-        seen: What the call asked for.
         now: The file.
         new: The text.
         knowledge: What its writer knows of the file.
@@ -237,7 +195,7 @@ def encoded(
         return EncodedText(content=new.content)
     if new.encoding == "base64":
         return EncodedText(content=from_base64(new.content, now.path))
-    facts = None if now.kind is None else facts_now(seen, now, knowledge)
+    facts = None if now.kind is None else facts_now(now, knowledge)
     text_format = (facts and facts.text_format) or UTF8
     if new.encoding:
         text_format = format_named(new.encoding)
@@ -250,7 +208,7 @@ def encoded(
     if keeps_crlf:
         text = text.replace("\n", "\r\n")
     elif new.newline == "keep" and newline in ("cr", "mixed"):
-        text = ends_like(text, read_now(seen, now, knowledge)[1] or "")
+        text = ends_like(text, read_now(now, knowledge)[1] or "")
     content = encode(text, text_format, path=now.path)
     return EncodedText(content=content, text=text, text_format=text_format, keeps_crlf=keeps_crlf)
 
@@ -272,44 +230,32 @@ def from_base64(text: str, path: str) -> bytes:
     return content
 
 
-def _facts(path: WorkspacePath, coded: EncodedText) -> ContentFacts:
-    version = version_of(coded.content)
-    return describe(coded.content, coded.text, coded.text_format, name=path, version=version)
-
-
 def _merged(
-    seen: Seen,
-    plain: WriteAnswer,
+    now: SeenPath,
+    plain: PutDecision,
     new: NewText,
     coded: EncodedText,
     knowledge: Knowledge,
     known: SeenVersion,
     settings: Settings,
-) -> WriteAnswer:
+) -> PutDecision:
     """Put a text that was made from another version on top of what the file holds."""
-    now = plain.before
+    path = now.path
     if now.kind is None:
-        raise unmergeable(plain.path, known.base, None, reason="it is no longer there")
-    facts = facts_now(seen, now, knowledge)
+        raise unmergeable(path, known.base, None, reason="it is no longer there")
+    facts = facts_now(now, knowledge)
     if coded.text is None or not isinstance(new.content, str):
-        raise unmergeable(plain.path, known.base, now.version, reason="it is binary and cannot be merged")
-    base = base_bytes(seen, now, known.base)
-    merged = merged_text(
-        plain.path,
+        raise unmergeable(path, known.base, now.version, reason="it is binary and cannot be merged")
+    base = base_bytes(now, knowledge, known.base)
+    return merged_into(
+        plain,
+        path,
         base=base,
-        base_facts=read_as(base, known.encoding, name=plain.path)[0],
-        current=bytes_now(seen, now),
+        base_facts=read_as(base, known.encoding, name=path)[0],
+        current=bytes_now(now),
         facts=facts,
         proposed=new.content,
-        by_words=settings.is_prose(plain.path),
-    )
-    return replace(
-        plain,
-        content=merged.content,
-        facts=inspect(merged.content, name=plain.path)[0],
-        foreign=merged.foreign,
-        merged=merged.content != coded.content,
-        newline=None,
+        by_words=settings.is_prose(path),
     )
 
 
@@ -345,6 +291,15 @@ def left_out(old: Callable[[], str | None], new: str) -> int | None:
     before = {line.strip() for line in text.splitlines()} - {""}
     is_mostly_gone = 2 * len(before & {line.strip() for line in lines}) < len(before)
     return next((at for at in placeholders if is_mostly_gone and lines[at - 1].strip() not in before), None)
+
+
+def _left_out(path: str, line: int) -> dict[str, Any]:
+    """Return the warning for a writer who left most of a file out and said that it stays."""
+    message = (
+        f"Line {line} says that the rest is unchanged, but this text is now the whole file and most of what stood"
+        f" there is gone. Undo this call, or write the whole text."
+    )
+    return {"code": "LEFT_OUT", "path": path, "line": line, "message": message}
 
 
 def _is_placeholder(line: str) -> bool:

@@ -122,7 +122,7 @@ def file_patch_change(path: WorkspacePath, diff: str, actor: Actor, *, expected_
     def apply(content: bytes, text_format: TextFormat) -> BytesOutcome:
         return apply_file_patch(content, text_format, patch, path=path)
 
-    return TextChange(path, apply, actor, expected_version=expected_version)
+    return TextChange(path=path, apply=apply, actor=actor, expected_version=expected_version)
 
 
 IN_MEMORY_BYTES: Final = 1024 * 1024

@@ -11,9 +11,10 @@ from msgspec.structs import replace
 
 from filetools.errors import ApprovalDeniedError, ChangedMeanwhileError
 from filetools.events.bus import EventBus
-from filetools.facade.deciding.proposals import Act, Preview, Taken, conflict_proposal, taken_by
+from filetools.facade.deciding.proposals import Act, Previews, Taken, conflict_proposal, previews_of, taken_by
 from filetools.facade.reading.feed import Feed
 from filetools.facade.runner import CallRunner
+from filetools.facade.steps.step import Step
 from filetools.models.records import Actor
 from filetools.models.words import OnConflict
 from filetools.paths.workspace_path import WorkspacePath
@@ -72,8 +73,8 @@ class ActorCalls:
         arguments: Mapping[str, Any],
         *,
         change: bool,
-        preview: Preview | None = None,
-        previews: Sequence[Preview | None] = (),
+        previews: Previews = (),
+        is_text: bool = False,
         taken: Taken = (),
         looks_at_disk: bool = False,
     ) -> Permit | None:
@@ -84,8 +85,8 @@ class ActorCalls:
             paths: Every path the call works on.
             arguments: All that tells this call from others.
             change: Whether it changes anything.
-            preview: Tells the text that would stand there, for calls that can write another text in its place.
-            previews: Tells what would stand at each of the first paths, for all other calls.
+            previews: Tells what would stand at some of the paths.
+            is_text: Whether the call can write another text in place of the one that they tell.
             taken: What goes as a whole; an approval of it is bound to all that is in it.
             looks_at_disk: Whether what it writes is the unsaved text itself.
 
@@ -100,8 +101,8 @@ class ActorCalls:
         if not self._parts.gatekeeper.asked(tool, paths, self.actor, change=change):
             return None
         act = Act(
-            tool=tool, paths=paths, arguments=arguments, previews=previews if preview is None else [preview],
-            taken=taken, is_text=preview is not None, looks_at_disk=looks_at_disk,
+            tool=tool, paths=paths, arguments=arguments, previews=previews, taken=taken, is_text=is_text,
+            looks_at_disk=looks_at_disk,
         )  # fmt: skip
         describe = partial(self._parts.crew.run, partial(act.propose, self._parts))
         for _ in range(MOST_QUESTIONS):
@@ -111,8 +112,10 @@ class ActorCalls:
                 return None
             digest = permit.proposal.digest
             if (await self._parts.crew.run(partial(act.digest, self._parts))) == digest:
-                met = act.met[0].settled(permit.edited_text) if act.is_text and act.met else None
-                return replace(permit, check=partial(act.require_allowed, self._parts, digest), settled=met)
+                settled = None
+                if act.is_text and act.met:
+                    settled = act.met[0].proposed if permit.edited_text is None else permit.edited_text
+                return replace(permit, check=partial(act.require_allowed, self._parts, digest), settled=settled)
         raise ChangedMeanwhileError(paths[0] if paths else ".", MOST_QUESTIONS)
 
     async def _authorise_steps(
@@ -120,14 +123,13 @@ class ActorCalls:
         tool: str,
         paths: Sequence[WorkspacePath],
         arguments: Mapping[str, Any],
-        steps: Sequence[object],
+        steps: Sequence[Step],
         *,
         deleted: Sequence[WorkspacePath],
-        previews: Sequence[Preview | None] = (),
     ) -> Permit | None:
         """As `_authorise`, for several steps of which some may delete."""
         taken = taken_by(steps)
-        permit = await self._authorise(tool, paths, arguments, change=True, previews=previews, taken=taken)
+        permit = await self._authorise(tool, paths, arguments, change=True, previews=previews_of(steps), taken=taken)
         if deleted and permit is None:
             permit = await self._authorise("delete_file", deleted, arguments, change=True, taken=taken)
         elif deleted:  # the person has seen that it deletes; a block still holds

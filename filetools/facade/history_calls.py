@@ -334,8 +334,9 @@ class HistoryCalls(ActorCalls):
             restoring.require_known(target, name, self._parts.workspace.key)
             return target
 
+        since = RecordFilter(since=found.number + 1)
         result = await self._take_back(
-            lambda history: selection.effective(history, selection.changes_after(history, found.number)),
+            lambda history: selection.effective(history, history.select(since, limit=selection.MOST_NUMBER)),
             dry_run=dry_run, partly=partial, tool="restore", aim=aim,
         )  # fmt: skip
         return result.model_copy(update={"unread": unread})
@@ -418,9 +419,8 @@ class HistoryCalls(ActorCalls):
                     raise plan.error()
                 result = await self._parts.crew.run(partial(plan.result, None))
                 return result.model_copy(update={"dry_run": dry_run})
-            facts, previews = {"facts": plan.facts}, plan.previews(touched)
-            authorise = partial(self._authorise_steps, tool, touched, facts, plan.steps)
-            allowed = await authorise(deleted=plan.deleted, previews=previews)
+            authorise = partial(self._authorise_steps, tool, touched, {"facts": plan.facts}, plan.steps)
+            allowed = await authorise(deleted=plan.deleted)
             try:
                 outcome = await undoing.carry_out(self._runner, self.actor, plan, kind, allowed)
             except FileToolsError as exc:

@@ -12,7 +12,6 @@ from filetools.changes.writing import NewText
 from filetools.content.editing.edits import Edit
 from filetools.errors import InvalidArgumentError
 from filetools.models.words import OnConflict
-from filetools.permissions.requests import AskedAbout
 
 OnLocked = Literal["flag", "wait", "error"]
 View = Literal["auto", "disk", "buffer"]
@@ -87,7 +86,6 @@ class WriteRequest(NewText, frozen=True, kw_only=True):
     on_conflict: OnConflict = "merge"
     """What to do if the file has unsaved text in an editor: merge with it, refuse, replace it, have a person decide, or
     have them decide only about what cannot be merged."""
-    asked: AskedAbout | None = None
 
     def __post_init__(self) -> None:
         if self.on_stale not in (None, "merge", "refuse"):

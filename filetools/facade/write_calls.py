@@ -20,11 +20,11 @@ from filetools.errors import (
 from filetools.facade.background.aside import keep_aside
 from filetools.facade.calls import MOST_QUESTIONS, ActorCalls
 from filetools.facade.deciding import answered, batches, writing
-from filetools.facade.deciding.editing import TextChange, edit_result, edits_change, insertion
-from filetools.facade.deciding.outcomes import write_result
+from filetools.facade.deciding.editing import TextChange, edits_change, insertion
+from filetools.facade.deciding.outcomes import edit_result, write_result
 from filetools.facade.deciding.patching import PatchCall
-from filetools.facade.deciding.proposals import Preview
-from filetools.facade.deciding.writing import DecideWrite, put_step
+from filetools.facade.deciding.proposals import previews_of
+from filetools.facade.deciding.seeing import tried
 from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.requests import WriteRequest, chosen_edits
 from filetools.facade.steps import unsaved
@@ -34,7 +34,6 @@ from filetools.models.files import BatchResult, EditResult, PatchResult, WriteRe
 from filetools.models.words import OnConflict
 from filetools.paths.lexical import AnyPath, plain_path
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.permissions.requests import Settled
 
 IS_DIRTY: Final = "editor:is_dirty"
 """Query that an editor answers which does not open documents here: {path}, true or {text} if it has unsaved changes."""
@@ -170,8 +169,7 @@ class WriteCalls(ActorCalls):
         call = PatchCall(self._runner, self.actor, patch)
         if dry_run:
             await self._authorise("apply_patch", call.paths, {}, change=False)
-            await self._parts.crew.run(partial(call.preview, self._parts))
-            return call.result(None)
+            return await self._parts.crew.run(partial(call.preview, self._parts))
         shown = {"patch": patch.encode("utf-8", "backslashreplace").decode()}
         allowed = await self._authorise_steps("apply_patch", call.paths, shown, call.steps, deleted=call.deleted)
         try:
@@ -194,9 +192,8 @@ class WriteCalls(ActorCalls):
         where = self._runner.resolve_new(destination, source=origin)
         await self._authorise("read_file", [origin], {}, change=False)
         arguments = {"source": origin, "overwrite": overwrite}
-        previews = [partial(answered.copied, origin)]
-        allowed = await self._authorise("copy_file", [where], arguments, change=True, previews=previews)
         step = PutFile(where, partial(writing.decide_copy, source=origin, actor=self.actor, overwrite=overwrite))
+        allowed = await self._authorise("copy_file", [where], arguments, change=True, previews=previews_of([step]))
         return write_result(step, await self._runner.change([step], self.actor, permits=[allowed]))
 
     async def write_multiple(
@@ -214,8 +211,7 @@ class WriteCalls(ActorCalls):
         items = [{**item, "path": plain_path(item["path"])} if "path" in item else item for item in items]
         steps = batches.write_steps(self._runner, items, self.actor, require_version=self._require_version)
         paths = [step.path for step in steps]
-        requests = [WriteRequest(content=item["content"], encoding=item.get("encoding")) for item in items]
-        previews = [partial(answered.whole_text, self.actor, *each) for each in zip(paths, requests, strict=True)]
+        previews = previews_of(steps)
         allowed = await self._authorise("write_multiple", paths, {"items": items}, change=True, previews=previews)
         return await batches.run(self._runner, steps, self.actor, beat_of(abort, progress), allowed)
 
@@ -228,70 +224,69 @@ class WriteCalls(ActorCalls):
         lock_timeout_seconds: float | None,
     ) -> WriteResult:
         where = self._runner.resolve_new(path)
-        arguments = {"content": request.content, "encoding": request.encoding}
-        preview: Preview = partial(answered.whole_text, self.actor, where, request)
-        if decide is writing.decide_append:
-            preview = partial(answered.appended_text, request)
-        permit = await self._authorise(tool, [where], arguments, change=True, preview=preview)
-        if permit is not None and permit.settled is not None:
-            request = settled_request(request, permit.settled, answered.sent_text(request))
-            is_other = decide is writing.decide_replace and isinstance(request.content, str)
-            decide = writing.decide_write if is_other else decide
-        elif permit is not None and permit.edited_text is not None:
-            decide = answered.WriteInstead(permit, decide)
-        return write_result(*await self._write(tool, where, request, decide, lock_timeout_seconds))
+        step, outcome = await self._decided(
+            tool, where, {"content": request.content, "encoding": request.encoding}, request.on_conflict,
+            lambda on_conflict: partial(
+                decide, request=replace(request, on_conflict=on_conflict), actor=self.actor
+            ),
+            create_parents=request.create_parents, timeout_seconds=lock_timeout_seconds,
+        )  # fmt: skip
+        return write_result(step, outcome)
 
     async def _change_text(
         self, tool: str, change: TextChange, arguments: Mapping[str, Any], *, dry_run: bool
     ) -> EditResult:
         if dry_run:
             await self._authorise(tool, [change.path], {}, change=False)
-            before = await self._parts.crew.run(partial(change.preview, self._parts))
-            return edit_result(change, None, before)
-        change.on_conflict = self._on_conflict
-        preview = partial(answered.changed_text, change)
-        permit = await self._authorise(tool, [change.path], arguments, change=True, preview=preview)
-        if permit is not None and permit.settled is not None:
-            change.settled = permit.settled
-        elif permit is not None and permit.edited_text is not None:
-            change = answered.change_instead(change, permit, self.actor)
-            change.on_conflict = self._on_conflict
-        await self._ask_editors(tool, change.path, WriteRequest(content=""))
-        for _ in range(MOST_QUESTIONS):
-            step = change.step()
-            try:
-                outcome = await self._runner.change([step], self.actor)
-            except unsaved.UnsavedQuestion as question:
-                change.settled = await self._settled(tool, question, arguments, self._on_conflict)
-            else:
-                return edit_result(change, outcome, step.seen.version or "")
-        raise ChangedMeanwhileError(change.path, MOST_QUESTIONS)
+            step = PutFile(change.path, change.decide)
+            return edit_result(*await self._parts.crew.run(partial(tried, self._parts, step)), None)
+        on_conflict = self._on_conflict if self._on_conflict in ("merge_or_ask", "ask_if_attended") else "merge"
+        step, outcome = await self._decided(
+            tool, change.path, arguments, on_conflict,
+            lambda on_conflict: replace(change, on_conflict=on_conflict).decide,
+        )  # fmt: skip
+        assert step.decision is not None
+        return edit_result(step.seen, step.decision, outcome)
 
-    async def _write(
-        self, tool: str, where: WorkspacePath, request: WriteRequest, decide: DecideWrite, timeout: float | None
+    async def _decided(
+        self,
+        tool: str,
+        where: WorkspacePath,
+        arguments: Mapping[str, Any],
+        on_conflict: OnConflict,
+        decide: answered.DecideWith,
+        *,
+        create_parents: bool = False,
+        timeout_seconds: float | None = None,
     ) -> tuple[PutFile, Outcome]:
-        """Lead one file's new bytes the way of a write; a person decides about unsaved text where the request says so.
+        """Lead one file's new bytes the way of a write; a person decides about unsaved text where the call says so.
 
         Raises:
             EditConflictError: There is unsaved text, and it is in the way.
             ChangedMeanwhileError: It kept changing while a person was asked.
         """
-        await self._ask_editors(tool, where, request)
+        previews = [(where, PutFile(where, decide(on_conflict)).preview)]
+        permit = await self._authorise(tool, [where], arguments, change=True, previews=previews, is_text=True)
+        wanted = answered.decide_as_allowed(permit, decide, on_conflict, self.actor)
+        is_whole = "content" in arguments
+        await self._ask_editors(tool, where, arguments.get("content", ""), on_conflict if is_whole else "merge")
         for _ in range(MOST_QUESTIONS):
-            step = put_step(where, request, self.actor, decide)
-            change = self._runner.change([step], self.actor, lock_timeout_seconds=timeout)
+            step = PutFile(where, wanted, create_parents=create_parents)
+            change = self._runner.change([step], self.actor, lock_timeout_seconds=timeout_seconds)
             try:
                 return step, await change
             except unsaved.UnsavedQuestion as question:
-                arguments = {"content": request.content, "expected_version": request.expected_version}
-                settled = await self._settled(tool, question, arguments, request.on_conflict)
-                request = settled_request(request, settled, question.proposed)
+                text = await self._settled(tool, question, arguments, on_conflict)
+                wanted = answered.decide_as_settled(question, text, decide, self.actor)
         raise ChangedMeanwhileError(where, MOST_QUESTIONS)
 
     async def _settled(
         self, tool: str, question: unsaved.UnsavedQuestion, arguments: Mapping[str, Any], on_conflict: OnConflict
-    ) -> Settled:
+    ) -> str | None:
         """Have a person decide about unsaved text; the answer holds for the texts they saw.
+
+        Returns:
+            The text that they gave in place of the call's.
 
         Raises:
             EditConflictError: It stays.
@@ -306,13 +301,15 @@ class WriteCalls(ActorCalls):
         )
         if decision.answer == "deny":
             raise unsaved.unsaved_error(question.path, opened.document.version, "and a person refused to replace them")
-        return question.settled(decision.edited_text)
+        return decision.edited_text
 
-    async def _ask_editors(self, tool: str, where: WorkspacePath, request: WriteRequest) -> None:
+    async def _ask_editors(
+        self, tool: str, where: WorkspacePath, content: str | bytes, on_conflict: OnConflict
+    ) -> None:
         """Heed the unsaved changes of an editor that only says that it has some; they cannot be merged with.
 
         Raises:
-            EditConflictError: It has, and the request does not say to write all the same.
+            EditConflictError: It has, and the call does not say to write all the same.
         """
         if self._parts.documents.known.is_dirty(self._parts.workspace.key(where)):
             return
@@ -320,11 +317,11 @@ class WriteCalls(ActorCalls):
         if not answer:
             return
         text = answer.get("text") if isinstance(answer, Mapping) else None
-        attended = request.on_conflict == "ask_if_attended" and await self._is_attended()
-        if attended or request.on_conflict in ("ask", "merge_or_ask"):
-            await self._ask_about(tool, where, request, text)
-        elif request.on_conflict != "allow":
-            raise unsaved.unsaved_error(where, None, is_cancelled=request.on_conflict == "cancel")
+        attended = on_conflict == "ask_if_attended" and await self._is_attended()
+        if attended or on_conflict in ("ask", "merge_or_ask"):
+            await self._ask_about(tool, where, content, text)
+        elif on_conflict != "allow":
+            raise unsaved.unsaved_error(where, None, is_cancelled=on_conflict == "cancel")
         if isinstance(text, str):
             keep = partial(
                 keep_aside, self._parts.journal, self._parts.workspace.key, where, text.encode("utf-8", "surrogatepass")
@@ -335,21 +332,9 @@ class WriteCalls(ActorCalls):
         """Whether a request would be seen; one that nobody sees would only stay open."""
         return await self._parts.gatekeeper.approvals.is_attended()
 
-    async def _ask_about(self, tool: str, where: WorkspacePath, request: WriteRequest, text: Any) -> None:
-        theirs = request.content if isinstance(request.content, str) else ""
+    async def _ask_about(self, tool: str, where: WorkspacePath, content: str | bytes, text: Any) -> None:
+        theirs = content if isinstance(content, str) else ""
         ours = text if isinstance(text, str) else ""
-        decision = await self._ask_about_conflict(tool, where, None, ours, theirs, {"content": request.content})
+        decision = await self._ask_about_conflict(tool, where, None, ours, theirs, {"content": content})
         if decision.answer != "allow":
             raise unsaved.unsaved_error(where, None, "and a person refused to replace them")
-
-
-def settled_request(request: WriteRequest, settled: Settled, proposed: str | None) -> WriteRequest:
-    """Return a write with what a person decided about the unsaved text that it meets.
-
-    Args:
-        request: The write.
-        settled: What they decided.
-        proposed: What it would have written.
-    """
-    request = replace(request, on_conflict="allow", asked=settled.asked)
-    return request if settled.text == proposed else replace(request, content=settled.text, newline="exact")

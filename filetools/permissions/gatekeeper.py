@@ -16,7 +16,7 @@ from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.permissions.approvals import Approvals, CallRun
 from filetools.permissions.audience import Case
 from filetools.permissions.policy import PermissionPolicy, ToolOperation
-from filetools.permissions.requests import AskReason, Proposal, Settled
+from filetools.permissions.requests import AskReason, Proposal
 from filetools.permissions.rules import SavedPermissions
 
 Describe = Callable[[], Awaitable[Proposal]]
@@ -31,8 +31,8 @@ class Permit(Struct, frozen=True, kw_only=True):
     """What it was, for the caller to see whether it still holds."""
     edited_text: str | None
     """The text that shall be written instead, if the person gave one."""
-    settled: Settled | None = None
-    """What it decides about unsaved text that the call would drop, if it was about that."""
+    settled: str | None = None
+    """The text that shall stand in place of unsaved text, if the call would drop that."""
     check: Callable[[], None] = lambda: None
     """Raises ChangedMeanwhileError unless the call still is what was allowed; for a worker thread, under the locks."""
 

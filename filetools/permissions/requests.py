@@ -30,25 +30,6 @@ class ApprovalDecision(Struct, frozen=True, kw_only=True):
     """For "merge": the whole text that shall be written instead."""
 
 
-class AskedAbout(Struct, frozen=True, kw_only=True):
-    """What a person saw who allowed a write over unsaved text; the answer holds for that alone."""
-
-    buffer_version: int
-    disk_version: str | None
-
-    def is_about(self, buffer_version: int, disk_version: str | None) -> bool:
-        """Whether these are the texts that the person saw."""
-        return (self.buffer_version, self.disk_version) == (buffer_version, disk_version)
-
-
-class Settled(Struct, frozen=True, kw_only=True):
-    """What a person decided about a change that meets unsaved text: that it is made all the same."""
-
-    text: str
-    """What shall stand there."""
-    asked: AskedAbout
-
-
 def digest_of(arguments: Mapping[str, Any]) -> str:
     """Return a digest that two calls share if, and only if, their JSON arguments are equal."""
     text = json.dumps(arguments, sort_keys=True, separators=(",", ":"), ensure_ascii=True)

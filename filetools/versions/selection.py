@@ -131,11 +131,6 @@ def filters_of_run(
     return [own, structs.replace(wanted, numbers=tuple(foreign))]
 
 
-def changes_after(history: History, number: int) -> list[ChangeRecord]:
-    """Return all changes after a record, whoever made them, newest first."""
-    return history.select(RecordFilter(since=number + 1), limit=MOST_NUMBER)
-
-
 def _of_one_conversation(records: list[ChangeRecord], caller: Actor, wanted: RecordFilter) -> list[ChangeRecord]:
     """Leave out what another conversation of the same agent did in a call of the same name.
 
@@ -162,22 +157,19 @@ def choose_last(history: History, wanted: RecordFilter, *, redo: bool = False) -
     newest = history.select(structs.replace(wanted, standing=True, undos=redo), limit=1)
     if not newest:
         return []
-    record = newest[0]
-    together = [each for each in history.together_with(record) if each.actor == record.actor]
-    if (call := record.actor.call) is not None:
-        actor = record.actor
-        same = RecordFilter(kind=actor.kind, id=actor.id, session=actor.session, call=call, standing=True, undos=redo)
-        together += history.select(same, limit=MOST_NUMBER)
+    record, actor = newest[0], newest[0].actor
+    if actor.call is None:
+        together = [each for each in history.together_with(record)[::-1] if each.actor == actor and each.state in _MADE]
+    else:
+        same = RecordFilter(
+            kind=actor.kind, id=actor.id, session=actor.session, call=actor.call, standing=True, undos=redo
+        )  # fmt: skip
+        together = history.select(same, limit=MOST_NUMBER)
     numbers = {each.number for each in together}
-    gone = history.undone(numbers)
+    left = numbers - history.undone(numbers)
+    # A redo is taken back as the one change that it was, and not along with what the same call changed itself.
     redos = history.targets(numbers, "redoes").keys()
-    found = {
-        each.number: each
-        for each in together
-        # A redo is taken back as the one change that it was, and not along with what the same call changed itself.
-        if each.state in _MADE and each.number not in gone and (each.number in redos) == (record.number in redos)
-    }
-    return [found[number] for number in sorted(found, reverse=True)]
+    return [each for each in together if each.number in left and (each.number in redos) == (record.number in redos)]
 
 
 def effective(history: History, records: Sequence[ChangeRecord]) -> list[ChangeRecord]:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
-from filetools.content.differences.merging import BytesMerge, merge_bytes
+from filetools.content.differences.merging import merge_bytes
 from filetools.content.facts import inspect, text_of
 from filetools.content.version import version_of
 from filetools.errors import EncodingError, FileToolsError, VersionGoneError
@@ -27,6 +27,8 @@ Place = dict[str, str | int]
 """Two texts that overlap: base, ours (what is there now), theirs (what was there before), and the line."""
 Outcome = Literal["undone", "unchanged", "kept", "unknown", "conflict"]
 
+SETTLED: Final = ("undone", "unchanged", "kept")
+"""What becomes of changes that an undo takes back."""
 WITHOUT_RECORDS: Final = ("symlink", "other")
 """Kinds of what may have come with a folder and is not recorded."""
 _KINDS: Final[Mapping[Operation, EntryType]] = {
@@ -42,7 +44,7 @@ _KINDS: Final[Mapping[Operation, EntryType]] = {
 class Clash(Struct, frozen=True, kw_only=True):
     """Why a change cannot be taken back."""
 
-    code: str
+    code: str = "EDIT_CONFLICT"
     reason: str
     places: tuple[Place, ...] = ()
 
@@ -60,6 +62,28 @@ class UndoFinding(Struct, frozen=True, kw_only=True):
     """Where the file is now, or would be."""
     outcome: Outcome
     clash: Clash | None = None
+
+
+def with_blocked(findings: Sequence[UndoFinding], blocked: Mapping[str, Clash]) -> list[UndoFinding]:
+    """Return what becomes of changes if some paths cannot be changed; of those without one it is told all the same."""
+    found: list[UndoFinding] = []
+    for finding in findings:
+        above = {*within(finding.path)}
+        touched = next((path for path in blocked if path in above or finding.path in within(path)), None)
+        if touched is not None and finding.outcome in SETTLED:
+            finding = structs.replace(finding, outcome="conflict", clash=blocked[touched])
+        found.append(finding)
+    told = {finding.path for finding in found if finding.outcome == "conflict"}
+    return found + [
+        UndoFinding(records=(), path=shown_name(path), outcome="conflict", clash=clash)
+        for path, clash in blocked.items()
+        if told.isdisjoint(within(path))
+    ]
+
+
+def shown_name(path: str) -> str:
+    """Return a path to be shown; its name may be no UTF-8."""
+    return path.encode("utf-8", "backslashreplace").decode()
 
 
 class _UndoRun(Struct, kw_only=True):
@@ -125,7 +149,7 @@ class Undoing:
     def _extend(self, record: ChangeRecord, kind: EntryType) -> None:
         where = self._names.now(record.path)
         if where is None:
-            self._find([record], record.path, _clash("another file has taken its place since"))
+            self._find([record], record.path, Clash(reason="another file has taken its place since"))
             return
         try:
             before, after = self._states(record, kind)
@@ -145,9 +169,14 @@ class Undoing:
         if kind == "directory":
             former = int(self._tree.contents.get(record.before or ""), 8)
             return DraftNode(kind=kind, mode=former), DraftNode(kind=kind, mode=record.mode)
-        mode = None if record.before is None else mode_before(self._history, record, self._tree.key)
-        before = None if record.before is None else DraftNode(kind=kind, version=record.before, mode=mode)
-        return before, None if record.after is None else DraftNode(kind=kind, version=record.after, mode=record.mode)
+        after = None if record.after is None else DraftNode(kind=kind, version=record.after, mode=record.mode)
+        if record.before is None:
+            return None, after
+        mode, key = record.mode if after is None else None, self._tree.key
+        if mode is None and kind == "file":
+            older = next(lineage(self._history, key(record.path), key, below=record.number, limit=1), None)
+            mode = older.mode if older is not None and older.after == record.before else None
+        return DraftNode(kind=kind, version=record.before, mode=mode), after
 
     def _settle(self, run: _UndoRun) -> None:
         here = self._tree.at(run.path)
@@ -164,22 +193,22 @@ class Undoing:
         """Return what would be there without some changes, or why they cannot be taken back."""
         before, after = run.before, run.after
         if here is not None and here.kind != run.kind:
-            return _clash("something of another kind is there now")
+            return Clash(reason="something of another kind is there now")
         version = None if here is None or run.kind == "directory" else self._tree.version(here)
         if before is None:
             is_as_left = here is None or (after is not None and version == after.version)
-            return None if is_as_left else _clash("others have changed it since it was created")
+            return None if is_as_left else Clash(reason="others have changed it since it was created")
         if here is None and after is None:
             blocking = self._file_above(run.path)
-            return before if blocking is None else _clash(f"{blocking} is a file now")
+            return before if blocking is None else Clash(reason=f"{blocking} is a file now")
         if here is None:
-            return _clash("it is no longer there")
+            return Clash(reason="it is no longer there")
         if after is None:
-            return here if version == before.version else _clash("another file is there now")
+            return here if version == before.version else Clash(reason="another file is there now")
         mode = here.mode
         if None not in (before.mode, after.mode) and before.mode != after.mode:
             if here.mode not in (before.mode, after.mode):
-                return _clash("others have changed its mode since")
+                return Clash(reason="others have changed its mode since")
             mode = before.mode
         if before.version in (version, after.version):
             return here if mode == here.mode else replace(self._tree.with_bytes(here), mode=mode)
@@ -189,18 +218,22 @@ class Undoing:
 
     def _merged(self, path: str, here: DraftNode, versions: tuple[str, str], mode: int | None) -> DraftNode | Clash:
         if here.kind != "file":
-            return _clash("others have changed it since")
+            return Clash(reason="others have changed it since")
         try:
-            before, after = map(self._tree.contents.get, versions)
-            texts = after, self._tree.content(here), before
-            merged = _merge(path, *texts, by_words=self._is_prose(path))
+            before, after = (text_of(self._tree.contents.get(version), name=path) for version in versions)
+            content = self._tree.content(here)
+            text_format = inspect(content, name=path)[0].text_format
+            if text_format is None or before is None or after is None:
+                return Clash(reason="it is binary, and others have changed it since")
+            merged = merge_bytes(
+                after, content, before,
+                text_format=text_format, path=path, by_words=self._is_prose(path), with_foreign=False,
+            )  # fmt: skip
         except (VersionGoneError, EncodingError) as exc:
             return Clash.of(exc)
-        if merged is None:
-            return _clash("it is binary, and others have changed it since")
         if merged.content is None:
             places = tuple(one.to_dict() for one in merged.result.conflicts)
-            return _clash(f"others have changed the same place since (line {places[0]['line']})", places)
+            return Clash(reason=f"others have changed the same place since (line {places[0]['line']})", places=places)
         return replace(here, version=version_of(merged.content), mode=mode, made=merged.content)
 
     def _move_back(self, record: ChangeRecord) -> None:
@@ -209,11 +242,11 @@ class Undoing:
         is_folder = record.operation is Operation.MOVE_DIRECTORY
         _, here = self._settled(home), self._settled(where)
         if where is None or home is None or here is None or (here.kind == "directory") != is_folder:
-            self._find([record], record.path, _clash("it is no longer there"))
+            self._find([record], record.path, Clash(reason="it is no longer there"))
         elif not self._is_free(home, for_folder=is_folder):
-            self._find([record], where, _clash(f"something else is at {home} now"))
+            self._find([record], where, Clash(reason=f"something else is at {home} now"))
         elif (blocking := self._file_above(home)) is not None:
-            self._find([record], where, _clash(f"{blocking} is a file now"))
+            self._find([record], where, Clash(reason=f"{blocking} is a file now"))
         else:
             self._tree.move(where, home)
             self._names.passed(record, where=where, home=home)
@@ -226,23 +259,18 @@ class Undoing:
         here = self._settled(where)
         if where is None or here is None or here.kind != "directory":
             self._find([record], record.path, "unchanged")
-        elif self._is_free_of_others(record, where):
-            for path in [*self._tree.below(where), where]:
-                self._tree.put(path, None)
-            if self._has_restored(record):
-                self._tree.wholes.add(self._tree.key(where))
-            self._find([record], where, "undone")
-        else:
+            return
+        inside, came_back = list(self._tree.below(where)), bool(self._history.taken_back([record.number]))
+        nodes = [self._tree.at(path) for path in inside]
+        # Links that came back with it have no records.
+        if inside and not (came_back and all(node is not None and node.kind in WITHOUT_RECORDS for node in nodes)):
             self._find([record], where, "kept")
-
-    def _has_restored(self, record: ChangeRecord) -> bool:
-        return bool(self._history.taken_back([record.number]))
-
-    def _is_free_of_others(self, record: ChangeRecord, where: str) -> bool:
-        """Whether nothing is in a folder but links that came back with it."""
-        inside = [self._tree.at(path) for path in self._tree.below(where)]
-        has_files = any(node is None or node.kind not in WITHOUT_RECORDS for node in inside)
-        return not has_files and (not inside or self._has_restored(record))
+            return
+        for path in [*inside, where]:
+            self._tree.put(path, None)
+        if came_back:
+            self._tree.wholes.add(self._tree.key(where))
+        self._find([record], where, "undone")
 
     def _is_in_trash(self, record: ChangeRecord) -> bool:
         """Whether a file was deleted without anybody knowing its bytes, and the trash has it."""
@@ -255,12 +283,12 @@ class Undoing:
         where = self._names.above(record.path)
         if where is None or (blocking := self._file_above(where)) is not None:
             reason = "its folder is gone" if where is None else f"{blocking} is a file now"
-            self._find([record], record.path, _clash(reason))
+            self._find([record], record.path, Clash(reason=reason))
             return
         here = self._settled(where)
         trashed = self._trashed(record, where)
         if here is not None and (here.kind != "directory" or (trashed and not self._is_free(where, for_folder=True))):
-            self._find([record], where, _clash("something else is there now"))
+            self._find([record], where, Clash(reason="something else is there now"))
             return
         for path, node in trashed.items():
             self._tree.put(path, node)
@@ -312,34 +340,11 @@ class Undoing:
         self._findings.append(UndoFinding(records=tuple(records), path=path, outcome=kind, clash=clash))
 
 
-def _clash(reason: str, places: tuple[Place, ...] = ()) -> Clash:
-    return Clash(code="EDIT_CONFLICT", reason=reason, places=places)
-
-
 def _follow(one: DraftNode | None, other: DraftNode | None) -> bool:
     """Whether two states are one, so that nobody was in between; a change of mode alone counts, too."""
     if one is None or other is None:
         return one is other
     return one.version == other.version and (one.mode == other.mode or None in (one.mode, other.mode))
-
-
-def _merge(path: str, base: bytes, ours: bytes, theirs: bytes, *, by_words: bool) -> BytesMerge | None:
-    """Merge three states of a file; None if one of them is no text."""
-    facts, base_text, their_text = inspect(ours, name=path)[0], text_of(base, name=path), text_of(theirs, name=path)
-    if facts.text_format is None or base_text is None or their_text is None:
-        return None
-    return merge_bytes(
-        base_text, ours, their_text,
-        text_format=facts.text_format, path=path, by_words=by_words, with_foreign=False,
-    )  # fmt: skip
-
-
-def mode_before(history: History, record: ChangeRecord, key_of: Callable[[str], str]) -> int | None:
-    """Return the permission bits of a file before a record, where they are known."""
-    if record.operation is Operation.DELETE and record.mode is not None:
-        return record.mode
-    former = next(lineage(history, key_of(record.path), key_of, below=record.number, limit=1), None)
-    return former.mode if former is not None and former.after == record.before else None
 
 
 def deletions(history: History, record: ChangeRecord) -> list[int]:

@@ -6,13 +6,14 @@ from typing import Final
 
 import pytest
 
-from filetools.changes.operations import Link, Seen, SeenPath, TreeOperation
+from filetools.changes.operations import Link, SeenPath, TreeOperation
 from filetools.changes.overlay import BaseTree, Overlay
 from filetools.changes.planner import plan
 from filetools.content.version import version_of
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from tests.changes.trees import (
     Entry,
+    Seen,
     base_tree,
     make,
     move,

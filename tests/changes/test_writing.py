@@ -8,24 +8,22 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
+from filetools.changes.decision import PutDecision
 from filetools.changes.knowledge import Knowledge
-from filetools.changes.operations import Seen, UnsavedText
+from filetools.changes.operations import UnsavedText
 from filetools.changes.writing import (
     NewText,
-    WriteAnswer,
     decide_append,
-    decide_create,
-    decide_replace,
     decide_write,
+    plain_write,
 )  # fmt: skip
 from filetools.content.editing.text_edits import TextEdit
 from filetools.content.ends import ends_like
 from filetools.content.version import version_of
 from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor
-from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
-from tests.changes.trees import Entry, refusal_of, seen_of, tree_of
+from tests.changes.trees import Entry, Seen, refusal_of, seen_of, tree_of
 
 AGENT: Final = Actor(kind="agent", id="a")
 NOBODY: Final = Knowledge(actor=AGENT)
@@ -50,9 +48,9 @@ def seen_with(path: str, content: bytes, *kept: bytes) -> Seen:
     return seen_of(tree_of({path: content}), kept=kept)
 
 
-def write(seen: Seen, path: str, content: str | bytes, knowledge: Knowledge = NOBODY, **options: Any) -> WriteAnswer:
+def write(seen: Seen, path: str, content: str | bytes, knowledge: Knowledge = NOBODY, **options: Any) -> PutDecision:
     new = NewText(content=content, **options)
-    return decide_write(seen, path=WorkspacePath(path), new=new, knowledge=knowledge, settings=SETTINGS)
+    return decide_write(seen.at(path), new=new, knowledge=replace(knowledge, kept=seen.kept), settings=SETTINGS)
 
 
 REFUSED: Final[dict[str, tuple[str, str, str | bytes, Knowledge, dict[str, Any]]]] = {
@@ -106,9 +104,9 @@ def test_a_stale_version_is_refused_with_what_has_changed_since() -> None:
 
 
 def test_a_refusal_names_the_version_that_would_have_been_taken() -> None:
-    now = replace(SEEN.at(WorkspacePath("a.txt")), unsaved=UnsavedText(version=version_of(b"typed"), content=b"typed"))
-    seen, new = Seen(paths={"a.txt": now}), NewText(content="x", expected_version=version_of(b"typed"))
-    decide = partial(decide_append, seen, path=now.path, new=new, knowledge=NOBODY, settings=Settings())
+    now = replace(SEEN.at("a.txt"), unsaved=UnsavedText(version=version_of(b"typed"), content=b"typed"))
+    new = NewText(content="x", expected_version=version_of(b"typed"))
+    decide = partial(decide_append, now, new=new, knowledge=NOBODY, settings=Settings())
     assert refusal_of(decide).details["current_version"] == now.version
 
 
@@ -122,7 +120,7 @@ def test_changes_to_other_lines_are_merged() -> None:
     assert decided.content == b"ONE\ntwo\nthree\nfour\nFIVE\n"
     answer = decided
     assert (answer.merged, answer.sent) == (True, OLD.replace(b"five", b"FIVE"))
-    assert [hunk.lines for hunk in answer.foreign] == [("-one", "+ONE")]
+    assert [hunk["lines"] for hunk in answer.foreign] == [["-one", "+ONE"]]
 
 
 def test_a_named_older_version_is_merged_if_asked() -> None:
@@ -180,32 +178,22 @@ def test_a_text_is_written_in_the_encoding_that_its_writer_read_it_in() -> None:
 
 
 def test_a_text_that_leaves_most_of_the_file_out_is_told() -> None:
-    assert write(SEEN, "a.txt", "... rest unchanged\n").left_out == 1
-
-
-def test_an_existing_file_is_not_created() -> None:
-    decide = partial(decide_create, SEEN, new=NewText(content="x"), knowledge=knows(OLD), settings=SETTINGS)
-    assert refusal_of(lambda: decide(path=WorkspacePath("a.txt"))).code == "FILE_EXISTS"
-    # What its writer knew of a former file there does not count.
-    assert decide(path=WorkspacePath("n")).content == b"x"
+    assert write(SEEN, "a.txt", "... rest unchanged\n").warnings[0]["line"] == 1
 
 
 def test_bytes_replace_a_file_whatever_their_writer_knows() -> None:
-    path = WorkspacePath("a.txt")
-    decided = decide_replace(SEEN, path=path, content=b"\0", knowledge=knows(b"gone"), settings=SETTINGS)
-    assert decided.content == b"\0"
+    plain, _ = plain_write(SEEN.at("a.txt"), new=NewText(content=b"\0"), knowledge=knows(b"gone"), settings=SETTINGS)
+    assert (plain.content, plain.sent) == (b"\0", b"\0")
 
 
 def test_an_append_to_another_version_is_refused() -> None:
-    new, path = NewText(content="x", expected_version="0" * 12), WorkspacePath("a.txt")
-    refusal = refusal_of(lambda: decide_append(SEEN, path=path, new=new, knowledge=NOBODY, settings=SETTINGS))
+    new = NewText(content="x", expected_version="0" * 12)
+    refusal = refusal_of(lambda: decide_append(SEEN.at("a.txt"), new=new, knowledge=NOBODY, settings=SETTINGS))
     assert refusal.code == "VERSION_MISMATCH"
 
 
 def test_an_append_goes_to_the_end_in_the_form_of_the_file() -> None:
-    decided = decide_append(
-        SEEN, path=WorkspacePath("w.txt"), new=NewText(content="x\n"), knowledge=knows(b"gone"), settings=SETTINGS
-    )
+    decided = decide_append(SEEN.at("w.txt"), new=NewText(content="x\n"), knowledge=knows(b"gone"), settings=SETTINGS)
     answer = decided
     assert decided.content == b"one\r\ntwo\r\nx\r\n"
     assert (answer.added_bytes, answer.newline, answer.edits) == (3, "crlf", (TextEdit(10, 10, "x\r\n"),))

@@ -17,7 +17,6 @@ from filetools.changes.operations import (
     Put,
     Remove,
     RemoveFolder,
-    Seen,
     SeenPath,
     TreeOperation,
 )
@@ -41,6 +40,18 @@ class Entry(Struct, frozen=True):
 
 
 Tree: TypeAlias = dict[str, Entry]
+
+
+class Seen(Struct, frozen=True, kw_only=True):
+    """What a call sees of a tree."""
+
+    paths: Mapping[str, SeenPath]
+    kept: Callable[[str], bytes | None] = lambda _version: None
+    """Reads the bytes of a version; None if they are not kept."""
+
+    def at(self, path: str) -> SeenPath:
+        """Return what is at a path."""
+        return self.paths.get(path) or SeenPath(path=WorkspacePath(path))
 
 
 class NotApplicableError(Exception):
@@ -101,7 +112,7 @@ def base_tree(seen: Seen, key: Callable[[WorkspacePath], str] = str) -> BaseTree
     return BaseTree(
         seen_path=lambda path: found.get(key(path)) or SeenPath(path=path),
         children=lambda path: inside.get(key(path), ()),
-        content=partial(content_in, seen),
+        content=partial(content_in, kept=seen.kept),
         key=key,
     )
 

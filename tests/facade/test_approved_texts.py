@@ -97,12 +97,20 @@ async def test_the_caller_is_told_what_became_of_its_text(files: FileToolsFacade
     assert [hunk["lines"] for hunk in result.foreign] == [[" one", "-two!", "+TWO by hand", " three"]]
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda files: files.write_file("a.txt", "0\n1\n2\n3\n4\n"),
+        lambda files: files.edit_file("a.txt", old=OLD, new="0\n1\n2\n3\n4\n"),
+    ],
+)
 async def test_the_next_whole_text_of_the_agent_keeps_what_the_person_wrote(
-    files: FileToolsFacade, tmp_path: Path
+    files: FileToolsFacade, tmp_path: Path, call: Call
 ) -> None:
     """The agent has never seen the person's text, so what it sends next is made from its own."""
+    await files.read_file("a.txt")
     files.answer_approvals(Person(ApprovalDecision(answer="merge", edited_text="by hand\n1\n2\n3\n4\n"), "allow"))
-    await files.write_file("a.txt", "0\n1\n2\n3\n4\n")
+    await call(files)
     result = await files.write_file("a.txt", "0\n1\n2\n3\nfour\n")
     assert (result.merged, (tmp_path / "a.txt").read_text()) == (True, "by hand\n1\n2\n3\nfour\n")
 

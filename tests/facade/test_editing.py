@@ -47,6 +47,7 @@ async def test_a_dry_run_tells_the_same_and_writes_nothing(files: FileToolsFacad
     edits = [Edit(old="one", new="1")]
     planned = await files.edit_file("a.txt", edits, dry_run=True)
     assert (planned.dry_run, planned.number, (tmp_path / "a.txt").read_text()) == (True, None, "one\n")
+    await refused("VERSION_MISMATCH", files.edit_file("a.txt", edits, expected_version="0" * 12, dry_run=True))
     done = await files.edit_file("a.txt", edits)
     assert (done.structured_patch, done.version) == (planned.structured_patch, planned.version)
 

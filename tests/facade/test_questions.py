@@ -67,6 +67,15 @@ async def test_a_question_shows_what_would_happen(tmp_path: Path, name: str) -> 
     assert shown in (request.diff or "")
 
 
+async def test_a_text_made_from_an_older_one_is_shown_as_it_would_be_merged(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("1\n2\n3\n4\n5\n")
+    async with filetools.open(tmp_path, settings=ASK) as files:
+        await files.for_actor(ALICE).read_file("a.txt")
+        (tmp_path / "a.txt").write_text("one\n2\n3\n4\n5\n")
+        [request] = await asked(files, lambda agent: agent.write_file("a.txt", "1\n2\n3\n4\nfive\n"))
+    assert (request.old_text, request.new_text) == ("one\n2\n3\n4\n5\n", "one\n2\n3\n4\nfive\n")
+
+
 async def test_what_is_too_long_to_be_shown_is_counted_and_a_risk(tmp_path: Path) -> None:
     text = "calm text\n" * 600_000
     async with filetools.open(tmp_path, settings=ASK) as files:

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from filetools.changes.decision import PutDecision
 from filetools.facade import runner
 from filetools.facade.deciding import editing, writing
 from filetools.facade.parts import Parts
 from filetools.facade.steps import put
-from filetools.facade.steps.decision import PutDecision
 from filetools.facade.steps.put import PutFile
 from filetools.models.records import Actor
 from tests.support.dose import dose

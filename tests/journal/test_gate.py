@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 from filetools.errors import LockTimeoutError
 from filetools.journal.journal import Journal
 from filetools.journal.storage.gate import GATE_FILE, NEWS_NS, Gate
+from tests.support import inside
 from tests.support.journals import put, worker
 
 PROCESSES = 3
@@ -124,3 +126,25 @@ def test_a_planted_link_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="symbolic link"):
         Gate(tmp_path)
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_checkpoint_waits_for_a_query_in_a_turn(journal: Journal) -> None:
+    for number in range(300):
+        put(journal, f"a{number}", b"x" * 100)
+    database = inside.database_of(journal)
+    is_over = threading.Event()
+
+    def keep() -> int:
+        rounds = 0
+        while not is_over.is_set():
+            database.checkpoint(at_least_bytes=1)
+            rounds += 1
+        return rounds
+
+    with ThreadPoolExecutor() as pool:
+        keeping = pool.submit(keep)
+        for _ in range(300):
+            with journal.turn_gate:
+                journal.records()
+        is_over.set()
+        assert keeping.result() > 0

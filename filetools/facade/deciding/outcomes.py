@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from filetools.facade.steps.decision import PutDecision
+from collections.abc import Iterable
+from typing import Any
+
+from filetools.changes.decision import PutDecision
 from filetools.facade.steps.folders import MoveFolder, RemoveFolderStep
+from filetools.facade.steps.look import Look
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.way import Outcome
-from filetools.models.files import DeleteResult, DirectoryResult, MoveResult, WriteResult
+from filetools.models.files import DeleteResult, DirectoryResult, EditResult, MoveResult, WriteResult
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import WorkspacePath
 
@@ -29,7 +33,7 @@ def write_result(step: PutFile, outcome: Outcome, index: int = 0) -> WriteResult
         bytes_written=len(decision.content) if decision.added_bytes is None else decision.added_bytes,
         created=step.seen.stat is None and not decision.in_buffer,
         version=decision.told_version,
-        disk_version=_disk_version(step, decision),
+        disk_version=_disk_version(step.seen, decision),
         in_buffer=decision.in_buffer,
         replaced_version=None if unchanged or decision.in_buffer else step.seen.version,
         unchanged=unchanged,
@@ -42,10 +46,36 @@ def write_result(step: PutFile, outcome: Outcome, index: int = 0) -> WriteResult
     )
 
 
-def _disk_version(step: PutFile, decision: PutDecision) -> str | None:
+def edit_result(seen: Look, decision: PutDecision, outcome: Outcome | None) -> EditResult:
+    """Return the result of one change of a file's text; `outcome` is None for a dry run."""
+    report = decision.report
+    assert report is not None
+    before = seen.version or "" if decision.shown is None else decision.shown.before
+    return EditResult(
+        path=seen.path,
+        version=decision.told_version,
+        replaced_version=before,
+        counts=list(report.counts),
+        structured_patch=list(report.hunks),
+        dry_run=outcome is None,
+        unchanged=decision.told_version == before,
+        in_buffer=decision.in_buffer,
+        disk_version=_disk_version(seen, decision),
+        number=None if outcome is None else number_of(outcome.changes[0]),
+        mirror="off" if outcome is None else outcome.mirror,
+        warnings=[*repaired(report.repairs), *(() if outcome is None else outcome.warnings)],
+    )
+
+
+def repaired(repairs: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the warnings that tell what was taken for what it means."""
+    return [{"code": "REPAIRED", "message": repair} for repair in repairs]
+
+
+def _disk_version(seen: Look, decision: PutDecision) -> str | None:
     """Version of the file, where reads return another text than it holds."""
     if decision.in_buffer:
-        return step.seen.version
+        return seen.version
     return None if decision.told_version == decision.facts.version else decision.facts.version
 
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from msgspec.structs import replace
 
+from filetools.changes.decision import PutDecision
 from filetools.content.editing.edits import BytesOutcome, joined
 from filetools.content.facts import inspect
 from filetools.content.formats import UTF8, TextFormat
 from filetools.content.patching.file_patch import FilePatch
 from filetools.content.patching.patches import apply_file_patch, parse_patch
-from filetools.content.version import version_of
 from filetools.errors import FileToolsError, InvalidArgumentError, PathExistsError, PathNotFoundError
-from filetools.facade.deciding.editing import TextChange, repaired
+from filetools.facade.deciding.editing import TextChange
+from filetools.facade.deciding.outcomes import repaired
 from filetools.facade.deciding.preconditions import permit_move, permit_removal
+from filetools.facade.deciding.seeing import tried
 from filetools.facade.parts import Parts
 from filetools.facade.requests import MOST_FILES
 from filetools.facade.runner import CallRunner
-from filetools.facade.steps.decision import PutDecision
 from filetools.facade.steps.look import Look
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
@@ -41,7 +43,7 @@ class PatchCall:
         """
         self.patches = parse_patch(text)
         self.steps: list[PutFile | RemoveFile | MoveFile] = []
-        self._changes: list[TextChange | None] = []
+        self._puts: list[PutFile | None] = []
         self.deleted = [runner.resolve(patch.path) for patch in self.patches if patch.kind == "delete"]
         self._runner = runner
         self._actor = actor
@@ -53,69 +55,62 @@ class PatchCall:
         if len({runner.parts.workspace.key(path) for path in self.paths}) < len(self.paths):
             raise InvalidArgumentError("The patch names one file twice; put all its hunks under one header")
 
-    def preview(self, parts: Parts) -> None:
-        """Apply it to what stands there without writing anything.
+    def preview(self, parts: Parts) -> PatchResult:
+        """Return what it would do, without writing anything.
 
         Raises:
             EditNotFoundError, EditAmbiguousError, PathNotFoundError, PathExistsError, EncodingError: The first thing that is
                 wrong with it; tells what is wrong with its other files, too.
         """
-        if refusals := self._refusals(parts):
+        made = self._made(parts)
+        if refusals := [each for each in made if isinstance(each, FileToolsError)]:
             raise joined(refusals)
+        return self._result(made, None)
 
     def add_refusals(self, parts: Parts, first: FileToolsError) -> None:
         """Have the refusal of one file tell what is wrong with the others."""
-        joined([first, *(each for each in self._refusals(parts) if each.path != first.path)])
+        others = (each for each in self._made(parts) if isinstance(each, FileToolsError) and each.path != first.path)
+        joined([first, *others])
 
-    def _refusals(self, parts: Parts) -> list[FileToolsError]:
-        found: list[FileToolsError] = []
-        for patch, change in zip(self.patches, self._changes, strict=True):
+    def _made(self, parts: Parts) -> list[PutDecision | FileToolsError | None]:
+        """Return what it makes of each file, or why it cannot."""
+        found: list[PutDecision | FileToolsError | None] = []
+        for patch, put in zip(self.patches, self._puts, strict=True):
             try:
-                self._preview(parts, patch, change)
+                where = self._runner.resolve(patch.path)
+                if patch.kind != "add" and parts.store.stat(where) is None:
+                    raise PathNotFoundError(where)
+                found.append(None if put is None else tried(parts, put)[1])
             except FileToolsError as exc:
                 found.append(exc)
         return found
 
-    def _preview(self, parts: Parts, patch: FilePatch, change: TextChange | None) -> None:
-        where = self._runner.resolve(patch.path)
-        stands = parts.store.stat(where) is not None
-        if patch.kind == "add" and stands:
-            raise PathExistsError(where)
-        if patch.kind != "add" and not stands:
-            raise PathNotFoundError(where)
-        if change is not None and patch.kind == "update" and patch.move_to is None:
-            change.preview(parts)
-        elif change is not None and patch.kind == "update":
-            content, _ = parts.store.read(where, limit=parts.settings.max_write_bytes)
-            if patch.hunks:
-                change.made(content, change.format_of(parts, where, content))
-            change.version = change.version or version_of(content)
-        elif change is not None:
-            change.made(b"", UTF8)
+    def result(self, outcome: Outcome) -> PatchResult:
+        """Return what it did."""
+        return self._result([None if put is None else put.decision for put in self._puts], outcome)
 
-    def result(self, outcome: Outcome | None) -> PatchResult:
-        """Return what it did; `outcome` is None for a dry run."""
-        files = [
-            PatchedFile(
-                path=patch.move_to or patch.path,
-                kind="move" if patch.move_to and not patch.hunks else patch.kind,
-                old_path=patch.path if patch.move_to else None,
-                version=change.version if change is not None else None,
-                structured_patch=change.hunks if change is not None else [],
+    def _result(self, decisions: Sequence[PutDecision | FileToolsError | None], outcome: Outcome | None) -> PatchResult:
+        files, repairs = [], [patch.repair for patch in self.patches if patch.repair]
+        for patch, decision in zip(self.patches, decisions, strict=True):
+            made = decision if isinstance(decision, PutDecision) else None
+            report = None if made is None else made.report
+            repairs += () if report is None else report.repairs
+            files.append(
+                PatchedFile(
+                    path=patch.move_to or patch.path,
+                    kind="move" if patch.move_to and not patch.hunks else patch.kind,
+                    old_path=patch.path if patch.move_to else None,
+                    version=None if made is None else made.told_version,
+                    structured_patch=[] if report is None else list(report.hunks),
+                )
             )
-            for patch, change in zip(self.patches, self._changes, strict=True)
-        ]
         return PatchResult(
             files=files,
             dry_run=outcome is None,
             number=outcome.records[-1].number if outcome is not None and outcome.records else None,
             mirror=outcome.mirror if outcome is not None else "off",
-            warnings=[*repaired(self._repairs()), *(outcome.warnings if outcome is not None else ())],
+            warnings=[*repaired(repairs), *(outcome.warnings if outcome is not None else ())],
         )
-
-    def _repairs(self) -> list[str]:
-        of_files = [repair for change in self._changes if change is not None for repair in change.repairs]
-        return [*(patch.repair for patch in self.patches if patch.repair), *of_files]
 
     def _add(self, patch: FilePatch) -> None:
         leaves = patch.kind == "delete" or patch.move_to is not None
@@ -123,29 +118,25 @@ class PatchCall:
         for made in (patch.path if patch.kind == "add" else None, patch.move_to):
             if made is not None:
                 self._runner.resolve_new(made, as_name=True)
+        change = TextChange(path=where, apply=partial(_apply_patch, patch=patch, path=where), actor=self._actor)
+        step: PutFile | RemoveFile | MoveFile
         if patch.kind == "delete":
-            self._take(RemoveFile(where, partial(permit_removal, self._runner.parts, self._actor, None)), None)
+            step = RemoveFile(where, partial(permit_removal, self._runner.parts, self._actor, None))
         elif patch.kind == "add":
-            change = TextChange(where, partial(_apply_patch, patch=patch, path=where), self._actor)
-            self._take(PutFile(where, partial(_decide_added, change, patch)), change)
+            step = PutFile(where, partial(_decide_added, change, patch))
         elif patch.move_to is None:
-            change = TextChange(where, partial(_apply_patch, patch=patch, path=where), self._actor)
-            self._take(PutFile(where, partial(_decide_mode, change, patch), create_parents=False), change)
+            step = PutFile(where, partial(_decide_mode, change, patch), create_parents=False)
         elif not patch.hunks and patch.mode is None:
             permit = partial(permit_move, self._runner.parts, self._actor)
-            self._take(MoveFile(where, self._runner.resolve_name(patch.move_to), overwrite=False, permit=permit), None)
+            step = MoveFile(where, self._runner.resolve_name(patch.move_to), overwrite=False, permit=permit)
         else:
-            self._add_moved(patch, where, self._runner.resolve_name(patch.move_to))
-
-    def _add_moved(self, patch: FilePatch, source: WorkspacePath, destination: WorkspacePath) -> None:
-        # The bytes change on the way, so it is a new file and a deleted one, in one transaction.
-        change = TextChange(destination, partial(_apply_patch, patch=patch, path=source), self._actor)
-        self.steps.append(PutFile(destination, partial(_decide_moved, change, patch, source)))
-        self._take(RemoveFile(source, partial(_permit_leaving, self._runner.parts, self._actor)), change)
-
-    def _take(self, step: PutFile | RemoveFile | MoveFile, change: TextChange | None) -> None:
+            # The bytes change on the way, so it is a new file and a deleted one, in one transaction.
+            destination = self._runner.resolve_name(patch.move_to)
+            step = PutFile(destination, partial(_decide_moved, replace(change, path=destination), patch, where))
         self.steps.append(step)
-        self._changes.append(change)
+        self._puts.append(step if isinstance(step, PutFile) else None)
+        if isinstance(step, PutFile) and patch.move_to is not None:
+            self.steps.append(RemoveFile(where, partial(_permit_leaving, self._runner.parts, self._actor)))
 
 
 def _apply_patch(content: bytes, text_format: TextFormat, *, patch: FilePatch, path: str) -> BytesOutcome:
@@ -155,8 +146,7 @@ def _apply_patch(content: bytes, text_format: TextFormat, *, patch: FilePatch, p
 def _decide_added(change: TextChange, patch: FilePatch, _parts: Parts, seen: Look) -> PutDecision:
     if seen.stat is not None:
         raise PathExistsError(seen.path)
-    made = change.made(b"", UTF8)
-    return PutDecision(content=made.content, facts=made.facts, mode=patch.mode)
+    return replace(change.made(b"", UTF8), mode=patch.mode)
 
 
 def _decide_mode(change: TextChange, patch: FilePatch, parts: Parts, seen: Look) -> PutDecision:
@@ -175,8 +165,6 @@ def _decide_moved(change: TextChange, patch: FilePatch, source: WorkspacePath, p
     content, stat = parts.store.read(source, limit=parts.settings.max_write_bytes)
     mode = stat.mode if patch.mode is None else patch.mode
     if not patch.hunks:  # only name and mode change; it need not be text
-        facts = inspect(content, name=seen.path)[0]
-        change.version = facts.version
-        return PutDecision(content=content, facts=facts, mode=mode, like=source)
+        return PutDecision(content=content, facts=inspect(content, name=seen.path)[0], mode=mode, like=source)
     made = change.made(content, change.format_of(parts, source, content))
-    return PutDecision(content=made.content, facts=made.facts, mode=mode, like=source)
+    return replace(made, mode=mode, like=source, edits=None)

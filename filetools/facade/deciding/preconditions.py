@@ -99,15 +99,15 @@ def _record_put(parts: Parts, actor: Actor, step: PutFile) -> None:
     decision = step.decision
     if decision is None:
         return
+    key, sent = step.seen.key, decision.sent_version
     if decision.sent is None:
-        _record_made(parts, actor, step.seen.key, step)
+        _record_made(parts, actor, key, step)
         return
-    key, sent = step.seen.key, decision.sent
-    parts.tracker.record_seen(actor, key, sent.version, content=sent.content, encoding=decision.encoding)
+    parts.tracker.record_seen(actor, key, sent, content=decision.sent, encoding=decision.encoding)
     told = {step.version, decision.told_version, step.seen.version if decision.in_buffer else None}
-    for version in told - {sent.version}:
+    for version in told - {sent}:
         if version is not None:
-            parts.tracker.record_reported(actor, key, version, base=sent.version)
+            parts.tracker.record_reported(actor, key, version, base=sent)
 
 
 def _record_made(parts: Parts, actor: Actor, key: str, step: PutFile) -> None:

@@ -7,20 +7,32 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
+from filetools.changes.decision import PutDecision
 from filetools.content.differences.diff import narrowed, shortened, unified_diff
 from filetools.content.differences.merging import merge
-from filetools.content.facts import inspect
 from filetools.content.patching.file_patch import quoted_name
 from filetools.content.version import stat_version, version_of
 from filetools.editors.open_text import OpenText
-from filetools.errors import ChangedMeanwhileError, EditConflictError, FileTooLargeError, FileToolsError
+from filetools.errors import (
+    ChangedMeanwhileError,
+    EditConflictError,
+    FileTooLargeError,
+    FileToolsError,
+    PathExistsError,
+)
 from filetools.facade.deciding.folders import FOLDER, Contents, contents_of, moved
+from filetools.facade.deciding.seeing import glance, unseen
 from filetools.facade.parts import Parts
 from filetools.facade.steps.folders import MoveFolder, RemoveFolderStep
+from filetools.facade.steps.look import Look
 from filetools.facade.steps.move import MoveFile
+from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
-from filetools.facade.steps.unsaved import UnsavedQuestion
+from filetools.facade.steps.step import Step
+from filetools.facade.steps.unsaved import UnsavedQuestion, disk_text
+from filetools.journal.changes import HeadMovedError
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.requests import Proposal, digest_of
@@ -38,29 +50,20 @@ MOST_NAMED_PATHS: Final = 20
 class ShownState(Struct, frozen=True, kw_only=True):
     """What stands at a path."""
 
-    version: str | None
-    """None if nothing does."""
+    look: Look
     text: str | None
     """None if nothing stands there, and for what is no text or too large to be shown; unsaved text comes first."""
-    size: int | None = None
-    """Bytes of a file."""
-    disk_text: str | None = None
     opened: OpenText | None = None
     """The document, if it has unsaved text."""
 
-    def beside(self, parts: Parts, path: WorkspacePath, text: str) -> str:
-        """Return what a new text of the file becomes beside the unsaved one; itself where they overlap."""
-        if self.opened is None:
-            return text
-        merged = merge(self.disk_text or "", self.opened.text, text, by_words=parts.settings.is_prose(path)).text
-        return text if merged is None else merged
+    @property
+    def version(self) -> str | None:
+        """None if no file stands there."""
+        return self.look.version
 
 
-Preview = Callable[[Parts, ShownState], str | bytes | None]
-"""Returns what a call would make of what stands there; None if that cannot be said.
-
-It may raise `UnsavedQuestion` for what would drop unsaved text.
-"""
+Previews = Sequence[tuple[WorkspacePath, Callable[[Parts, Look], PutDecision | str]]]
+"""Path by path what decides what a call would put there, or tells the text of it; it changes nothing."""
 Texts = tuple[str | None, str, str]
 """Base, ours, theirs."""
 Taken = Sequence[tuple[WorkspacePath, WorkspacePath | None]]
@@ -74,8 +77,7 @@ class Act(Struct, frozen=True, kw_only=True):
     paths: Sequence[WorkspacePath]
     arguments: Mapping[str, Any]
     """All that tells this call from others."""
-    previews: Sequence[Preview | None] = ()
-    """For the first of the paths, in their order."""
+    previews: Previews = ()
     taken: Taken = ()
     is_text: bool = False
     """Whether it writes the text of one file, so that a person can give it another."""
@@ -104,7 +106,12 @@ class Act(Struct, frozen=True, kw_only=True):
             raise ChangedMeanwhileError(self.paths[0] if self.paths else ".", 1)
 
 
-def taken_by(steps: Sequence[object]) -> Taken:
+def previews_of(steps: Sequence[Step]) -> Previews:
+    """Return what some steps would put, path by path."""
+    return [(step.path, step.preview) for step in steps if isinstance(step, PutFile)]
+
+
+def taken_by(steps: Sequence[Step]) -> Taken:
     """Return what some steps take as a whole."""
     taken: list[tuple[WorkspacePath, WorkspacePath | None]] = []
     for step in steps:
@@ -136,23 +143,26 @@ def conflict_proposal(
 def _propose(parts: Parts, act: Act, *, with_diff: bool) -> Proposal:
     source = act.arguments.get("source")
     looked_at = [*act.paths, source] if isinstance(source, WorkspacePath) else act.paths
-    standing = {path: _standing(parts, path, with_unsaved=not act.looks_at_disk) for path in looked_at}
+    # What is only named, or goes, is not read if it is large.
+    limits = dict.fromkeys((path for path, _ in act.previews), parts.settings.max_write_bytes)
+    standing = {
+        path: _standing(parts, path, with_unsaved=not act.looks_at_disk, limit=limits.get(path, LARGEST_COMPARED_BYTES))
+        for path in looked_at
+    }
     contents = {path: contents_of(parts, path) for path, _ in act.taken}
-    made = [
-        _made(parts, act, path, preview, standing[path]) for path, preview in zip(act.paths, act.previews, strict=False)
-    ]
+    made = {path: _made(parts, act, path, preview, standing[path]) for path, preview in act.previews}
     diffs: list[str] = []
     if with_diff:
         patch = act.arguments.get("patch")
         is_patch = isinstance(patch, str) and not act.is_text
-        pairs = zip(act.paths, made, strict=False)
-        diffs = [str(patch)] if is_patch else [_file_diff(path, new, standing[path]) for path, new in pairs]
+        diffs = [str(patch)] if is_patch else [_file_diff(path, new, standing[path]) for path, new in made.items()]
         diffs += _taken_diffs(parts, act.taken, contents)
-    first = standing[act.paths[0]] if act.paths else ShownState(version=None, text=None)
-    new_text = made[0] if len(act.paths) == 1 and made else None
-    texts = [text for text in (first.text, new_text) if isinstance(text, str)]
+    first = standing[act.paths[0]] if act.paths else None
+    old = None if first is None else first.text
+    new_text = made.get(act.paths[0]) if len(act.paths) == 1 else None
+    texts = [text for text in (old, new_text) if isinstance(text, str)]
     is_short = all(len(text) <= LARGEST_TEXT_CHARACTERS for text in texts)
-    old = first.text if is_short else None
+    old = old if is_short else None
     new = new_text if is_short and isinstance(new_text, str) else None
     [met] = act.met if act.is_text and act.met else [None]
     unsaved = [path for path in act.paths if standing[path].opened is not None]
@@ -160,23 +170,28 @@ def _propose(parts: Parts, act: Act, *, with_diff: bool) -> Proposal:
         "tool": act.tool,
         "arguments": _plain(act.arguments),
         "versions": {str(path): each.version for path, each in standing.items()},
+        # A text that is merged depends on what its writer knows, too.
+        "made": {path: _version_made(new) for path, new in made.items()},
         **({"contents": {path: dict(inside) for path, inside in contents.items()}} if contents else {}),
         **({} if met is None else {"unsaved": met.opened.text}),
     }
     diff = _cut(diffs)
+    version = None if first is None else first.version
+    opened = None if first is None else first.opened
+    unsaved_version = None if opened is None else parts.documents.texts.bytes_of(opened)[1]
     return Proposal(
         description=printable(
             _description(parts, act, contents) + (f"; not saved: {_named(unsaved)}" if unsaved else "")
         ),
         digest=digest_of(bound),
-        version=first.version,
-        unsaved_version=None if first.opened is None else parts.documents.texts.bytes_of(first.opened)[1],
+        version=version,
+        unsaved_version=unsaved_version,
         old_text=old,
         new_text=new,
         base_text=None if met is None else met.base_text,
         by_words=None if met is None else parts.settings.is_prose(met.path),
         diff=diff,
-        can_merge=act.is_text and new is not None and (first.version is None or old is not None),
+        can_merge=act.is_text and new is not None and (version is None or old is not None),
         is_destructive=_destroys(parts, act, contents),
         is_cut=diff is not None and len(diff) < sum(map(len, diffs)),
     )
@@ -191,23 +206,48 @@ def _destroys(parts: Parts, act: Act, contents: Mapping[WorkspacePath, Contents]
 
 
 def _made(
-    parts: Parts, act: Act, path: WorkspacePath, preview: Preview | None, standing: ShownState
-) -> str | bytes | FileToolsError | None:
-    """Return what a call would make of a file; whether it can do so is for the call to say, when it looks in its turn."""
+    parts: Parts,
+    act: Act,
+    path: WorkspacePath,
+    preview: Callable[[Parts, Look], PutDecision | str],
+    standing: ShownState,
+) -> str | bytes | FileToolsError:
+    """Return what a call would make of a file. Of several, those that it cannot change are for it to tell in its turn."""
+    look, opened = standing.look, standing.opened
     try:
-        return None if preview is None else preview(parts, standing)
+        if look.is_opaque and look.stat is not None:
+            raise FileTooLargeError(path, look.stat.size, parts.settings.max_write_bytes)
+        decision = preview(parts, look)
     except UnsavedQuestion as question:
         act.met.append(question)
         return question.proposed
-    except EditConflictError:
-        raise
+    except HeadMovedError:
+        return ChangedMeanwhileError(path, 1)
     except FileToolsError as exc:
+        # Other refusals may tell what is in the file, which the caller may not be allowed to read.
+        if isinstance(exc, PathExistsError) or (opened is not None and isinstance(exc, EditConflictError)):
+            raise
         return exc
+    if isinstance(decision, str):
+        return decision
+    text = decision.text_for(path)
+    if decision.facts.version == look.version and decision.shown is None:
+        text = standing.text  # it changes nothing
+    elif text is not None and act.is_text and opened is not None and decision.sent is not None:
+        on_disk, by_words = disk_text(parts, look) or "", parts.settings.is_prose(path)
+        if merge(opened.base_text, opened.text, text, by_words=by_words).text != text:
+            # A whole text that lacks what a person has typed is for them to decide, whether or not its writer knows that.
+            act.met.append(UnsavedQuestion(path, opened, base_text=on_disk, proposed=text, disk_version=look.version))
+    return decision.content if text is None else text
 
 
-def _file_diff(path: WorkspacePath, new: str | bytes | FileToolsError | None, old: ShownState) -> str:
-    if new is None:
-        return ""
+def _version_made(new: str | bytes | FileToolsError) -> str:
+    if isinstance(new, FileToolsError):
+        return new.code
+    return version_of(new if isinstance(new, bytes) else new.encode("utf-8", "surrogatepass"))
+
+
+def _file_diff(path: WorkspacePath, new: str | bytes | FileToolsError, old: ShownState) -> str:
     if isinstance(new, FileToolsError):
         return f"What would become of {path} cannot be shown: {new}\n"
     if isinstance(new, bytes):
@@ -220,7 +260,7 @@ def _file_diff(path: WorkspacePath, new: str | bytes | FileToolsError | None, ol
 
 
 def _sized(old: ShownState) -> str:
-    return "nothing" if old.version is None else f"{old.size or 0:,} bytes, {old.version}"
+    return "nothing" if old.look.stat is None else f"{old.look.stat.size:,} bytes, {old.version}"
 
 
 def _diff(path: WorkspacePath, old: str | None, new: str) -> str:
@@ -299,24 +339,26 @@ def _words(tool: str) -> str:
     return tool.replace("_", " ").capitalize()
 
 
-def _standing(parts: Parts, path: WorkspacePath, *, with_unsaved: bool = True) -> ShownState:
+def _standing(
+    parts: Parts, path: WorkspacePath, *, with_unsaved: bool = True, limit: int = LARGEST_COMPARED_BYTES
+) -> ShownState:
     """Return what stands at a path; its text as far as it is a file small enough to compare."""
-    document = parts.view(parts.workspace.key(path)).document if with_unsaved else None
-    opened = None if document is None or not document.is_dirty else parts.documents.texts.newest(document.id)
-    unsaved = None if opened is None else opened.text
     try:
-        content, _ = parts.store.read(path, limit=LARGEST_COMPARED_BYTES)
+        look = glance(parts, path, limit)
     except FileTooLargeError:
         stat = parts.store.stat(path)
-        version, size = (None, None) if stat is None else (stat_version(stat.identity), stat.size)
-        return ShownState(version=version, text=unsaved, size=size, opened=opened)
+        version = None if stat is None else stat_version(stat.identity)
+        look = replace(unseen(parts, path), stat=stat, version=version, is_opaque=True)
     except FileToolsError:
-        return ShownState(version=None, text=unsaved, opened=opened)
-    text = inspect(content, name=path)[1]
-    return ShownState(
-        version=version_of(content), text=text if opened is None else unsaved, size=len(content), disk_text=text,
-        opened=opened,
-    )  # fmt: skip
+        look = unseen(parts, path)
+    document = look.view.document if with_unsaved else None
+    opened = None if document is None or not document.is_dirty else parts.documents.texts.newest(document.id)
+    text = None
+    if opened is not None:
+        text = opened.text
+    elif look.stat is not None and look.stat.size <= LARGEST_COMPARED_BYTES and not look.is_opaque:
+        text = disk_text(parts, look)
+    return ShownState(look=look, text=text, opened=opened)
 
 
 def _plain(value: Any) -> Any:

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
+from contextlib import suppress
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final
 
+from msgspec import structs
+
+from filetools.changes.decision import PutDecision
 from filetools.changes.knowledge import Knowledge
-from filetools.changes.operations import Seen, SeenPath, UnsavedText
-from filetools.errors import VersionGoneError
+from filetools.changes.operations import SeenPath, UnsavedText
+from filetools.content.facts import inspect
+from filetools.errors import ChangedMeanwhileError, PathNotFoundError, VersionGoneError
 from filetools.facade.parts import Parts
 from filetools.facade.steps.look import Look, content_of, facts_of
+from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.unsaved import unsaved_text
+from filetools.journal.changes import HeadMovedError
 from filetools.models.records import Actor
+from filetools.paths.workspace_path import WorkspacePath
 
+MOST_LOOKS: Final = 3
 LOOKED_THROUGH: Final = 1000
 """Records of a path among which a shortened version is looked for."""
 
-SeenByActor: TypeAlias = tuple[Seen, SeenPath, Knowledge]
-"""What a decision sees, the path that it is about, and what its actor knows of that."""
 
+def seen_by(parts: Parts, look: Look, actor: Actor) -> tuple[SeenPath, Knowledge]:
+    """Return what a decision about one path goes by: what is there, and what its actor knows of it.
 
-def seen_by(parts: Parts, look: Look, actor: Actor) -> SeenByActor:
-    """Return what a decision about one path goes by. Its bytes are read when they are needed.
+    Bytes are read when they are needed.
 
     Raises:
         HeadMovedError: The path's open document has moved on since the look.
@@ -42,9 +51,10 @@ def seen_by(parts: Parts, look: Look, actor: Actor) -> SeenByActor:
             unsaved=unsaved,
         )  # fmt: skip
     knowledge = Knowledge(
-        actor=actor, rows=parts.tracker.rows(actor, look.key), had=partial(versions_had, parts, look.key)
-    )
-    return Seen(paths={look.path: now}, kept=partial(_kept, parts)), now, knowledge
+        actor=actor, rows=parts.tracker.rows(actor, look.key), had=partial(versions_had, parts, look.key),
+        kept=partial(_kept, parts),
+    )  # fmt: skip
+    return now, knowledge
 
 
 def versions_had(parts: Parts, key: str) -> Collection[str]:
@@ -58,3 +68,41 @@ def _kept(parts: Parts, version: str) -> bytes | None:
         return parts.tracker.text(version)
     except VersionGoneError:
         return None
+
+
+def glance(parts: Parts, path: WorkspacePath, limit: int) -> Look:
+    """Return what stands at a path now, for what is only shown: outside of a turn, and nothing is settled.
+
+    Raises:
+        FileTooLargeError: It has more than `limit` bytes.
+        FileToolsError: It cannot be read, or is no file.
+    """
+    nothing = unseen(parts, path)
+    try:
+        content, stat = parts.store.read(path, limit=limit)
+    except PathNotFoundError:
+        return nothing
+    facts = inspect(content, name=path)[0]
+    return structs.replace(nothing, stat=stat, facts=facts, version=facts.version, content=content)
+
+
+def tried(parts: Parts, step: PutFile) -> tuple[Look, PutDecision]:
+    """Return what stands at the path of a step, and what it would put there.
+
+    Raises:
+        ChangedMeanwhileError: Somebody types there all the time.
+        FileToolsError: The step refuses.
+    """
+    for _ in range(MOST_LOOKS):
+        with suppress(HeadMovedError):
+            seen = glance(parts, step.path, parts.settings.max_write_bytes)
+            return seen, step.preview(parts, seen)
+    raise ChangedMeanwhileError(step.path, MOST_LOOKS)
+
+
+def unseen(parts: Parts, path: WorkspacePath) -> Look:
+    """Return a look at nothing."""
+    key, now_ns = parts.workspace.key(path), time.time_ns()
+    return Look(
+        path=path, key=key, view=parts.view(key), taken_ns=now_ns, stat=None, facts=None, version=None, content=None
+    )  # fmt: skip

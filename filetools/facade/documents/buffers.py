@@ -15,12 +15,13 @@ from filetools.editors.documents import Documents
 from filetools.editors.open_text import OpenText
 from filetools.errors import BufferClosedError, ChangedMeanwhileError, LockTimeoutError
 from filetools.facade.deciding.outcomes import write_result
-from filetools.facade.deciding.proposals import Preview, ShownState
+from filetools.facade.deciding.proposals import Previews
 from filetools.facade.documents.document_news import DocumentNews
 from filetools.facade.documents.following import follow_disk
 from filetools.facade.documents.saving import MOST_TRIES, DocumentSave, keep_and_close, text_to_open
 from filetools.facade.parts import Parts
 from filetools.facade.runner import READER_WAIT_SECONDS, CallRunner
+from filetools.facade.steps.look import Look
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.way import Outcome
 from filetools.journal.documents import Document
@@ -117,7 +118,7 @@ class Buffers:
             where = self._runner.resolve(opened.document.path)
             arguments = {"handle": handle, "buffer_version": buffer_version, "edits": repr(edits), "text": text}
             previewed = partial(Documents.preview, opened=opened, buffer_version=buffer_version, edits=edits, text=text)
-            previews: list[Preview] = [lambda parts, _old: previewed(parts.documents)]
+            previews: Previews = [(where, lambda parts, _look: previewed(parts.documents))]
             await self._authorise("buffer_change", [where], arguments, change=True, previews=previews)
         work = partial(
             self._parts.documents.change, handle, self._actor, buffer_version,
@@ -214,7 +215,7 @@ class Buffers:
         for _ in range(MOST_TRIES):
             _, opened = await self._parts.crew.run(partial(self._parts.documents.held, handle, self._actor))
             where = self._runner.resolve(opened.document.path)
-            arguments, previews = {"content": opened.text}, [partial(_saved, opened.text)]
+            arguments, previews = {"content": opened.text}, [(where, partial(_saved, opened.text))]
             await self._authorise("write_file", [where], arguments, change=True, previews=previews, looks_at_disk=True)
             step = PutFile(where, DocumentSave(opened.document.id, on_conflict, self._actor, text_format))
             try:
@@ -262,6 +263,6 @@ class Buffers:
         )
 
 
-def _saved(text: str, _parts: Parts, _old: ShownState) -> str:
-    """Return what saving a document leaves; a `Preview`."""
+def _saved(text: str, _parts: Parts, _look: Look) -> str:
+    """Return what saving a document leaves; asked of `DocumentSave` it would save."""
     return text

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct, structs
 
+from filetools.changes.decision import PutDecision
 from filetools.changes.rebasing import overlapping, unmergeable
 from filetools.content.differences.diff import minimal_edits
 from filetools.content.differences.merging import merge_bytes
@@ -16,7 +17,6 @@ from filetools.editors.documents import changed
 from filetools.editors.open_text import OpenText
 from filetools.errors import BufferClosedError, InvalidArgumentError, PathNotFoundError
 from filetools.facade.parts import Parts
-from filetools.facade.steps.decision import PutDecision, SentText
 from filetools.facade.steps.look import Look, content_of, facts_of
 from filetools.facade.steps.unsaved import aside, disk_text
 from filetools.journal.changes import HeadMovedError, Relation
@@ -80,8 +80,10 @@ class DocumentSave(Struct, frozen=True):
         change = changed(opened, text, edits, base=facts.version, is_dirty=False, reason="saved")
         if not is_level:
             change = structs.replace(change, text_format=facts.text_format or change.text_format)
-        sent = SentText(content=content, version=facts.version)  # the editor gets what was merged in
-        decision = PutDecision(content=content, facts=facts, sent=sent, is_merged=not is_level)
+        # The editor gets what was merged in.
+        decision = PutDecision(
+            content=content, facts=facts, sent=content, sent_version=facts.version, is_merged=not is_level
+        )
         if facts.version != seen.version:
             parents = tuple(Relation(kind="parent", number=number) for number in document.parents)
             return structs.replace(decision, document=change, relations=parents)

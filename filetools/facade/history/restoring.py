@@ -18,7 +18,7 @@ from filetools.journal.checkpoints import SnapshotRow
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.versions.draft_tree import DraftNode, DraftTree, within
-from filetools.versions.undo import Clash, UndoFinding
+from filetools.versions.undo import Clash, UndoFinding, with_blocked
 
 
 class RestoreTarget(Struct, frozen=True):
@@ -42,31 +42,29 @@ class RestoreTarget(Struct, frozen=True):
         return self.covers(record.path) and self.covers(record.old_path)
 
 
-def completed(
-    parts: Parts, tree: DraftTree, findings: list[UndoFinding], target: RestoreTarget
-) -> tuple[list[UndoFinding], tuple[str, ...], dict[str, Clash]]:
+def completed(parts: Parts, tree: DraftTree, findings: list[UndoFinding], target: RestoreTarget) -> list[UndoFinding]:
     """Have the draft be the tree of the snapshot, of which every change since then is known; or a part of it.
 
     Returns:
-        What becomes of each change; the paths that stay as they are, since nobody knows what was there, or where they come
-        from; and those that differ but cannot be read.
+        What becomes of each change, and what stays although it is not in the snapshot, or cannot be read.
     """
     met, closed = (set(), set()) if target.tree is None else _complete(parts, tree, target, target.tree)
     if not target.path.is_root:
         tree.keep_within(target.path)
         findings = [each for each in findings if all(target.covers_all_of(record) for record in each.records)]
-    refused = {path: Clash.of(AccessDeniedError(path)) for path in closed if target.covers(path)}
-    unknown = tuple(sorted(path for path in {*met, *target.seen.unnamed} if target.covers(path)))
-    if target.tree is None:
-        return findings, unknown, refused
-    covered = {row.path for row in target.tree.values() if row.kind != "other"}
-    known = [
-        structs.replace(finding, outcome="undone", clash=None)
-        if finding.path not in unknown and (finding.path in covered or tree.at(finding.path) is None)
-        else finding
-        for finding in findings
-    ]
-    return known, unknown, refused
+    unknown = sorted(path for path in {*met, *target.seen.unnamed} if target.covers(path))
+    if target.tree is not None:
+        covered = {row.path for row in target.tree.values() if row.kind != "other"}
+        findings = [
+            structs.replace(finding, outcome="undone", clash=None)
+            if finding.path not in unknown and (finding.path in covered or tree.at(finding.path) is None)
+            else finding
+            for finding in findings
+        ]
+    findings = with_blocked(
+        findings, {path: Clash.of(AccessDeniedError(path)) for path in closed if target.covers(path)}
+    )
+    return [*(UndoFinding(records=(), path=path, outcome="unknown") for path in unknown), *findings]
 
 
 def _complete(
@@ -94,8 +92,13 @@ def _complete(
             refused.add(closed[place])
         else:
             _put(tree, row)
+    # What would stand besides the snapshot, as far as a look meets it.
+    beyond = {key: row.path for key, row in seen.rows.items() if key not in rows}
+    for key, (path, node) in tree.drafted.items():
+        if key not in rows and node is not None and node.kind != "other" and not is_left_out(path):
+            beyond[key] = path
     # What is in a folder before the folder.
-    for key, path in sorted(_beyond(tree, rows, seen, is_left_out).items(), reverse=True):
+    for key, path in sorted(beyond.items(), reverse=True):
         node = tree.at(path)
         if node is None:
             continue
@@ -133,17 +136,6 @@ def _put(tree: DraftTree, row: SnapshotRow) -> None:
         tree.put(row.path, DraftNode(kind=row.kind, origin=origin, version=row.version or "", mode=mode))
     elif here.mode != mode:
         tree.put(row.path, replace(tree.with_bytes(here), mode=mode))
-
-
-def _beyond(
-    tree: DraftTree, wanted: Mapping[str, SnapshotRow], seen: TreeLook, is_left_out: Callable[[str], bool]
-) -> dict[str, str]:
-    """Return key and path of what would stand besides the snapshot; what no look meets is not looked for."""
-    found = {key: row.path for key, row in seen.rows.items() if key not in wanted}
-    for key, (path, node) in tree.drafted.items():
-        if key not in wanted and node is not None and node.kind != "other" and not is_left_out(path):
-            found[key] = path
-    return found
 
 
 def require_known(target: RestoreTarget, name: str, key: Callable[[WorkspacePath], str]) -> None:

@@ -6,18 +6,18 @@ that nobody has saved since is merged into its unsaved text, as every change of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Final
 
+from filetools.changes.decision import PutDecision
 from filetools.content.facts import inspect
 from filetools.content.formats import TextFormat, decode
 from filetools.editors.documents import changed
 from filetools.errors import ChangedMeanwhileError, EditConflictError, EncodingError, VersionGoneError
 from filetools.facade.parts import Parts
-from filetools.facade.steps.decision import PutDecision
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.look import Look
 from filetools.facade.steps.move import MoveFile
@@ -31,7 +31,7 @@ from filetools.journal.history import History
 from filetools.models.records import ChangeRecord, RecordState
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.versions.draft_tree import Drafted, DraftNode, DraftTree, Origin, within
-from filetools.versions.undo import Clash, UndoFinding
+from filetools.versions.undo import Clash, UndoFinding, shown_name
 
 
 def possible(parts: Parts, tree: DraftTree, refused: Mapping[str, Clash]) -> tuple[list[Drafted], dict[str, Clash]]:
@@ -99,7 +99,7 @@ class StepMaker:
     """Makes the steps of one transaction. Lives for one plan."""
 
     def __init__(self, parts: Parts, tree: DraftTree, drafted: Sequence[Drafted]) -> None:
-        self._parts = parts
+        self._workspace = parts.workspace
         self._tree = tree
         self._left = {tree.key(one.path): one for one in drafted}
         self.drafted = {one.path: one for one in drafted}
@@ -136,7 +136,9 @@ class StepMaker:
                 self._take_within(origin.path)
                 come = [(each, self._tree.standing(each.origin.path)) for each in taken if each.origin is not None]
             else:
-                inside = [WorkspacePath(each) for each in self._tree.below(path) if self._is_addressable(each)]
+                inside = [
+                    WorkspacePath(each) for each in self._tree.below(path) if self._workspace.is_addressable(each)
+                ]
                 self.steps.append(RestoreFolder(path, origin.trash, inside))
                 come = [(one, self._tree.trashed(path, origin.trash).get(path))]
                 if come[0][1] is None:
@@ -170,18 +172,21 @@ class StepMaker:
                 continue
             inside = [each for other, each in self._left.items() if other.startswith(f"{key}/")]
             if {each.path for each in inside if each.then is None} == set(self._tree.standing_below(one.path)):
-                self._remove_folder(one, partial(_permit_tree, self._tree, one.path, inside), recursive=True)
+                permit = partial(_permit_tree, self._tree, one.path, inside)
+                self.steps.append(
+                    RemoveFolderStep(WorkspacePath(one.path), recursive=True, mode=one.now.mode, permit=permit)
+                )
                 self._take_within(one.path)
 
     def _move_files(self) -> None:
         # Where links are refused, they are made anew.
-        kinds = ("file", "symlink", "other") if self._parts.workspace.follow_symlinks else ("file", "other")
+        kinds = ("file", "symlink", "other") if self._workspace.follow_symlinks else ("file", "other")
         for one in self._rest():
             origin, then = one.origin, one.then
             if origin is None or origin.trash is not None or then is None or then.version or then.kind not in kinds:
                 continue
             source = self._left.get(self._tree.key(origin.path))
-            if source is not None and source.then is None and self._is_addressable(one.path):
+            if source is not None and source.then is None and self._workspace.is_addressable(one.path):
                 self.steps.append(MoveFile(WorkspacePath(origin.path), WorkspacePath(one.path), overwrite=False))
                 del self._left[self._tree.key(origin.path)], self._left[self._tree.key(one.path)]
 
@@ -202,26 +207,18 @@ class StepMaker:
         elif then is not None and then.kind == "file":
             self.steps.append(PutBack(path, partial(_decide, self._tree, one)))
         elif then is not None:
-            self.blocked[one.path] = _impossible(
-                one.path
-            )  # such as a pipe out of the trash, in a folder whose files change
+            # Such as a pipe out of the trash, in a folder whose files change.
+            self.blocked[one.path] = _impossible(one.path)
         elif "file" in kinds:
             self.steps.append(RemoveFile(path, partial(_require_planned, self._tree, one)))
-        elif "directory" in kinds and not any(other.startswith(f"{path}/") for other in self._others):
-            self._remove_folder(one, lambda: None, recursive=False)
+        elif now is not None and not any(f"{other}/".startswith(f"{path}/") for other in self._others):
+            self.steps.append(RemoveFolderStep(path, recursive=False, mode=now.mode, permit=lambda: None))
 
     def _change_mode(self, path: str, now: DraftNode | None, then: DraftNode | None) -> None:
         if now is None or then is None or now.mode is None or then.mode is None or now.kind != "directory":
             return
         if now.mode != then.mode:
             self.steps.append(PutMode(WorkspacePath(path), now.mode, then.mode))
-
-    def _remove_folder(self, one: Drafted, permit: Callable[[], None], *, recursive: bool) -> None:
-        mode = None if one.now is None else one.now.mode
-        self.steps.append(RemoveFolderStep(WorkspacePath(one.path), recursive=recursive, mode=mode, permit=permit))
-
-    def _is_addressable(self, path: str) -> bool:
-        return self._parts.workspace.is_addressable(path)
 
 
 _TURNS: Final[Mapping[type[Step], int]] = {MakeFolderStep: 0, RemoveFile: 2, RemoveFolderStep: 3, PutMode: 4}
@@ -233,14 +230,8 @@ def _turn(step: Step) -> tuple[int, int]:
     return turn, -step.paths[0].count("/") if turn > 2 else 0
 
 
-def shown_name(path: str) -> str:
-    """Return a path to be shown; its name may be no UTF-8."""
-    return path.encode("utf-8", "backslashreplace").decode()
-
-
 def _impossible(path: str) -> Clash:
-    reason = f"something stands there, or in it, that cannot go, or come back ({shown_name(path)})"
-    return Clash(code="EDIT_CONFLICT", reason=reason)
+    return Clash(reason=f"something stands there, or in it, that cannot go, or come back ({shown_name(path)})")
 
 
 def place_of(step: Step) -> WorkspacePath:
@@ -343,7 +334,7 @@ def plan_unsaved(
         if document is None or not document.is_dirty:
             findings.append(UndoFinding(records=records, path=path, outcome="unchanged"))
         elif key in taken or any(newer.before != older.after for newer, older in pairwise(records)):
-            clash = Clash(code="EDIT_CONFLICT", reason="it is in a document that is not saved yet")
+            clash = Clash(reason="it is in a document that is not saved yet")
             findings.append(UndoFinding(records=records, path=path, outcome="conflict", clash=clash))
         else:
             step = PutBack(where, partial(_decide_unsaved, records))
@@ -384,12 +375,13 @@ def _decide_unsaved(records: Sequence[ChangeRecord], parts: Parts, seen: Look) -
     after, before = records[0].after, records[-1].before
     if opened is None or after is None or before is None:
         raise ChangedMeanwhileError(seen.path, 1)  # saved, or given up, since the undo was worked out
-    base, proposed = (_text(parts, version, opened.document.text_format, seen.path) for version in (after, before))
-    return put_beside(parts, seen, opened, base, proposed)
+    contents = [parts.journal.contents.get(version) for version in (after, before)]
+    base, proposed = (_text(content, opened.document.text_format, seen.path) for content in contents)
+    plain = PutDecision(content=contents[1], facts=inspect(contents[1], name=seen.path)[0])
+    return put_beside(parts, seen, opened, base, proposed, plain)
 
 
-def _text(parts: Parts, version: str, form: TextFormat, path: str) -> str:
-    content = parts.journal.contents.get(version)
+def _text(content: bytes, form: TextFormat, path: str) -> str:
     try:
         return decode(content, form, path=path)
     except EncodingError:

@@ -23,7 +23,6 @@ from filetools.content.differences.diff import structured_patch
 from filetools.content.facts import text_of
 from filetools.content.version import version_of
 from filetools.errors import EditConflictError, FileToolsError
-from filetools.facade.deciding.proposals import Preview, ShownState
 from filetools.facade.history.restoring import RestoreTarget, completed
 from filetools.facade.history.undo_steps import (
     StepMaker,
@@ -32,7 +31,6 @@ from filetools.facade.history.undo_steps import (
     place_of,
     plan_unsaved,
     possible,
-    shown_name,
     split_buffered,
 )
 from filetools.facade.parts import Parts
@@ -53,8 +51,8 @@ from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.gatekeeper import Permit
 from filetools.search.walk import walk_tree
-from filetools.versions.draft_tree import Drafted, DraftNode, DraftTree, within
-from filetools.versions.undo import Clash, UndoFinding, Undoing
+from filetools.versions.draft_tree import Drafted, DraftTree, within
+from filetools.versions.undo import SETTLED, Clash, UndoFinding, Undoing, with_blocked
 from filetools.writer.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
 
 Choose = Callable[[History], list[ChangeRecord]]
@@ -65,7 +63,6 @@ _log = logging.getLogger(__name__)
 
 MOST_SINCE: Final = 100
 """More records than these, written while a plan was made, are not looked through: it is made anew."""
-_SETTLED: Final = ("undone", "unchanged", "kept")
 _REVERSE: Final[dict[RelationKind, RelationKind]] = {"undoes": "redoes", "redoes": "undoes"}
 _STAYS: Final = {"unknown": "nobody knows what was there before", "kept": "others use this folder now"}
 
@@ -81,8 +78,6 @@ class UndoPlan(Struct, frozen=True, dict=True):
     """The steps of each transaction."""
     files: tuple[UndoneFile, ...]
     """What each step does."""
-    unknown: tuple[str, ...]
-    """Paths that stay as they are: nobody knows what was there, or where they come from."""
     is_withheld: IsWithheld
     """Whether no text of a path may be shown."""
 
@@ -127,7 +122,7 @@ class UndoPlan(Struct, frozen=True, dict=True):
     @cached_property
     def not_undone(self) -> list[NotUndone]:
         """What stays as it is, and why."""
-        reasons = dict.fromkeys(sorted(self.unknown), _STAYS["unknown"])
+        reasons: dict[str, str] = {}
         for finding in self.findings:
             reason = finding.clash.reason if finding.clash is not None else _STAYS.get(finding.outcome)
             if reason is not None:
@@ -140,12 +135,6 @@ class UndoPlan(Struct, frozen=True, dict=True):
             WorkspacePath(path) for path in self.drafted if matches_protected(WorkspacePath(path), protected)
         )
         return list(dict.fromkeys([*(path for step in self.steps for path in step.paths), *inside]))
-
-    def previews(self, paths: Sequence[WorkspacePath]) -> list[Preview | None]:
-        """Return what tells which bytes it puts at some paths; None for those at which it puts none."""
-        put = {step.path for step in self.steps if isinstance(step, PutFile)} & self.drafted.keys()
-        nodes = [self.drafted[path].then if path in put else None for path in paths]
-        return [None if node is None else partial(_put_back, self.tree, node) for node in nodes]
 
     def result(self, outcome: Outcome | None) -> UndoResult:
         """Return what it did; `outcome` is None if nothing was done."""
@@ -160,7 +149,7 @@ class UndoPlan(Struct, frozen=True, dict=True):
             changes=sorted(changes, key=lambda one: -one.number),
             files=list(self.files),
             conflicts=self.conflicts,
-            unknown=sorted({*self.unknown, *(one.path for one in self.findings if one.outcome == "unknown")}),
+            unknown=sorted({one.path for one in self.findings if one.outcome == "unknown"}),
             not_undone=self.not_undone,
             dry_run=False,
             number=None if outcome is None or not outcome.records else outcome.records[-1].number,
@@ -245,18 +234,23 @@ def _make_plan(
     changed, waiting, saved = split_buffered(history, chosen)
     if target is not None:
         waiting, saved = ([one for one in several if target.covers_all_of(one)] for several in (waiting, saved))
-    tree, findings, unknown, closed = _take_back(parts, changed, target)
+    tree = DraftTree(
+        parts.workspace, parts.store, parts.journal.contents, parts.facts,
+        walk=lambda folder: (path for path, _ in walk_tree(parts.store, folder)),
+        most_bytes=parts.settings.max_write_bytes,
+    )  # fmt: skip
+    findings = Undoing(tree, history, changed, is_prose=parts.settings.is_prose).take_back()
+    if target is not None:
+        findings = completed(parts, tree, findings, target)
     findings += [UndoFinding(records=(record,), path=record.path, outcome="undone") for record in saved]
     drafted, blocked = possible(parts, tree, refused)
     makers = [StepMaker(parts, tree, phase) for phase in in_phases(tree, drafted)]
-    blocked |= closed
     for maker in makers:
         blocked |= maker.blocked
-    findings = [_settled(finding, blocked) for finding in findings]
-    findings += _clashes(blocked, findings)
+    findings = with_blocked(findings, blocked)
     numbers: dict[str, list[int]] = {}
     for finding in findings:
-        if finding.outcome in _SETTLED:
+        if finding.outcome in SETTLED:
             numbers.setdefault(finding.path, []).extend(record.number for record in finding.records)
     assign([step for maker in makers for step in maker.steps], numbers, kind)
     taken = {parts.workspace.key(path) for maker in makers for step in maker.steps for path in step.paths}
@@ -270,43 +264,8 @@ def _make_plan(
         drafted={path: one for maker in makers for path, one in maker.drafted.items()},
         phases=tuple(tuple(maker.steps) for maker in makers if maker.steps),
         files=tuple(_file_of(tree, *one, shown=is_shown) for one, is_shown in zip(planned, shown, strict=True)),
-        unknown=unknown,
         is_withheld=is_withheld,
     )
-
-
-def _take_back(
-    parts: Parts, chosen: Sequence[ChangeRecord], target: RestoreTarget | None
-) -> tuple[DraftTree, list[UndoFinding], tuple[str, ...], dict[str, Clash]]:
-    """Work out the tree without some changes, what becomes of each of them, and as `completed` what stays as it is."""
-    tree = DraftTree(
-        parts.workspace, parts.store, parts.journal.contents, parts.facts,
-        walk=lambda folder: (path for path, _ in walk_tree(parts.store, folder)),
-        most_bytes=parts.settings.max_write_bytes,
-    )  # fmt: skip
-    findings = Undoing(tree, parts.journal.history, chosen, is_prose=parts.settings.is_prose).take_back()
-    if target is None:
-        return tree, findings, (), {}
-    return tree, *completed(parts, tree, findings, target)
-
-
-def _settled(finding: UndoFinding, blocked: Mapping[str, Clash]) -> UndoFinding:
-    """Return what becomes of a finding if some paths cannot be changed."""
-    above = {*within(finding.path)}
-    touched = next((path for path in blocked if path in above or finding.path in within(path)), None)
-    if touched is None or finding.outcome not in _SETTLED:
-        return finding
-    return structs.replace(finding, outcome="conflict", clash=blocked[touched])
-
-
-def _clashes(blocked: Mapping[str, Clash], findings: Sequence[UndoFinding]) -> list[UndoFinding]:
-    """Return what no record tells of and cannot be as it was all the same."""
-    told = {finding.path for finding in findings if finding.outcome == "conflict"}
-    return [
-        UndoFinding(records=(), path=shown_name(path), outcome="conflict", clash=clash)
-        for path, clash in blocked.items()
-        if told.isdisjoint(within(path))
-    ]
 
 
 _ACTIONS: Final[Mapping[type[Step], str]] = {
@@ -320,13 +279,6 @@ _ACTIONS: Final[Mapping[type[Step], str]] = {
 MOST_SHOWN_FILES: Final = 20
 """Files whose hunks are part of a result."""
 LARGEST_SHOWN_BYTES: Final = 256 * 1024
-
-
-def _put_back(tree: DraftTree, node: DraftNode, _parts: Parts, _old: ShownState) -> str | bytes:
-    """Return what an undo leaves at a path; a `Preview`."""
-    content = tree.content(node)
-    text = text_of(content, name=".")
-    return content if text is None else text
 
 
 def _file_of(tree: DraftTree, step: Step, drafted: Drafted | None, *, shown: bool) -> UndoneFile:
@@ -390,17 +342,12 @@ async def carry_out(
         # One transaction knows what to do when the caller is cancelled; between two nobody leaves.
         return await (work if len(plan.phases) == 1 else asyncio.shield(work))
     except asyncio.CancelledError:
-        await _finished(work)
+        while not work.done():
+            with suppress(asyncio.CancelledError):  # however often
+                await asyncio.wait([work])
         if not work.cancelled() and work.exception() is None and is_late():
             return work.result()
         raise
-
-
-async def _finished(work: asyncio.Task[Outcome]) -> None:
-    """Wait until work is done, however often the waiting task is cancelled."""
-    while not work.done():
-        with suppress(asyncio.CancelledError):
-            await asyncio.wait([work])
 
 
 async def _carry_out(

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any, Final
 
 from msgspec import structs
 
+from filetools.changes.decision import PutDecision
 from filetools.errors import FileToolsError, HardLinkedError
 from filetools.facade.parts import Parts
-from filetools.facade.steps.decision import Decide, PutDecision
 from filetools.facade.steps.look import Look, keep_seen, look
 from filetools.facade.steps.parents import require_parent
 from filetools.facade.steps.step import Step, put_back
@@ -29,6 +29,9 @@ from filetools.tree.reading import settled_identity
 MOST_NAMES: Final = 10
 """Other names of a file that a warning lists."""
 
+Decide = Callable[[Parts, Look], PutDecision]
+"""Turns what stands there into what shall stand there, or raises the refusal."""
+
 
 class PutFile(Step):
     """Gives one path new bytes."""
@@ -36,7 +39,7 @@ class PutFile(Step):
     def __init__(self, path: WorkspacePath, decide: Decide, *, create_parents: bool = True) -> None:
         super().__init__(path)
         self.path = path
-        self._decide = decide
+        self.wanted = decide
         self._create_parents = create_parents
         self.seen: Look
         """The look of the current try."""
@@ -64,7 +67,7 @@ class PutFile(Step):
 
     def decide(self, parts: Parts) -> bool:
         """Ask the call what it wants; False if exactly these bytes, and the mode it wants, stand there already."""
-        self.decision = followed(parts, self.seen, self._decide(parts, self.seen))
+        self.decision = self.preview(parts, self.seen)
         self.version = self.decision.facts.version
         if self.decision.in_buffer:
             return self.decision.document is not None
@@ -76,6 +79,10 @@ class PutFile(Step):
         if stat is not None and stat.links > 1 and parts.settings.hard_links == "refuse":
             raise HardLinkedError(self.path, stat.links)
         return True
+
+    def preview(self, parts: Parts, seen: Look) -> PutDecision:
+        """Return what the call wants to stand there, without changing anything."""
+        return followed(parts, seen, self.wanted(parts, seen))
 
     def separated(self, parts: Parts) -> dict[str, Any] | None:
         """Return the warning that the file had other names, which keep the old bytes; None if it had none."""

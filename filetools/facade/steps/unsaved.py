@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
+from filetools.changes.decision import PutDecision, ShownText
 from filetools.changes.rebasing import overlapping
 from filetools.content.differences.diff import minimal_edits, refined
 from filetools.content.differences.merging import MergeResult, merge, merge_bytes
@@ -23,13 +24,11 @@ from filetools.editors.documents import changed, typed
 from filetools.editors.open_text import OpenText
 from filetools.errors import EditConflictError
 from filetools.facade.parts import Parts
-from filetools.facade.steps.decision import PutDecision, ShownText
 from filetools.facade.steps.look import Look, content_of, facts_of
 from filetools.journal.changes import Change
 from filetools.journal.documents import Document, DocumentChange
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.permissions.requests import AskedAbout, Settled
 
 RECENT_RECORDS: Final = 100
 """Records of a path among which a version of its unsaved text is looked for; beyond it the text is recorded again."""
@@ -47,11 +46,7 @@ class UnsavedQuestion(Exception):  # noqa: N818  # no error: a person is asked, 
         self.base_text = base_text
         self.proposed = proposed
         self.disk_version = disk_version
-
-    def settled(self, edited_text: str | None) -> Settled:
-        """Return what holds once a person has allowed it, or given another text."""
-        asked = AskedAbout(buffer_version=self.opened.document.version, disk_version=self.disk_version)
-        return Settled(text=self.proposed if edited_text is None else edited_text, asked=asked)
+        self.unsaved_version = version_of(opened.shown_bytes())
 
 
 def unsaved_text(parts: Parts, seen: Look) -> OpenText | None:
@@ -96,8 +91,7 @@ def followed(parts: Parts, seen: Look, decision: PutDecision) -> PutDecision:
         base = disk_text(parts, seen)
         if base is None:
             raise unsaved_error(seen.path, opened.document.version, "and its file is binary")
-        placed = put_beside(parts, seen, opened, base, text)
-        return structs.replace(placed, mode=decision.mode, added_bytes=decision.added_bytes, newline=decision.newline)
+        return put_beside(parts, seen, opened, base, text, decision)
     return structs.replace(decision, document=replaced(opened, text, facts, decision.edits))
 
 
@@ -117,6 +111,7 @@ def put_beside(
     opened: OpenText,
     base: str,
     proposed: str,
+    plain: PutDecision,
     *,
     edits: Sequence[TextEdit] | None = None,
     is_addition: bool = False,
@@ -129,6 +124,7 @@ def put_beside(
         opened: The document with the unsaved text.
         base: The text that the change starts from.
         proposed: What it makes of that.
+        plain: What would be decided without unsaved text.
         edits: How it makes that of the base, where it is known.
         is_addition: Whether it only adds to the end; then it is added to both texts, whatever they end with.
 
@@ -160,9 +156,10 @@ def put_beside(
         content = structs.replace(opened, text=text).shown_bytes()
         facts = describe(content, text, form, name=seen.path, version=version_of(content))
         is_new = text != opened.text
-        return PutDecision(
-            content=content, facts=facts, is_merged=is_merged, foreign=foreign, in_buffer=True,
-            document=change if is_new else None, shown=ShownText(before=before, version=facts.version, content=content),
+        return structs.replace(
+            plain, content=content, facts=facts, is_merged=is_merged, foreign=foreign, edits=None, in_buffer=True,
+            document=change if is_new else None,
+            shown=ShownText(before=before, version=facts.version, content=content, text=text),
         )  # fmt: skip
     facts, file_text = inspect(on_disk, name=seen.path)
     if caught_up is None:
@@ -175,20 +172,21 @@ def put_beside(
         document = structs.replace(opened.document, text_format=change.text_format)
         after = structs.replace(opened, text=text, document=document, base=on_disk, base_text=file_text or "")
     shown = after.shown_bytes()
-    return PutDecision(
-        content=on_disk, facts=facts, is_merged=is_merged, foreign=foreign, document=change,
-        shown=ShownText(before=before, version=version_of(shown), content=shown),
+    return structs.replace(
+        plain, content=on_disk, facts=facts, is_merged=is_merged, foreign=foreign, edits=None, document=change,
+        shown=ShownText(before=before, version=version_of(shown), content=shown, text=text),
     )  # fmt: skip
 
 
 def overwritten(parts: Parts, seen: Look, opened: OpenText, decision: PutDecision) -> PutDecision:
     """Return a decision that replaces unsaved text, which is kept as a version first."""
-    facts = decision.facts
-    text = None if facts.text_format is None else decode(decision.content, facts.text_format, path=seen.path)
+    text = decision.text_for(seen.path)
     if text is None:
         raise unsaved_error(seen.path, opened.document.version, "and what would replace it is binary")
-    kept, _ = parts.documents.texts.bytes_of(opened)
-    return structs.replace(decision, document=replaced(opened, text, facts), kept_unsaved=kept)
+    kept, before = parts.documents.texts.bytes_of(opened)
+    shown = ShownText(before=before, version=decision.facts.version, content=decision.content, text=text)
+    document = replaced(opened, text, decision.facts)
+    return structs.replace(decision, document=document, kept_unsaved=kept, shown=shown)
 
 
 def unsaved_error(

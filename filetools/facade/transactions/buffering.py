@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final, cast
 
@@ -30,7 +29,6 @@ from filetools.journal.journal import Journal
 from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor, ChangeRecord, Operation
 from filetools.models.words import EntryType
-from filetools.paths.lexical import AnyPath
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.gatekeeper import Permit
 from filetools.search.walk import walk_tree
@@ -81,19 +79,6 @@ class BufferingRunner(CallRunner):
         self.is_over = True
         async with self._turn:
             pass
-
-    @contextmanager
-    def strictly(self, raw_paths: Sequence[AnyPath]) -> Iterator[None]:
-        """Have files that a block changes first refuse at the exit what others change there meanwhile.
-
-        Args:
-            raw_paths: Those whose version the caller has named.
-        """
-        paths = [path for path in map(self.resolve, raw_paths) if not self.held.is_changed(self.held.key(path))]
-        yield
-        for path in paths:
-            if self.held.is_changed(self.held.key(path)):
-                self.held.demand(path)
 
     async def change(
         self,
@@ -226,9 +211,9 @@ class TransactionTracker(ReadTracker):
         rows = self._own.get(key)
         if not rows:
             return
-        if step.decision is not None and step.decision.sent is not None:
-            sent = step.decision.sent
-            self._outer._hold(owner_of(actor), sent.version, sent.content)
+        decision = step.decision
+        if decision is not None and decision.sent is not None:
+            self._outer._hold(owner_of(actor), decision.sent_version, decision.sent)
         if step.version not in rows:
             self._outer.record_reported(actor, key, step.version)
 
@@ -272,8 +257,11 @@ def act(parts: Parts, held: HeldTree, step: Step) -> None:
     """
     match step:
         case PutFile(decision=decision) if decision is not None:
+            is_first = not held.is_changed(held.key(step.path))
             _note_parents(parts, held, step)
             held.note(step.path, step.seen, becomes="file")
+            if decision.is_strict and is_first:
+                held.demand(step.path)
             held.put(Put(path=step.path, content=decision.content, mode=decision.mode), decision.encoding)
         case RemoveFile():
             held.note(step.path, step.seen)

@@ -144,14 +144,6 @@ class HeldTree:
         """Have a changed file refuse at the exit what others changed there, in place of merging it."""
         self._strict.add(self.key(path))
 
-    def decree(self, path: WorkspacePath, content: bytes, version: str | None) -> None:
-        """Have a changed file get other bytes, but only if a version, or what was there, still is there at the exit."""
-        node = self.overlay.find(path)
-        self.put(Put(path=path, content=content), None if node is None else node.encoding)
-        self.demand(path)
-        if version is not None:
-            self._before[self.key(path)] = replace(self.before(path), version=version, content=None)
-
     def save(self) -> None:
         """Have `restore` return to the present state."""
         self.overlay.save()

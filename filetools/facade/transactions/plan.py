@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from functools import partial
 from operator import itemgetter
 
+from msgspec import Struct
 from msgspec.structs import replace
 
+from filetools.changes.decision import PutDecision
 from filetools.changes.knowledge import read_as
 from filetools.changes.operations import MakeFolder, Move, Put, Remove, RemoveFolder, TreeOperation
 from filetools.changes.overlay import OverlayNode
 from filetools.changes.planner import plan
 from filetools.changes.rebasing import CHANGED, on_top
-from filetools.content.facts import inspect
 from filetools.errors import VersionMismatchError
 from filetools.facade.deciding import preconditions
 from filetools.facade.deciding.seeing import seen_by
 from filetools.facade.parts import Parts
-from filetools.facade.steps.decision import PutDecision, SentText
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.look import Look
 from filetools.facade.steps.move import MoveFile
@@ -72,11 +72,18 @@ def _steps(parts: Parts, held: HeldTree, actor: Actor, operation: TreeOperation)
             permit = partial(permit_move, parts, (before, target))
             return [(2, MoveFile(path, to, overwrite=target.kind is not None, permit=permit))]
         case Put():
-            node = held.overlay.find(path)
+            node, content = held.overlay.find(path), operation.content
             encoding = None if node is None else node.encoding
-            decide = partial(
-                decide_put, put=operation, encoding=encoding, base=before, is_strict=held.is_strict(path), actor=actor
+            facts = read_as(content, encoding, name=path)[0]
+            plain = PutDecision(
+                content=content,
+                facts=facts,
+                mode=operation.mode,
+                encoding=encoding,
+                sent=content,
+                sent_version=facts.version,
             )
+            decide = DecidePut(plain=plain, base=before, is_strict=held.is_strict(path), actor=actor)
             return [(3, PutFile(path, decide))]
         case Remove():
             return [(3, RemoveFile(path, partial(permit_removal, parts, actor, before)))]
@@ -109,26 +116,29 @@ def _is_whole(held: HeldTree, node: OverlayNode) -> bool:
     return True
 
 
-def decide_put(
-    parts: Parts, seen: Look, *, put: Put, encoding: str | None, base: DiskPath, is_strict: bool, actor: Actor
-) -> PutDecision:
-    """Put a transaction's text where its base stands; onto what others have made of it the text is merged.
+class DecidePut(Struct, frozen=True, kw_only=True):
+    """Decides what stands at a path that a transaction has changed."""
 
-    Raises:
-        EditConflictError: Their changes and this one overlap, or there is no text to merge.
-        VersionMismatchError: The caller had named the version that it changes, or the base is not kept any more.
-        PathExistsError: Others made a file where there was none.
-    """
-    facts = read_as(put.content, encoding, name=seen.path)[0]
-    sent = SentText(content=put.content, version=facts.version)
-    plain = PutDecision(content=put.content, facts=facts, mode=put.mode, encoding=encoding, sent=sent)
-    if seen.version == facts.version or is_base(base, seen):
-        return plain
-    at, now, _ = seen_by(parts, seen, actor)
-    made = on_top(at, base, now, put.content, encoding=encoding, is_strict=is_strict, settings=parts.settings)
-    merged = inspect(made.content, name=seen.path)[0]
-    foreign = tuple(dict(hunk.to_dict()) for hunk in made.foreign)
-    return replace(plain, content=made.content, facts=merged, foreign=foreign, mode=None)
+    plain: PutDecision
+    """The transaction's text."""
+    base: DiskPath
+    is_strict: bool
+    actor: Actor
+
+    def __call__(self, parts: Parts, seen: Look) -> PutDecision:
+        """Put the text where its base stands; onto what others have made of it the text is merged.
+
+        Raises:
+            EditConflictError: Their changes and this one overlap, or there is no text to merge.
+            VersionMismatchError: The caller had named the version that it changes, or the base is not kept any more.
+            PathExistsError: Others made a file where there was none.
+        """
+        plain = self.plain
+        if seen.version == plain.facts.version or is_base(self.base, seen):
+            return plain
+        now, knowledge = seen_by(parts, seen, self.actor)
+        merged = on_top(plain, self.base, now, kept=knowledge.kept, is_strict=self.is_strict, settings=parts.settings)
+        return replace(merged, mode=None)
 
 
 def permit_removal(parts: Parts, actor: Actor, base: DiskPath, seen: Look) -> None:

@@ -87,6 +87,7 @@ class Database:
         self._sync_failed = False
         self._idle: list[sqlite3.Connection] = []
         self._writing = Lock()
+        """Held while a thread uses the connection that writes: SQLite refuses to checkpoint while a query reads through it."""
         self._closed = False
         with TRANSLATED, ExitStack() as opened:
             self.gate = opened.enter_context(closing(Gate(directory, timeout_seconds=timeout_seconds)))
@@ -236,7 +237,8 @@ class Database:
             if is_idle:
                 self.restart_wal()
             else:
-                self.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                with self._writing:
+                    self.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         return True
 
     def restart_wal(self) -> None:
@@ -245,14 +247,15 @@ class Database:
         The caller is behind the gate.
         """
         connection = self.connection
-        connection.execute("PRAGMA busy_timeout = 0")
-        try:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        except sqlite3.OperationalError as exc:
-            if exc.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
-                raise
-        finally:
-            connection.execute(f"PRAGMA busy_timeout = {round(BUSY_SECONDS * 1000)}")
+        with self._writing:
+            connection.execute("PRAGMA busy_timeout = 0")
+            try:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            except sqlite3.OperationalError as exc:
+                if exc.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+            finally:
+                connection.execute(f"PRAGMA busy_timeout = {round(BUSY_SECONDS * 1000)}")
 
     def close(self) -> None:
         """Checkpoint and release every connection; may be called twice, and does nothing after a fork."""
