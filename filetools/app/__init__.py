@@ -1,1 +1,1 @@
-"""Building an opened workspace from its settings, and what doors need to know of it."""
+"""Opens workspaces from their settings, and holds what the interfaces need to know about an open one."""

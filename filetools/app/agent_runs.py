@@ -1,4 +1,4 @@
-"""Running agents: each from the beginning of its run to its end, whatever ends it, and so many at once."""
+"""Runs agents, each from the beginning to the end of its run however it ends, up to a number at once."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ MOST_RUNS: Final = 20
 MOST_STEPS: Final = 200
 _LONGEST_SESSION: Final = 200
 _MOST_KEPT_BYTES: Final = 5 * MIB
-"""Of the messages with tool calls and results; what a run has changed is known without them."""
+"""Limit for messages with tool calls and results. The changes of a run are recorded without them."""
 
 
 class AgentRun(AsyncIterator[Mapping[str, Any]]):
-    """A running agent, and its messages in stream-json, which one task takes; `AgentRuns.start` gives it and ends it."""
+    """A running agent; iterate to receive its stream-json messages, in one task. `AgentRuns.start` creates and ends it."""
 
     def __init__(self, files: FileToolsFacade, beginning: asyncio.Task[Run], max_steps: int) -> None:
         self.failure: str | None = None
-        """Why the agent failed, when it is finished."""
+        """Why the agent failed; None if it has not."""
         self._files, self._beginning, self._max_steps = files, beginning, max_steps
         self._steps = 0
         self._process: AgentProcess | None = None
@@ -43,16 +43,16 @@ class AgentRun(AsyncIterator[Mapping[str, Any]]):
 
     @property
     def run(self) -> Run:
-        """The run as it was begun."""
+        """The run as `files.runs.begin` returned it."""
         return self._beginning.result()
 
     @property
     def is_launched(self) -> bool:
-        """Whether its program has been started."""
+        """True once its program has been started."""
         return self._process is not None
 
     async def launch(self, command: str | Sequence[str], prompt: str, limits: AgentLimits | None, model: str) -> None:
-        """Start the program once the run has begun; for `AgentRuns`."""
+        """Wait until the run has begun, then start the program; called by `AgentRuns`."""
         run = await asyncio.shield(self._beginning)
         if self._is_stopped:
             raise AbortedError("The run")
@@ -70,7 +70,7 @@ class AgentRun(AsyncIterator[Mapping[str, Any]]):
         assert self._process is not None
         async for line in self._process:
             entry = parse_entry(line)
-            if entry is None:  # no message
+            if entry is None:  # not a message
                 continue
             if not self._session and isinstance(named := entry.raw.get("session_id"), str):
                 self._session = named[:_LONGEST_SESSION]
@@ -81,7 +81,7 @@ class AgentRun(AsyncIterator[Mapping[str, Any]]):
 
     def _begins_turn(self, entry: LogEntry, line: bytes) -> bool:
         kinds, raw = {block.get("type") for block in entry.blocks}, entry.raw
-        # The result is kept as well: a run that kept no call is known by it to have called nothing.
+        # Keep the result as well: it shows that a run without recorded calls made none.
         if (entry.type == "result" or not kinds.isdisjoint(("tool_use", "tool_result"))) and self._kept_bytes + len(
             line
         ) <= _MOST_KEPT_BYTES:
@@ -89,14 +89,14 @@ class AgentRun(AsyncIterator[Mapping[str, Any]]):
             self._kept_bytes += len(line)
         if entry.type == "result" and raw.get("is_error") is True:
             self.failure = str(raw.get("result") or raw.get("subtype") or "it does not say why")
-        # Agents that this one has started have turns of their own.
+        # Subagents count their own turns.
         if entry.type != "assistant" or "tool_use" not in kinds or raw.get("parent_tool_use_id"):
             return False
         before, self._turn = self._turn, entry.message.get("id")
-        return before is None or before != self._turn  # calls of one turn may come one by one
+        return before is None or before != self._turn  # the calls of one turn may arrive in separate messages
 
     async def _note_turn(self, process: AgentProcess) -> bool:
-        """Note that a turn begins; whether it may."""
+        """Record the beginning of a turn. At the limit, stop the agent instead and return False."""
         if self._steps >= self._max_steps:
             self.failure = f"it was stopped after Step {self._steps}/{self._max_steps}"
             await process.stop()
@@ -104,14 +104,14 @@ class AgentRun(AsyncIterator[Mapping[str, Any]]):
         self._steps += 1
         try:
             await self._files.runs.note_turn(self.run.id, f"Step {self._steps}/{self._max_steps}")
-        except FileToolsError as error:  # as on a full disk, which costs the number of a turn and not the answer
-            logger.warning("a turn of %s was not noted: %s", self.run.id, error)
+        except FileToolsError as error:  # e.g. a full disk: the turn number is lost, the answer must not be
+            logger.warning("a turn of %s was not recorded: %s", self.run.id, error)
         return True
 
     async def finish(self) -> dict[str, Any]:
-        """End the run, and return its metadata. If its last message was not taken, the agent is stopped and the run cancelled.
+        """End the run and return its metadata. If its messages were not read to the end, stop the agent and cancel the run.
 
-        Who is cancelled meanwhile has it done all the same.
+        If the caller is cancelled, the run is ended all the same.
         """
         self._ending = self._ending or asyncio.create_task(self._end(), name="filetools run")
         return await asyncio.shield(self._ending)
@@ -126,7 +126,7 @@ class AgentRun(AsyncIterator[Mapping[str, Any]]):
     async def _end(self) -> dict[str, Any]:
         await asyncio.wait([self._beginning])
         if self._beginning.exception() is not None:
-            return {}  # whoever wanted it to begin is told
+            return {}  # `launch` raises the error
         code: int | None = None
         self._is_stopped |= not (self._is_read or self.failure)
         if self._process is not None:
@@ -140,21 +140,21 @@ class AgentRun(AsyncIterator[Mapping[str, Any]]):
             return await self._files.runs.finish(
                 self.run.id, status=status, exit_code=code, messages=kept, agent_session=self._session
             )
-        except FileToolsError as error:  # as on a full disk: the answer must not be lost with it
-            logger.exception("the end of %s was not noted", self.run.id)
+        except FileToolsError as error:  # e.g. a full disk: the answer must not be lost
+            logger.exception("the end of %s was not recorded", self.run.id)
             found = Discovery(error=error.message)
             root = self._files.root_paths[-1]
             return metadata(found, session=self.run.session, root=root, agent_session=self._session)
 
 
 class AgentRuns:
-    """The agents that run by one command. Lives as long as a server, and is closed before its workspaces.
+    """The agents that a server runs with one command. The server closes it before its workspaces.
 
     Args:
-        command: What starts one: its words, or a line that is split into words as a shell does.
-        limit: Most at once.
-        max_steps: Most turns with tool calls of one; then it is stopped.
-        limits: Of the time and the lines of one.
+        command: The command, as a list of words or as a line that is split the way a shell does.
+        limit: Maximum number of agents at once.
+        max_steps: Maximum number of turns with tool calls; an agent that exceeds it is stopped.
+        limits: Limits on an agent's running time and line length.
     """
 
     def __init__(
@@ -168,18 +168,18 @@ class AgentRuns:
     async def start(
         self, files: FileToolsFacade, prompt: str, *, model: str = "", **options: Any
     ) -> AsyncIterator[AgentRun]:
-        """Begin a run and start its agent; when the block is left, in whatever way, the run has ended and the agent is gone.
+        """Begin a run and start its agent. Leaving the block, even by an exception, stops the agent and ends the run.
 
         Args:
-            files: The workspace, for whoever the run is.
-            prompt: What the agent reads.
-            model: What it finds as `FILETOOLS_MODEL`; "" leaves that as it is.
-            options: As `files.runs.begin` takes them: session, outputs, checkpoint.
+            files: The workspace, as the actor who owns the run.
+            prompt: The agent's standard input.
+            model: The value of `FILETOOLS_MODEL` for the agent; "" leaves the variable unchanged.
+            options: Passed to `files.runs.begin`: session, outputs, checkpoint.
 
         Raises:
-            TooManyRunsError: As many run as may.
-            AgentFailedError: There is no such program.
-            AbortedError: It was stopped before it began.
+            TooManyRunsError: The limit is reached.
+            AgentFailedError: The program cannot be started.
+            AbortedError: The agent was stopped before it began.
         """
         if len(self._agents) >= self._limit:
             raise TooManyRunsError(self._limit)
@@ -197,18 +197,18 @@ class AgentRuns:
 
     @property
     def active(self) -> dict[str, AgentRun]:
-        """The agents that run, by the ids of their runs."""
+        """The running agents by run ID."""
         return {agent.run.id: agent for agent in self._agents if agent.is_launched}
 
     async def stop(self, run_id: str) -> bool:
-        """Stop an agent; returns when its run has ended, or False if none of that id runs here."""
+        """Stop an agent and wait until its run has ended. Return False if no agent with that run ID is running here."""
         agent = self.active.get(run_id)
         if agent is not None:
             await agent.stop()
         return agent is not None
 
     async def aclose(self) -> None:
-        """Stop all agents; returns when their runs have ended."""
+        """Stop all agents and wait until their runs have ended."""
         await asyncio.gather(*(agent.stop() for agent in self._agents), return_exceptions=True)
 
 

@@ -1,7 +1,7 @@
-"""The facade for programs without an event loop: the same calls, each of which waits for its end.
+"""The facade for programs without an event loop: the same calls, but blocking.
 
-The methods are made from those of the async classes. `blocking.pyi` declares them for type checkers and editors;
-`python -m tests.support.reference` generates it, and a test compares it.
+The methods are generated from those of the async classes. `blocking.pyi` declares them for type checkers and editors;
+`python -m tests.support.reference` generates that file, and a test compares it.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from filetools.permissions.audience import Attendance
 
 
 class BlockingFacade(Front, of=FileToolsFacade, fields=("actor",)):
-    """File tools of one actor on one opened workspace, for any thread. Lives until the workspace is closed.
+    """File tools of one actor on one open workspace, for use from any thread until the workspace is closed.
 
-    Its methods are those of `FileToolsFacade`, and raise what they raise.
+    Its methods are those of `FileToolsFacade` and raise the same errors.
     """
 
 
 class BlockingTransaction(Front, of=Transaction, fields=("actor",)):
-    """The calls of one actor, done together: `with files.transaction() as tx:`."""
+    """Calls of one actor that are applied together: `with files.transaction() as tx:`."""
 
 
 class BlockingBuffers(Front, of=Buffers):
@@ -58,7 +58,7 @@ class BlockingFile(Front, of=OpenedFile, fields=("path", "version")):
 
 
 class BlockingUpload(Front, of=Upload, fields=("size",)):
-    """Takes in bytes that come slowly: `with files.upload() as upload:`."""
+    """Receives bytes that arrive slowly: `with files.upload() as upload:`."""
 
 
 class BlockingBus(Front, of=EventBus):
@@ -66,15 +66,15 @@ class BlockingBus(Front, of=EventBus):
 
 
 class BlockingSubscription(Front, of=Subscription, fields=("pattern",)):
-    """What `on` and `subscribe` return."""
+    """A subscription, as returned by `on` and `subscribe`."""
 
 
 class BlockingAttendance(Front, of=Attendance):
-    """That somebody is there to answer approvals; lives until closed."""
+    """Registers somebody as present to answer approvals, until it is closed."""
 
 
 class BlockingOpening:
-    """A workspace on its way to being open; enter it once."""
+    """A workspace to be opened by entering this context manager, once."""
 
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
@@ -97,8 +97,8 @@ class BlockingOpening:
 def open_sync(*arguments: Any, **options: Any) -> BlockingOpening:
     """Open a directory as a workspace for a program without an event loop: `with filetools.open_sync("project") as files:`.
 
-    The workspace runs on an event loop in a thread of its own; any thread may call it. Listeners and approvers run in other
-    threads, in which they may call it, too, and take their time. Otherwise as `filetools.open`. Needs the extra `sync`.
+    The workspace runs on an event loop in its own thread; any thread may call it. Listeners and approvers run in other
+    threads, where they may block and call the workspace. Otherwise as `filetools.open`. Needs the extra `sync`.
 
     Raises:
         ModuleNotFoundError: The extra is not installed; the message names the command that installs it.

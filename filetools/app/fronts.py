@@ -1,4 +1,4 @@
-"""Fronts: classes whose methods run those of an async class on the loop of another thread, and wait for them."""
+"""Blocking fronts: classes whose methods run an async class's methods on another thread's loop and wait for them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from filetools.errors import InternalError, WorkspaceGoneError
 T = TypeVar("T")
 
 LISTENING_THREADS: Final = 8
-"""Most listeners and approvers that run at the same time; each gets its events in order."""
+"""Maximum number of listeners and approvers that run at the same time; each receives its events in order."""
 _CALLED_BACK: Final = frozenset({"on", "subscribe", "batch", "answer", "answer_approvals"})
-"""Methods whose callbacks belong to a program or a person: they may take their time, and call the workspace."""
+"""Methods whose callbacks belong to a program or a person: they may block, and may call the workspace."""
 _ENDING: Final = frozenset({"unsubscribe", "close"})
-"""Methods of what has ended with the workspace, if not before."""
+"""Methods that end something which closing the workspace ends as well; after that they do nothing."""
 _END: Final = object()
 
 
 class LoopThread:
-    """A thread with an event loop in which one workspace is open; other threads call it."""
+    """A thread whose event loop runs one open workspace; other threads call into it."""
 
     def __init__(self) -> None:
         self._process = os.getpid()
@@ -45,33 +45,33 @@ class LoopThread:
             stack.callback(self._listeners.shutdown, wait=False, cancel_futures=True)
             self._portal = stack.enter_context(start_blocking_portal(name="filetools loop"))
             stack.callback(self._portal.call, self._cancel_calls)
-            # Before it is entered: an interrupt may come when the workspace is open, but nobody has it yet.
+            # Pushed before entering: an interrupt may arrive after the workspace is open but before it is returned.
             stack.push(lambda *error: bool(self.call(lambda: opening.__aexit__(*error))))
             workspace: T = self.call(opening.__aenter__)
             self._stack = stack.pop_all()
         return workspace
 
     def leave(self, *error: Any) -> None:
-        """Close the workspace and end the thread; may be called twice."""
+        """Close the workspace and end the thread. Idempotent."""
         if self._process == os.getpid():
             self._stack.__exit__(*(error or (None, None, None)))
 
     def call(self, work: Callable[[], Any]) -> Any:
-        """Do work on the loop and return its result. An interrupt cancels the work and waits for its end.
+        """Run `work` on the loop and return its result. An interrupt cancels the work and waits until it has ended.
 
         Raises:
             WorkspaceGoneError: The workspace was closed.
-            InternalError: Called on the loop's own thread, which would wait for itself, or after a fork.
+            InternalError: Called on the loop's own thread, which would deadlock, or after a fork.
         """
         if self._process != os.getpid():
             raise InternalError("This workspace was opened before a fork; open it again in the new process")
-        # One context for each calling thread: what one call sets, such as the current transaction, the next one finds.
+        # One context per calling thread, so that what one call sets, such as the current transaction, lasts for the next.
         if not hasattr(self._local, "context"):
             self._local.context = contextvars.copy_context()
         tasks, context = list[asyncio.Task[Any]](), self._local.context
 
         async def run() -> Any:
-            # In a task of its own, which is cancelled once: anyio cancels again at each await, also in cleanup.
+            # In a separate task, which is cancelled once: anyio cancels again at each await, even during cleanup.
             task = asyncio.get_running_loop().create_task(_awaited(work), context=context)
             tasks.append(task)
             self._tasks.add(task)
@@ -97,7 +97,7 @@ class LoopThread:
                 raise InternalError(message) from error
             raise WorkspaceGoneError("it was closed") from error
         except BaseException:
-            # An interrupt, maybe while the task was being handed over: then it begins before `end` does.
+            # An interrupt, possibly while the task was being submitted; the task then starts before `end` does.
             if future is None or not future.done():
                 with suppress(BaseException):
                     self._portal.call(end)
@@ -109,7 +109,7 @@ class LoopThread:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def elsewhere(self, callback: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a callback for the loop that runs `callback` in a thread in which it may call the workspace, and wait."""
+        """Wrap `callback` for the loop: run it in a listener thread, where it may call the workspace and block."""
         if inspect.iscoroutinefunction(callback):
             return callback
 
@@ -125,7 +125,7 @@ async def _awaited(work: Callable[[], Any]) -> Any:
 
 
 class Front:
-    """One object of an opened workspace, or one `async with` block, for threads without a loop."""
+    """Blocking wrapper of one object of an open workspace, or of one `async with` block."""
 
     fronts: ClassVar[dict[type, type[Front]]] = {}
     """The front of each async class."""
@@ -151,7 +151,7 @@ class Front:
 
 
 def shown(thread: LoopThread, value: Any) -> Any:
-    """Return what a caller without a loop gets for a value of the async classes."""
+    """Wrap a value of the async classes for callers without a loop; return other values unchanged."""
     front = next((Front.fronts[each] for each in type(value).__mro__ if each in Front.fronts), None)
     if front is not None:
         return front(thread, value)
@@ -186,5 +186,5 @@ def _iterated(thread: LoopThread, source: AsyncIterator[Any]) -> Iterator[Any]:
             yield shown(thread, item)
     finally:
         if hasattr(source, "aclose"):
-            with suppress(WorkspaceGoneError, InternalError):  # it has ended with the workspace
+            with suppress(WorkspaceGoneError, InternalError):  # closing the workspace has ended it
                 thread.call(source.aclose)

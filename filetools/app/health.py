@@ -1,4 +1,4 @@
-"""Examining and repairing the state of a root that need not be open, and perhaps cannot be opened."""
+"""Examines and repairs the state of a root, which need not be open and may be impossible to open."""
 
 from __future__ import annotations
 
@@ -26,47 +26,47 @@ _KINDS: Final = {
     **dict.fromkeys(("beside", "blobs", "limbo", "tmp", "trash"), stat.S_IFDIR),
     **dict.fromkeys((KEEPER_LOCK, "bell", "gate", "id", "mark", "position", "reserve", "turn"), stat.S_IFREG),
 }
-"""What the names in a state directory stand for."""
+"""The file type of each name in a state directory."""
 _RULES: Final = "permissions.json"
 
 
 class Health(Struct, frozen=True, kw_only=True):
-    """What an examination of a root found; nothing was changed."""
+    """Result of examining a root; the examination changes nothing."""
 
     exists: bool
-    """Whether the root is a directory."""
+    """True if the root is a directory."""
     has_state: bool
-    """Whether it has a state directory; without one it was never opened."""
+    """True if it has a state directory; a root without one was never opened."""
     is_open: bool = False
-    """Whether some process has it open now."""
+    """True if a process has it open now."""
     journal: JournalReport | None = None
     """None if there is no journal yet."""
     misplaced: tuple[str, ...] = ()
-    """What the opening refuses beside the journal, relative to the state directory: unreadable, or not of its kind."""
+    """Entries besides the journal that prevent opening: unreadable or of the wrong type; relative to the state directory."""
 
     @property
     def problem(self) -> FileToolsError | None:
-        """Why the root cannot be opened, or None."""
+        """The error that opening the root would raise, or None."""
         if self.misplaced:
             return StateDamagedError(f"{', '.join(self.misplaced)} cannot be used")
         return None if self.journal is None else self.journal.problem
 
 
 class StateRepair(Struct, frozen=True, kw_only=True):
-    """What a repair did."""
+    """Result of a repair."""
 
     damage: str
     """What was wrong."""
     aside: str
-    """Name, in the state directory, of the folder that holds what was damaged now."""
+    """Name of the folder in the state directory that now holds the damaged files."""
     misplaced: tuple[str, ...] = ()
-    """What was put aside beside the journal; the next opening makes it anew."""
+    """Entries set aside besides the journal; the next opening recreates them."""
     rescue: Rescue | None = None
-    """What was taken over from the journal, and what is lost; None if it was sound."""
+    """What was recovered from the journal and what is lost; None if the journal was sound."""
 
 
 def examine(root: Path, state_directory: Path | None = None) -> Health:
-    """Look at a root and its journal. Reads the whole journal; blocks, so call it where no loop runs."""
+    """Examine a root and its journal. Reads the whole journal and blocks: do not call it on an event loop."""
     directory = state_directory or root / STATE_PATH
     if blocking(directory) is not None or not directory.is_dir():
         is_planted = blocking(directory) is not None
@@ -83,13 +83,13 @@ def examine(root: Path, state_directory: Path | None = None) -> Health:
 
 
 def repair(root: Path, state_directory: Path | None = None) -> StateRepair | None:
-    """Put aside what the opening refuses, and start again from the disk; None if all is well.
+    """Set aside whatever prevents opening and rebuild the state from disk. Return None if nothing is wrong.
 
-    The files of the root are not touched. Blocks, so call it where no loop runs.
+    The files of the root are not touched. Blocks: do not call it on an event loop.
 
     Raises:
         LockTimeoutError: A process has the root open; end it first.
-        StateDamagedError: Something else stands in the place of the state directory.
+        StateDamagedError: The state directory's path is a link or not a directory.
         StateVersionError, AccessDeniedError, DiskFullError: The journal cannot be used, but is not damaged either.
     """
     directory = state_directory or root / STATE_PATH
@@ -103,7 +103,7 @@ def repair(root: Path, state_directory: Path | None = None) -> StateRepair | Non
         misplaced = tuple(_misplaced(root, directory, rules))
         for name in misplaced:
             _put_aside(rules if name == _RULES else directory, aside, name)
-        if "id" in misplaced:  # on both sides, which must be equal
+        if "id" in misplaced:  # the IDs on both sides must be equal
             _put_aside(root / STATE_PATH, aside / "root", "id")
         report = examine_journal(directory)
         if report is None or report.problem is None:
@@ -132,7 +132,7 @@ def _misplaced(root: Path, directory: Path, rules: Path) -> Iterator[str]:
     except StateDamagedError:
         yield _RULES
     except FileToolsError:
-        pass  # of a newer release: not damaged
+        pass  # written by a newer release: not damaged
 
 
 def _kind(place: Path) -> int | None:
@@ -146,7 +146,7 @@ def _put_aside(directory: Path, aside: Path, name: str) -> None:
     target = aside / name
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if os.path.lexists(directory / name):
-        shutil.move(directory / name, target)  # the two sides of a binding may be on two disks
+        shutil.move(directory / name, target)  # the root and its state directory may be on different disks
 
 
 def _is_kept(directory: Path) -> bool:
@@ -157,11 +157,11 @@ def _is_kept(directory: Path) -> bool:
 
 @contextmanager
 def _kept(directory: Path, aside: Path) -> Iterator[None]:
-    """Be the keeper of a state directory meanwhile, so that nobody else works in it.
+    """Hold the keeper lock of a state directory, so that no other process works in it.
 
     Args:
-        directory: Which.
-        aside: Where to put what stands in the place of the lock file.
+        directory: The state directory.
+        aside: Where to move the entry at the lock file's path if it is not a regular file.
     """
     with closing(Leadership(directory, KEEPER_LOCK)) as keeper:
         try:

@@ -1,4 +1,4 @@
-"""The mirrors of a root: opened as stores that may be missing for a while, and added, removed and listed."""
+"""Opens a root's mirrors, which may be missing for a while, and adds, removes and lists them."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ ROOT_MOVED: Final = (
 )
 MirrorPresence = Literal["attached", "filling", "away"]
 _OF_A_ROOT: Final = (f"{STATE_PATH}/journal.db", f"{STATE_PATH}/id", "journal.db")
-"""What the folder of another root holds, or its state directory."""
+"""Paths whose presence shows that a folder is another root or its state directory."""
 _MOUNT_INFO: Final = Path("/proc/self/mountinfo")
 _OCTAL: Final = re.compile(rb"\\([0-7]{3})")
 _ANOTHER: Final = "Name another folder."
 
 
 class MirrorFolders:
-    """The mirrors of a root that are folders, opened when they are there. Lives as long as the root is open."""
+    """The mirror folders of an open root; each is opened when it is available."""
 
     def __init__(self, journal: Journal, root: Path, state_directory: Path | None) -> None:
         self._journal = journal
@@ -45,14 +45,14 @@ class MirrorFolders:
         self._stores: list[DirectoryMirror] = []
 
     def open(self, row: MirrorRow) -> Store:
-        """Return the store of a mirror; nothing is opened yet."""
+        """Return the store of a mirror, without opening the folder yet."""
         folder = Path(row.place)
         store = DirectoryMirror(folder, partial(self._check, folder))
         self._stores.append(store)
         return store
 
     def close(self) -> None:
-        """Release every store; may be called twice."""
+        """Close every store. Idempotent."""
         for store in self._stores:
             store.close()
 
@@ -61,15 +61,15 @@ class MirrorFolders:
         is_added = row is None or row.root is not None
         if row is not None and row.root not in (None, home_of(self._root)):
             raise OSError(errno.EXDEV, ROOT_MOVED)
-        # Somebody may have mounted the one in the other since.
+        # One may have been mounted inside the other since.
         refuse_overlaps(self._root, folder, self._state_directory)
-        # A folder without the marker is not made and not touched: the mirror's disk is away, and this is where it goes.
+        # Neither create nor touch a folder without the marker: it may be the mount point of the mirror's missing disk.
         if is_added and not (folder / MARKER).is_file():
             raise FileNotFoundError(errno.ENOENT, _missing(folder))
 
 
 def _missing(folder: Path) -> str:
-    """Return why a folder that bears no marker is not a mirror."""
+    """Return the reason why a folder without a marker is not a mirror."""
     if not folder.is_dir():
         return "its folder is not there"
     return (
@@ -78,15 +78,15 @@ def _missing(folder: Path) -> str:
 
 
 def home_of(root: Path) -> bytes:
-    """Return the place of a root, by which a copy of it, state and all, is told from the root itself."""
+    """Return the real path of a root, which distinguishes it from a copy that includes its state."""
     return os.fsencode(os.path.realpath(root))
 
 
 def mirror_of(given: object) -> Path | Store:
-    """Return what a caller named as the mirror: the absolute path of a directory, or a store.
+    """Convert a caller's mirror argument into an absolute directory path or a store.
 
     Raises:
-        InvalidArgumentError: It is neither; several mirrors at once are not possible.
+        InvalidArgumentError: It is neither; passing several mirrors is not supported.
     """
     if isinstance(given, str | os.PathLike):
         place = os.fspath(given)
@@ -98,15 +98,15 @@ def mirror_of(given: object) -> Path | Store:
 
 
 def place_of(mirror: Path | Store) -> str:
-    """Return the name under which a root's journal knows a mirror, however its path was spelt; looks at no mirror."""
+    """Return a mirror's name in the root's journal, independent of how its path was written. Does not access a store."""
     return os.path.realpath(mirror) if isinstance(mirror, Path) else f"store {mirror.name}"
 
 
 def refuse_overlaps(root: Path, mirror: Path | None, state: Path | None) -> None:
-    """Refuse directories that would be taken for each other's files.
+    """Raise an error if root, mirror or state directory overlap.
 
     Raises:
-        InvalidArgumentError: One of them lies in another, or is the same.
+        InvalidArgumentError: Two of them are the same, or one contains another.
     """
     if mirror is not None and _overlap(root, mirror):
         raise InvalidArgumentError("Root and mirror must not be the same directory, nor one inside the other")
@@ -132,7 +132,7 @@ def _is_within(inner: Path, outer: Path) -> bool:
 
 
 def _mounts() -> list[tuple[Path, str, Path]]:
-    """Return where each mount is, its device, and which folder of the device it shows; a bind mount shows an inner one.
+    """Return each mount's mount point, its device, and the directory of the device that it shows (for bind mounts).
 
     Source: proc(5), /proc/pid/mountinfo.
     """
@@ -145,26 +145,26 @@ def _mounts() -> list[tuple[Path, str, Path]]:
 
 
 def _on_disk(place: Path, mounts: list[tuple[Path, str, Path]]) -> tuple[str, Path]:
-    """Return the device that a place is on, and its path there, whatever is mounted where."""
+    """Return the device of a path and its path within the device, resolving mounts."""
     around = [mount for mount in mounts if place.is_relative_to(mount[0])]
     if not around:
         return "", place
-    # The deepest counts; of several at one place the newest, which is the last.
+    # The deepest mount counts; of several at one mount point the newest, which comes last.
     point, device, shown = max(reversed(around), key=lambda mount: len(mount[0].parts))
     return device, shown / place.relative_to(point)
 
 
 class ListedMirror(Struct, frozen=True, kw_only=True):
-    """One mirror that the journal of a root knows."""
+    """One mirror recorded in a root's journal."""
 
     path: str
     """Its folder, or the name of a store."""
     added: bool
-    """Whether everybody who opens the root applies it; else only who names it does."""
+    """True if every opening of the root applies it; False if only openings that name it do."""
     state: MirrorPresence
-    """"attached": its folder is there; "filling": it is there, and does not hold everything yet; "away"."""
+    """"attached": available; "filling": available, but not complete yet; "away": not available."""
     behind: int
-    """Number of paths that wait for it; while it is filled, those that have changed since."""
+    """Number of paths not yet copied to it; while it is being filled, the number changed since."""
     reason: str | None = None
     """Why it is away."""
 
@@ -172,14 +172,14 @@ class ListedMirror(Struct, frozen=True, kw_only=True):
 def add_mirror(
     root: Path, folder: AnyPath, *, state_directory: Path | None = None, adopt: bool = False
 ) -> ListedMirror:
-    """Have everybody who opens a root apply a mirror, from now on. Blocks; the first synchronisation fills it.
+    """Add a mirror that every opening of the root applies from now on. Blocks; the first synchronisation fills it.
 
     Args:
         root: The root.
-        folder: An empty folder, one that was this mirror before, or none; made if it is missing.
+        folder: An empty folder, or one that was this mirror before; created if it is missing.
         state_directory: Where the state of the root is, if not in `.filetools`.
-        adopt: Take a folder that holds something else, or is a mirror of another root. A synchronisation makes it equal to the
-            root; what it loses is kept as versions.
+        adopt: Accept a folder that holds other files or is a mirror of another root. Synchronisation makes it equal to the
+            root; content removed from it is kept as versions.
 
     Raises:
         InvalidArgumentError: It cannot be a mirror of the root, or needs `adopt`.
@@ -198,7 +198,7 @@ def add_mirror(
         if is_moved and not adopt:
             raise _refusal(place, ROOT_MOVED)
         if is_moved:
-            # A line of its own: a copy of the root, or the one that was copied, must not take the folder for its own.
+            # Register it anew: neither a copy of the root nor the original may take this folder for its mirror.
             mirrors.remove(str(place))
         marker, names = _looked_at(place)
         is_same = known is not None and not is_moved and known.is_or_was(marker)
@@ -215,7 +215,7 @@ def add_mirror(
 
 
 def remove_mirror(root: Path, folder: AnyPath, *, state_directory: Path | None = None) -> ListedMirror:
-    """Forget a mirror and its backlog, however the root came to know it; its files stay. Blocks.
+    """Remove a mirror, added or only named once, and its backlog. Its files stay. Blocks.
 
     Raises:
         InvalidArgumentError: The root has no such mirror.
@@ -236,7 +236,7 @@ def remove_mirror(root: Path, folder: AnyPath, *, state_directory: Path | None =
 
 
 def list_mirrors(root: Path, *, state_directory: Path | None = None) -> list[ListedMirror]:
-    """Return the mirrors of a root, also those that were only named once: their backlogs are kept, too. Blocks.
+    """Return the mirrors of a root, including those only named once, whose backlogs are kept as well. Blocks.
 
     Raises:
         AccessDeniedError, DiskFullError, StateDamagedError, StateElsewhereError, LockTimeoutError: The state cannot be used.
@@ -248,11 +248,11 @@ def list_mirrors(root: Path, *, state_directory: Path | None = None) -> list[Lis
 
 
 def presence(row: MirrorRow, home: bytes) -> tuple[MirrorPresence, str | None]:
-    """Return whether a mirror is there, and why not; looks at its folder, and changes nothing.
+    """Return a mirror's state and, if it is away, the reason. Reads its folder and changes nothing.
 
     Args:
-        row: What the journal knows of it.
-        home: Where the root is.
+        row: The mirror's row in the journal.
+        home: The root's real path, from `home_of`.
     """
     if row.root not in (None, home):
         return "away", ROOT_MOVED
@@ -263,7 +263,7 @@ def presence(row: MirrorRow, home: bytes) -> tuple[MirrorPresence, str | None]:
     except OSError as exc:
         return "away", exc.strerror or str(exc)
     if marker is None and row.root is None and os.path.isdir(row.place):
-        return "filling", None  # one that is only named is marked once it holds everything
+        return "filling", None  # a mirror that is only named gets its marker when it is complete
     if marker is None:
         return "away", _missing(Path(row.place))
     if not row.is_or_was(marker):
@@ -286,7 +286,7 @@ def _journal(root: Path, state_directory: Path | None) -> closing[Journal]:
 
 
 def _looked_at(place: Path) -> tuple[str | None, list[str]]:
-    """Return what a folder says of itself, and the names in it; nothing of one that is missing."""
+    """Return a folder's marker and the names in it; None and an empty list if the folder is missing."""
     try:
         return _marker(place), os.listdir(place)
     except FileNotFoundError:
@@ -303,7 +303,7 @@ def _marker(place: Path) -> str | None:
 
 
 def _make(place: Path, identity: str) -> None:
-    """Make the folder if it is missing, and have it say whose mirror it is."""
+    """Create the folder if it is missing, and write its marker."""
     try:
         with closing(DirectoryMirror(place)) as store:
             mark(store, identity)
@@ -312,7 +312,7 @@ def _make(place: Path, identity: str) -> None:
 
 
 def _refuse_state(place: Path) -> None:
-    """Refuse folders that belong to a root, and names that the journal cannot keep."""
+    """Raise an error for folders that belong to a root, and for names that the journal cannot store."""
     try:
         str(place).encode()
     except UnicodeEncodeError as exc:

@@ -1,4 +1,4 @@
-"""Opening a workspace: every part is built here, in order, and closed in the opposite order."""
+"""Opens a workspace: builds its parts in order and closes them in reverse order."""
 
 from __future__ import annotations
 
@@ -67,22 +67,22 @@ def open_workspace(
 ) -> Opening:
     """Open a directory as a workspace: `async with filetools.open("project") as files:`.
 
-    Any number of processes may have one root open at once. Opening scans nothing.
+    Any number of processes may have a root open at once. Opening does not scan the tree.
 
     Args:
         root: An existing directory.
-        mirror: A directory, or any store, that gets a copy of every change; made if it is missing. It comes on top of the
-            mirrors that were added to the root with `filetools mirror add`.
-        state_dir: Where the journal and the locks lie; by default `.filetools` in the root.
+        mirror: A directory, or any store, that receives a copy of every change; created if it is missing. It is used in
+            addition to the mirrors added with `filetools mirror add`.
+        state_dir: Directory of the journal and the locks; by default `.filetools` in the root.
         durability: "commit" (default): an acknowledged change survives a power cut; "relaxed": a crash of the process.
         mirror_policy: "eventual" (default): the mirror catches up by itself; "strict": both or neither.
         permissions: "allow" (default), "ask", "guarded" or "read_only"; binds agents.
         settings: Further settings by name, or all of them; see `filetools.Settings`.
-        create: Whether a root that has no state yet gets one. False leaves it without: it is open for reading only, and
-            nothing stays behind. A root that has a state is opened as always.
+        create: Create a state directory if the root has none. If False, such a root is opened for reading only, and
+            nothing is left behind. A root that has a state directory is opened as usual.
 
     Returns:
-        An async context manager that yields a `FileToolsFacade` for an actor of its own.
+        An async context manager that yields a `FileToolsFacade` for a new actor.
 
     Raises:
         InvalidArgumentError: Root, mirror and state directory contain each other, or the mirror is neither a path nor a
@@ -105,14 +105,14 @@ def open_workspace(
 
 
 def _tools(files: FileToolsFacade) -> ToolCaller:
-    """Return all tools of an actor; long results become descriptors where the settings say so."""
+    """Return all tools of an actor; long results become descriptors if the settings enable them."""
     from filetools.tools.registry import ToolRegistry  # all tools and their schemas; a program may never call one
 
     return ToolRegistry(files, descriptors=files.descriptors() if files.settings.file_descriptor.enabled else None)
 
 
 class Opening:
-    """A workspace on its way to being open; enter it once."""
+    """A workspace to be opened by entering this context manager, once."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class Opening:
         self._is_entered = False
         self._process = os.getpid()
 
-    if not TYPE_CHECKING:  # a type checker shall go on refusing the name
+    if not TYPE_CHECKING:  # type checkers must still report the unknown name
 
         def __getattr__(self, name: str) -> NoReturn:
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
@@ -154,11 +154,11 @@ class Opening:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._process == os.getpid():  # a forked child has nothing of it to close
+        if self._process == os.getpid():  # a forked child must not close its parent's workspace
             await self._stack.aclose()
 
     async def _open_to_write_or_read(self) -> FileToolsFacade:
-        """Reading works where no state is made, or none can be: a full disk, a read-only tree, somebody else's folder."""
+        """Open for reading only if no state is or can be made: a full disk, a read-only tree, another user's folder."""
         try:
             return await self._open(partial(prepare_state, self._root, self._state_directory, create=self._create))
         except (AccessDeniedError, DiskFullError) as exc:
@@ -169,7 +169,7 @@ class Opening:
                 return await self._open_to_write_or_read()
             if not isinstance(exc, NoStateError):
                 _log.warning("the workspace is opened for reading only: %s", exc)
-            # First on the stack: what goes last is used by nobody any more.
+            # First on the stack, so that it is removed last, when nothing uses it any more.
             prepare = partial(
                 temporary_state, self._root, self._state_directory, exc,
                 lambda made: self._stack.callback(shutil.rmtree, made, ignore_errors=True),
@@ -184,7 +184,7 @@ class Opening:
         bus = EventBus()
         self._stack.push_async_callback(bus.aclose)
         parts = await self._build(crew, state, settings, bus, bell)
-        # From here on everything is built: what is closed before this uses it, what is closed after is used by nobody.
+        # Everything is built now. Callbacks pushed after this run before the pool is sealed and may still use it.
         self._stack.push_async_callback(crew.seal)
         actor = Actor(kind="agent", id=f"actor-{secrets.token_hex(4)}")
         parts.tracker.end_with_process(actor)
@@ -194,7 +194,7 @@ class Opening:
         runner.on_told = clerk.note_written
         self._stack.push_async_callback(clerk.aclose)
         await clerk.start()
-        # Before the crew takes no more work: others must be told that nobody here waits or answers any longer.
+        # Runs before the pool is sealed: other processes must learn that nobody here waits or answers any longer.
         self._stack.push_async_callback(parts.gatekeeper.aclose)
         self._stack.push_async_callback(parts.sync.aclose)
         self._stack.push_async_callback(runner.aclose)
@@ -203,7 +203,7 @@ class Opening:
         return FileToolsFacade(runner, feed, actor, _tools)
 
     async def _prepare(self, prepare: Callable[[], StateLocation]) -> tuple[StateLocation, Settings]:
-        """What must be known before anything is built, even how many threads there are."""
+        """Return the state location and the settings, needed before anything is built (even for the thread count)."""
         with closing(WorkerPool(1)) as first:
             state = await first.run(prepare)
             load = partial(load_settings, self._given, tree_directory=self._root / STATE_DIRECTORY)
@@ -217,7 +217,7 @@ class Opening:
         workspace = await self._closing(crew, partial(opened, state_directory=state.directory))
         crew.check_root = workspace.check_alive
         store = await self._closing(crew, partial(self._open_store, workspace, state.private))
-        # What goes with the opening need not outlast a power cut.
+        # A temporary state need not survive a power cut.
         durability = settings.durability if state.refusal is None else "relaxed"
         journal = await self._closing(crew, partial(self._open_journal, state.directory, settings, durability, bell))
         folders = MirrorFolders(journal, self._root, self._state_directory)
@@ -290,20 +290,20 @@ class Opening:
     async def _attach_mirror(self, crew: WorkerPool, journal: Journal, folders: MirrorFolders) -> list[AttachedMirror]:
         if self._mirror is None:
             return []
-        # Before the first call: from now on it follows every commit, of any process.
+        # Before the first call: from now on its backlog records every commit of any process.
         row = await crew.run(partial(journal.mirrors.register, place_of(self._mirror)))
         store = folders.open(row) if isinstance(self._mirror, Path) else self._mirror
         return [AttachedMirror(name=MIRROR_NAME, row=row, store=store)]
 
     async def _closing(self, crew: WorkerPool, build: Callable[[], Closing]) -> Closing:
-        """Build a part in a worker thread, and have it closed there, too, when the workspace closes."""
+        """Build a part in a worker thread, and close it there when the workspace closes."""
         part = await crew.run(build)
         self._stack.push_async_callback(partial(crew.run_last, part.close))
         return part
 
 
 async def _forget_ephemeral(parts: Parts) -> None:
-    """Forget what actors knew whose random names never come back: their texts need not be kept."""
+    """Forget what actors with random names have read: the names never recur, so their texts need not be kept."""
     with suppress(FileToolsError):
         await parts.crew.run(parts.tracker.forget_ephemeral)
 
@@ -316,7 +316,7 @@ _OUTCOMES: Mapping[str, Callable[..., Event]] = {
 
 
 def _event_of(notice: ApprovalNotice) -> Event:
-    """Return the event of a notice; permissions and events do not import each other."""
+    """Return the event for a notice. It stands here because permissions and events do not import each other."""
     request = notice.request
     facts: dict[str, Any] = {} if notice.reason is None else {"reason": notice.reason}
     facts |= {"tool_name": request.tool, "tool_call_id": request.actor.call or "", "path": request.path}

@@ -1,4 +1,4 @@
-"""A server among the instances of the workspaces that it serves: registered in the background, closed at its end."""
+"""Registers a server among the instances of the workspaces it serves, in the background, until it ends."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.project.registry import Registry
 
 NOTED_SECONDS: Final = 2.0
-"""How often it is noted that calls happen."""
+"""Interval at which activity is recorded while calls happen."""
 FIRST_SECONDS: Final = 0.2
-"""After so long a server is registered: what that takes is loaded when the first answers have gone out."""
+"""Delay before a server is registered: the modules this needs are loaded after the first responses are sent."""
 STATUS_TOOL: Final = "get_instance_status"
 _log = logging.getLogger(__name__)
 
 
 class Registration:
-    """Tells others which server runs, and that it is called; used as `async with registration`. Belongs to one loop.
+    """Records which server runs and that it is called; used as `async with registration`. Belongs to one event loop.
 
-    No call waits for it: what is noted goes into the registry by a task of its own, unsynced, and only while calls happen.
-    What cannot be written is logged, and tried again with the next call.
+    Calls never wait for it: a separate task writes to the registry, without syncing, and only while calls happen.
+    Failed writes are logged and tried again with the next call.
 
     Args:
-        workspaces: Returns the workspaces that are open.
-        name: Who serves, or who is served, where that is known yet.
+        workspaces: Returns the open workspaces.
+        name: Name of the server or of its client, if already known.
     """
 
     def __init__(self, workspaces: Callable[[], Sequence[FileToolsFacade]], name: str | None = None) -> None:
@@ -44,14 +44,14 @@ class Registration:
         self._task: asyncio.Task[None] | None = None
 
     def note_name(self, name: str) -> None:
-        """Note what the client calls itself; the first time that is who is served."""
+        """Record the client's name, unless a name is known already."""
         if self.name is None:
             self.name = name
             self._start()
 
     @contextmanager
     def noted(self, tool: str | None = None) -> Iterator[None]:
-        """Note that a call runs. One that asks who works is not work: a server that is asked again and again is idle."""
+        """Record that a call runs. Status queries do not count: a server that receives only those is idle."""
         if tool == STATUS_TOOL:
             yield
             return
@@ -83,7 +83,7 @@ class Registration:
         try:
             await files.projects.run(work)
         except FileToolsError as error:
-            _log.warning("this server is not noted among the instances: %s", error)
+            _log.warning("this server is not recorded among the instances: %s", error)
 
     def _noted(self, files: FileToolsFacade, is_called: bool, registry: Registry) -> None:
         """Runs in a worker thread."""
@@ -93,7 +93,7 @@ class Registration:
         if is_called:
             try:
                 registry.touch_instance(self._ids[files], name=self.name)
-            except InvalidArgumentError:  # after a day without a call, another container took this server for dead
+            except InvalidArgumentError:  # after a day without a call, another container considered this server dead
                 del self._ids[files]
                 raise
 
@@ -114,7 +114,7 @@ class Registration:
 
 
 def _folder(files: FileToolsFacade) -> str:
-    """Return the working folder of the process if it lies in a root, else the root: clients start servers anywhere."""
+    """Return the working folder of the process if it lies in the root, else the root: clients start servers anywhere."""
     root = files.root_paths[-1]
     try:
         place = Path.cwd()

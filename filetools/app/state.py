@@ -1,4 +1,4 @@
-"""The state directory of a root: where it lies, that it is private, that a root has only one, and the secrets in it."""
+"""Locates and creates the state directory of a root, keeps it private and unique, and manages the secrets in it."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from filetools.paths.explain import translate
 
 _ID: Final = "id"
 _ROOT: Final = "root"
-"""In a state directory whose root takes no id: where that root is."""
-_MEMORY: Final = ("/dev/shm",)  # noqa: S108 - a name of its own is made in it
+"""Holds the root's path, in a state directory whose root cannot store an ID."""
+_MEMORY: Final = ("/dev/shm",)  # noqa: S108 - a unique directory is created in it
 _ROOM: Final = "room"
 _ROOM_BYTES: Final = 1024 * 1024
-"""What a journal needs to begin with, and some work."""
+"""Space for a new journal and some work."""
 _REMEDIES: Final = {
     "DISK_FULL": "Free some space, then open it again.",
     "PERMISSION_DENIED": "Give read and write access to it, or name another state directory with state_dir.",
@@ -55,23 +55,23 @@ class StateLocation(Struct, frozen=True, kw_only=True):
     private: Path
     """`.filetools/state` in the root: temporary files, which must lie on the root's own file system."""
     directory: Path
-    """Journal, locks and the rest; the same unless the caller moved it."""
+    """Journal, locks and the rest; equal to `private` unless the caller moved it."""
     rules: Path | None
-    """The user's folder for this root, where settings and permissions are read; None if it has no state of this user."""
+    """The user's folder with settings and permissions for this root; None if the root has no state of this user."""
     refusal: FileToolsError | None = None
-    """Why nothing can be changed: the state can be written nowhere, or was not to be made; `directory` lasts only as long
-    as the opening."""
+    """Why nothing can be changed: the state cannot be written, or was not to be made. `directory` is then removed when the
+    workspace is closed."""
 
     @property
     def has_begun(self) -> bool:
-        """Whether a journal is there."""
+        """True if a journal exists."""
         return os.path.lexists(self.directory / DATABASE_NAME)
 
 
 def lacks_state(root: Path, state_directory: Path | None = None) -> bool:
-    """Whether a root keeps no state yet, and can be given one.
+    """Return True if a root has no state yet, and one can be created.
 
-    False also where something else stands in its place, or where nothing can be written: opening says what is wrong.
+    False also if another entry has its path or nothing can be written: opening reports what is wrong.
     """
     private = root / STATE_PATH
     if blocking(private) is not None:
@@ -87,21 +87,21 @@ def lacks_state(root: Path, state_directory: Path | None = None) -> bool:
 
 
 def prepare_state(root: Path, state_directory: Path | None, *, create: bool = True) -> StateLocation:
-    """Make the state directory if it is missing, and bind the root to it; one that came with the tree is not used.
+    """Create the state directory if it is missing and bind the root to it. One that came with the tree is not used.
 
-    A root that cannot be written needs no `.filetools` where the state lies elsewhere.
+    A read-only root needs no `.filetools` if its state lies elsewhere.
 
     Args:
         root: The directory.
         state_directory: Where its state lies, if not in the root.
-        create: Whether a root without a state gets one.
+        create: Create the state if the root has none.
 
     Raises:
-        NoStateError: It has none, and shall get none.
-        WorkspaceGoneError: The root is no directory.
+        NoStateError: The root has no state, and `create` is False.
+        WorkspaceGoneError: The root is not a directory.
         StateElsewhereError: The root keeps its state in another directory.
         StateUntrustedError: Another user owns the state directory, or can write it.
-        AccessDeniedError, DiskFullError, StateDamagedError, StorageFailedError: It cannot be made.
+        AccessDeniedError, DiskFullError, StateDamagedError, StorageFailedError: It cannot be created.
     """
     if not root.is_dir():
         raise WorkspaceGoneError(f"{root.name!r} is not a directory")
@@ -129,20 +129,20 @@ def prepare_state(root: Path, state_directory: Path | None, *, create: bool = Tr
 
 
 def own_directory(root: Path, state_directory: Path | None) -> Path | None:
-    """Return where the user keeps settings, permissions and secrets of a root; None if it has no state of this user."""
+    """Return the folder of the user's settings, permissions and secrets for a root; None if it has no state of this user."""
     if state_directory is not None:
         return state_directory if state_directory.is_dir() else None
     return own_folder(root / STATE_PATH)
 
 
 def blocking(directory: Path) -> Path | None:
-    """Return the link or file that stands in the place of a state directory, or of the folder that holds it."""
+    """Return the link or file that occupies the path of a state directory or of its parent folder."""
     parts = (each for each in folders_of(directory) if os.path.lexists(each))
     return next((each for each in parts if each.is_symlink() or not each.is_dir()), None)
 
 
 def planted_state() -> StateDamagedError:
-    """Return the error of a root where something else stands in the place of the state directory."""
+    """Return the error for a link or file at the path of the state directory."""
     return StateDamagedError(
         "a link or a file stands in the place of the state directory",
         suggested_action=f"Move {STATE_DIRECTORY!r} out of the way; filetools never touches what it did not make.",
@@ -150,26 +150,26 @@ def planted_state() -> StateDamagedError:
 
 
 def is_id(content: bytes) -> bool:
-    """Whether a file can be the id that binds a root to a state directory elsewhere."""
+    """Return True if the content is a valid ID, which binds a root to a state directory elsewhere."""
     return _ID_TEXT.fullmatch(content.strip()) is not None
 
 
 def temporary_state(
     root: Path, state_directory: Path | None, refusal: FileToolsError, on_made: Callable[[Path], object]
 ) -> StateLocation:
-    """Return a state that lasts as long as one opening, for a root that is only read.
+    """Create a temporary state for one opening of a root that is only read.
 
     Args:
         root: The directory.
         state_directory: Where its state would lie, if not in the root.
         refusal: Why that state cannot be written, or is not made.
-        on_made: Told of a directory that shall go when the opening ends, however it ends.
+        on_made: Called with a directory that must be removed when the opening ends, however it ends.
 
     Raises:
-        FileToolsError: The refusal; there is no place for that state either.
+        FileToolsError: `refusal`, if there is no space for a temporary state either.
     """
     if state_directory is not None and state_directory.exists() and not os.access(state_directory, os.R_OK | os.X_OK):
-        raise refusal  # it may hold rules about reading
+        raise refusal  # it may hold rules that restrict reading
     rules = own_directory(root, state_directory)
     for parent in dict.fromkeys((tempfile.gettempdir(), *_MEMORY)):
         with suppress(OSError):
@@ -179,7 +179,7 @@ def temporary_state(
                 (directory / _ROOM).write_bytes(bytes(_ROOM_BYTES))
                 (directory / _ROOM).unlink()
             except OSError:
-                shutil.rmtree(directory, ignore_errors=True)  # it takes up room on a full disk
+                shutil.rmtree(directory, ignore_errors=True)  # at once: the disk may be full
                 raise
             return StateLocation(private=directory, directory=directory, rules=rules, refusal=_only_reading(refusal))
     raise refusal
@@ -198,7 +198,7 @@ def _make_private(directory: Path) -> None:
     missing = [folder for folder in (directory, *directory.parents) if not folder.exists()]
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     for folder in missing:
-        # Without its name all that is written into it later would be lost in a power cut.
+        # Make the name durable first: without it, a power cut loses everything written into the directory later.
         sync_directory(folder.parent)
     is_in_root = directory.parent.name == STATE_DIRECTORY
     ignore = (directory.parent if is_in_root else directory) / ".gitignore"
@@ -212,22 +212,21 @@ def _make_private(directory: Path) -> None:
 
 
 def _bound(root: Path, private: Path, directory: Path) -> Path:
-    """One root, one state directory: bind the two, and return where temporary files go."""
+    """Bind the root to the state directory, each to only one, and return the directory for temporary files."""
     place = os.fsencode(os.path.realpath(root))
     try:
         _make_private(private)
         _bind(private, directory)
         is_writable = os.access(private, os.W_OK | os.X_OK)
     except OSError as exc:
-        if exc.errno not in _NOT_WRITABLE:  # an error of ours has none
+        if exc.errno not in _NOT_WRITABLE:  # our own errors have no errno
             raise
         is_writable = False
     if _read(directory / _ROOT) not in (None, place) or _read(private / _ID) not in (None, _read(directory / _ID)):
         raise StateElsewhereError
     if not is_writable and _read(private / _ID) is None:
-        write_whole(
-            directory / _ROOT, place
-        )  # an id cannot be written there, so the place has to tell whose state this is
+        # An ID cannot be written into the root, so the path must identify it.
+        write_whole(directory / _ROOT, place)
     return private if is_writable else directory
 
 
@@ -239,7 +238,7 @@ def _bind(private: Path, directory: Path) -> None:
             raise StateDamagedError("its id is unreadable")
     if bound is None and not (_read(private / POSITION_FILE) and (private / DATABASE_NAME).exists()):
         known = known or secrets.token_hex(16).encode("ascii")
-        # The root last: whoever dies between the two leaves a directory that no root is bound to yet.
+        # The root last: a crash between the two leaves a directory that no root is bound to yet.
         write_whole(directory / _ID, known)
         write_whole(private / _ID, known)
     elif bound is None or bound != known:
@@ -287,15 +286,15 @@ def read_token(file: Path) -> str:
 
 
 def own_token(state_directory: Path, name: str = TOKEN_FILE) -> str:
-    """Return the token of a root, made at the first need; several processes get the same.
+    """Return the token of a root, created on first use; all processes get the same one.
 
     Args:
-        state_directory: Where it is kept.
-        name: The file; other secrets than the token have other names.
+        state_directory: The directory that holds it.
+        name: The file name; other secrets use other names.
 
     Raises:
-        AccessDeniedError: It cannot be made.
-        InvalidArgumentError: What stands in its place is no token.
+        AccessDeniedError: It cannot be created.
+        InvalidArgumentError: The file is not a valid token.
     """
     file = state_directory / name
     if not file.exists():

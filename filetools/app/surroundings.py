@@ -1,4 +1,4 @@
-"""What a root stands on: its file system, what the kernel lets filetools watch, what was left lying about, its mirror."""
+"""Checks a root's environment: file system, the kernel's limits for watching, leftovers of repairs, mirrors, packages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CheckState = Literal["ok", "note", "warning"]
 MOST_FOLDERS: Final = 500_000
 LEAST_FREE_BYTES: Final = 200 * 1024 * 1024
 NEARLY_FULL: Final = 0.8
-"""Share of the watches granted at which a root is said to be large."""
+"""Share of the granted watches above which the check warns."""
 _INOTIFY: Final = Path("/proc/sys/fs/inotify")
 _MISSING: Final = {
     "exchange": "no exchange of two names, so a file is linked away first",
@@ -39,7 +39,7 @@ _MISSING: Final = {
     "tmpfile": "no files without a name",
     "leases": "no leases, so a file counts as still after 50 ms",
     "hard_links": "no hard links, so a name is free for an instant while its file is replaced",
-    "fine_times": "",  # most kernels in use; it costs a few microseconds and is no news
+    "fine_times": "",  # missing on most kernels in use; costs a few microseconds and is not worth reporting
 }
 
 
@@ -64,7 +64,7 @@ _FILLING: Final = ", and does not hold everything yet; 'filetools sync' fills it
 
 
 class Check(Struct, frozen=True, kw_only=True):
-    """One thing looked at."""
+    """The result of one check."""
 
     name: str
     state: CheckState
@@ -81,13 +81,13 @@ def look_around(
     mirror: Path | None = None,
     added: Sequence[MirrorRow] = (),
 ) -> list[Check]:
-    """Look at what a root stands on; changes nothing but a file in its own temporary folder. Blocks.
+    """Check a root's environment. Writes only a file in its own temporary folder. Blocks.
 
     Args:
         root: An existing folder.
-        settings: What is excluded from watching, and whether watching is wanted.
-        state_directory: Where its state is, if not in `.filetools`.
-        mirror: The mirror that the caller names, if any.
+        settings: Say whether watching is enabled and what it excludes.
+        state_directory: The state directory of the root, if not in `.filetools`.
+        mirror: The mirror named by the caller, if any.
         added: The mirrors that were added to the root.
     """
     state = state_directory or root / STATE_PATH
@@ -107,7 +107,7 @@ def _rights(root: Path) -> Iterator[Check]:
 
 
 def file_system(root: Path) -> Check:
-    """Tell whether a root lies where other machines or programs change files behind the back of the kernel."""
+    """Check whether a root is on a file system that other machines or programs can change without the kernel noticing."""
     reason = reason_at(str(root))
     if reason is None:
         return Check(name="file system", state="ok", text="local")
@@ -203,7 +203,7 @@ def _mirror(mirror: Path) -> Check:
 
 
 def facts() -> dict[str, str | None]:
-    """Return the versions of what everything else stands on."""
+    """Return the versions of filetools, Python, the platform and SQLite."""
     return {
         "filetools": installed_version(),
         "python": f"{platform.python_version()} ({sys.implementation.name})",
@@ -213,7 +213,7 @@ def facts() -> dict[str, str | None]:
 
 
 def programs() -> Iterator[Check]:
-    """Look for the programs that filetools makes use of where they are."""
+    """Check for the external programs that filetools uses if they are installed."""
     for name, place, lack, remedy in (
         ("rg", find_ripgrep(), "searching is slower", install_command("search")),
         ("git", which("git"), "nothing is known of the history", "install git with your system"),
@@ -226,7 +226,7 @@ def programs() -> Iterator[Check]:
 
 
 def extras() -> dict[str, dict[str, list[str]]]:
-    """Return for each optional extra which of its packages are `present`, and which are `missing`."""
+    """Return, for each optional extra, its `present` and `missing` packages."""
     found: dict[str, dict[str, list[str]]] = {}
     for requirement in requires(DISTRIBUTION) or ():
         match = _REQUIREMENT.fullmatch(requirement)
@@ -237,7 +237,7 @@ def extras() -> dict[str, dict[str, list[str]]]:
 
 
 def installation() -> list[Check]:
-    """Return what is installed, and how to install the rest."""
+    """Check which programs and extras are installed, with the command to install the missing ones."""
     return [*programs(), *(_extra(name, **packages) for name, packages in extras().items())]
 
 

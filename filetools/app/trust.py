@@ -1,7 +1,7 @@
-"""Which state directories this user made, and where: each has a folder in the user's own configuration folder.
+"""Tracks which state directories this user made: each has a folder in the user's configuration folder.
 
-A state directory that came with a clone, an archive or a copy has no such folder, or one that names another place. What
-it holds is set aside, in a subfolder, until `filetools trust` accepts it.
+A state directory that came with a clone, an archive or a copy has no such folder, or one that names another path. Its
+contents are set aside, in a subfolder, until `filetools trust` accepts them.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ _ROOTS: Final = "roots"
 _PLACE: Final = "place.json"
 _ASIDE: Final = "set-aside-"
 REPOSITORY: Final = ".git"
-"""What makes a state directory look like a repository to git."""
+"""Makes git treat a state directory as a repository."""
 _STAYING: Final = frozenset({".gitignore", REPOSITORY})
 _WRITABLE_BY_OTHERS: Final = 0o022
 _SQLITE_IN_USE_BYTE: Final = 128
 """Each connection to a database holds a shared lock on this byte of its -shm file (WAL_DMS in SQLite's os_unix.c)."""
 _LOCK_SECONDS: Final = 30.0
 _FORGOTTEN_AFTER_SECONDS: Final = 90 * 86_400.0
-"""Long enough for a disk that is not mounted now."""
+"""Long enough to keep entries of disks that are not mounted at the moment."""
 
 
 def own_folder(state: Path) -> Path | None:
-    """Return the user's folder for a state directory; None if this user did not make it in this place.
+    """Return the user's folder for a state directory; None if this user did not make it at this path.
 
-    A directory that was moved is recognised by its inode, one that was restored from a backup by its path.
+    A moved directory is recognised by its inode, one restored from a backup by its path.
 
     Raises:
         StateUntrustedError: Others can write the directory.
@@ -65,7 +65,7 @@ def own_folder(state: Path) -> Path | None:
         is_moved = (known.get("device"), known.get("inode")) == (found["device"], found["inode"])
         if not is_moved and known.get("path") != found["path"]:
             return None
-        with suppress(OSError):  # a user's folder that cannot be written still tells what is trusted
+        with suppress(OSError):  # a read-only user folder still records what is trusted
             write_whole(folder / _PLACE, json.dumps(found).encode())
     for each in folders_of(state) if os.name != "nt" else ():
         status = each.stat()
@@ -77,10 +77,10 @@ def own_folder(state: Path) -> Path | None:
 
 
 def claim(state: Path) -> Path:
-    """Make a state directory the user's own, and return the user's folder for it; what it brought is set aside.
+    """Record a state directory as the user's own and return the user's folder for it. Contents it came with are set aside.
 
     Raises:
-        StateUntrustedError: Another user owns it, or another program works in what would be set aside.
+        StateUntrustedError: Another user owns it, or another program uses what would be set aside.
         AccessDeniedError: The user's configuration folder cannot be written.
         OSError: The state directory cannot be written.
     """
@@ -99,13 +99,13 @@ def claim(state: Path) -> Path:
 
 
 def is_anothers(state: Path) -> bool:
-    """Whether another user owns a state directory, or the folder that holds it."""
+    """Return True if another user owns a state directory or its parent folder."""
     there = [each.lstat() for each in folders_of(state) if os.path.lexists(each)]
     return os.name != "nt" and any(each.st_uid != os.geteuid() for each in there)
 
 
 def refuse_owner(state: Path) -> None:
-    """Refuse a state directory of another user.
+    """Raise an error if the state directory belongs to another user.
 
     Raises:
         StateUntrustedError: Another user owns it.
@@ -116,12 +116,12 @@ def refuse_owner(state: Path) -> None:
 
 
 def brought_by(state: Path) -> list[str]:
-    """Return the names of what a state directory holds that is used only if this user made it."""
+    """Return the names in a state directory that are used only if this user made it."""
     return sorted(name for name in os.listdir(state) if name not in _STAYING and not name.startswith(_ASIDE))
 
 
 def newest_aside(state: Path) -> Path | None:
-    """Return the newest folder of state that was set aside; None if there is none, or no state directory."""
+    """Return the newest folder with state that was set aside, or None."""
     if not state.is_dir():
         return None
     numbers = _aside_numbers(state)
@@ -129,16 +129,16 @@ def newest_aside(state: Path) -> Path | None:
 
 
 def brought_journal(aside: Path) -> tuple[JournalReport | None, list[str]]:
-    """Return what the journal of a state that was set aside holds, and the folders it lists as projects. Blocks."""
+    """Examine the journal of a state that was set aside, and return the folders it lists as projects. Blocks."""
     return examine_journal(aside), registered_in(aside)
 
 
 def accept(state: Path, aside: Path) -> None:
-    """Use what was set aside; what was used until now is set aside instead. Blocks.
+    """Use the state that was set aside, and set the current state aside instead. Blocks.
 
     Raises:
-        StateUntrustedError: Another program works in the state directory.
-        OSError, sqlite3.Error: It cannot be done; nothing is lost.
+        StateUntrustedError: Another program uses the state directory.
+        OSError, sqlite3.Error: The exchange failed; nothing is lost.
     """
     with _locked():
         if brought := brought_by(state):
@@ -156,7 +156,7 @@ def accept(state: Path, aside: Path) -> None:
 
 
 def _make_own(state: Path) -> Path:
-    """Mark a directory. The user's side comes first: a mark without it would be a stranger's."""
+    """Mark a directory as the user's. The user's side is written first: a mark without it counts as foreign."""
     mark = secrets.token_hex(16)
     roots = user_directory() / _ROOTS
     folder = roots / mark
@@ -173,7 +173,7 @@ def _make_own(state: Path) -> Path:
 
 
 def _forget_gone(roots: Path) -> None:
-    """Remove the folders of roots that are gone for long, such as temporary ones, unless the user keeps settings there."""
+    """Remove the folders of roots that disappeared long ago, unless they hold the user's settings."""
     before = time.time() - _FORGOTTEN_AFTER_SECONDS
     for folder in roots.iterdir():
         with suppress(OSError, ValueError, KeyError, TypeError):
@@ -189,7 +189,7 @@ def _set_aside(state: Path, names: list[str]) -> Path:
     numbers = _aside_numbers(state)
     aside = state / f"{_ASIDE}{numbers[-1] + 1 if numbers else 1}"
     aside.mkdir(mode=0o700)
-    # The database last: if the process dies in between, it is still not used, and goes into another folder.
+    # The database last: if the process dies in between, the database is still untrusted and is set aside the next time.
     for name in sorted(names, key=lambda name: name.startswith(DATABASE_NAME)):
         (state / name).rename(aside / name)
     sync_directory(state)
@@ -202,7 +202,7 @@ def _aside_numbers(state: Path) -> list[int]:
 
 
 def _refuse_in_use(state: Path) -> None:
-    """Refuse to move a database away under a process that has it open, such as one in a container."""
+    """Raise an error if another process, such as one in a container, has the database open; it must not be moved then."""
     try:
         import fcntl
     except ImportError:  # Windows refuses the renaming itself
@@ -219,7 +219,7 @@ def _refuse_in_use(state: Path) -> None:
 
 
 def folders_of(state: Path) -> tuple[Path, ...]:
-    """Return the folders that must be the user's own: who can write the outer one can exchange the inner one."""
+    """Return the folders that the user must own: write access to the outer one is enough to replace the inner one."""
     return (state.parent, state) if state.parent.name == STATE_DIRECTORY else (state,)
 
 
@@ -232,7 +232,7 @@ def _place_of(state: Path) -> dict[str, Any]:
 
 @contextmanager
 def _locked() -> Iterator[None]:
-    """Have one process at a time decide whose a state directory is."""
+    """Hold the lock under which one process at a time decides who owns a state directory."""
     folder = user_directory()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -254,7 +254,7 @@ def _no_user_directory(error: OSError) -> AccessDeniedError:
 
 
 def write_whole(file: Path, content: bytes) -> None:
-    """Write it durably, whole or not at all, so that nobody else may ever read it."""
+    """Write a file durably and atomically, readable only by the user."""
     temporary = file.with_name(f"{file.name}-{secrets.token_hex(4)}")
     try:
         with open(temporary, "xb", opener=partial(os.open, mode=0o600)) as opened:

@@ -1,1 +1,1 @@
-"""Servers: protocols that programs speak. Each translates, and decides nothing."""
+"""Servers for network protocols. They translate requests and responses, and make no decisions of their own."""

@@ -1,4 +1,4 @@
-"""The door over HTTP: files as resources, tools, documents and changes of one workspace, for programs and one page."""
+"""The HTTP server: files as resources, tools, documents and changes of one workspace, for programs and the editor page."""
 
 from filetools.distribution import require_extra
 

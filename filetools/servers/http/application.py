@@ -1,4 +1,4 @@
-"""The application: everything of one server in its place, from an opened workspace and the options."""
+"""Builds the ASGI application of one server from an open workspace and its options."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ MCP_PATH: Final = "/mcp"
 async def http_application(
     files: FileToolsFacade, options: HttpOptions, *, registration: Registration | None = None
 ) -> AsyncIterator[ServerApplication]:
-    """Make the application of a workspace; what it began ends with the block.
+    """Build the application of a workspace; leaving the block ends everything that it started.
 
     Args:
-        files: The opened workspace.
-        options: Where the server listens and whom it answers; the port is the one that it really has.
-        registration: Where calls are noted; None notes them nowhere.
+        files: The open workspace.
+        options: The server's options; `port` is the actual port.
+        registration: Records that calls happen; None records nothing.
 
     Raises:
-        InvalidArgumentError: The options name a tool or a group that there is none of.
+        InvalidArgumentError: The options name an unknown tool or group.
     """
     log = CallLog()
     hub = Hub(files, log)
-    # Whatever speaks HTTP could say that a person has allowed what it wants; only a login is one.
+    # Any HTTP client could claim that a person has approved its request; only a login proves it.
     is_enabled = files.settings.file_descriptor.enabled
     usual = (DEFAULT_GROUP, DESCRIPTOR_GROUP) if is_enabled and options.door.dialect is None else None
     door = replace(options.door, tools=options.door.tools or usual, asks=False, is_editor=False)
@@ -71,11 +71,11 @@ async def http_application(
 
 
 class ServerApplication:
-    """The whole of one server as an ASGI application: counted, guarded, within limits, then routed.
+    """One server as an ASGI application: requests are counted, guarded, limited, and then routed.
 
     Args:
-        shared: What all routes share.
-        mcp: What answers at `/mcp`.
+        shared: Objects that all routes share.
+        mcp: The application at `/mcp`.
     """
 
     def __init__(self, shared: Shared, mcp: ASGIApp) -> None:
@@ -87,9 +87,9 @@ class ServerApplication:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or serve one WebSocket."""
-        # Routes are found by what was sent: decoding comes once, later, and where a path is meant.
+        # Route on the raw path: only path parameters are decoded, once and later.
         scope["path"] = scope["raw_path"].decode("ascii", "backslashreplace")
-        send = adding(send, [(b"x-content-type-options", b"nosniff")])  # a type is the one it says, and not guessed
+        send = adding(send, [(b"x-content-type-options", b"nosniff")])  # browsers must not guess another type
         if scope["type"] != "http":
             await self._guarded(scope, receive, send)
             return
@@ -115,9 +115,9 @@ class ServerApplication:
 
     async def _routed(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_mcp = scope["type"] == "http" and scope["path"] == MCP_PATH
-        # What else is served are pages, and what watches the server.
+        # The other paths are pages and monitoring.
         is_call = scope["type"] == "http" and scope["path"].startswith("/v1/")
-        # Calls of tools are noted where it is known which tool it is.
+        # Tool calls are recorded by their route, which knows the tool.
         is_noted = is_call and not scope["path"].startswith(tools.PATHS)
         with self.shared.noted() if is_noted else nullcontext():
             await (self._mcp if is_mcp else self._rest)(scope, receive, send)

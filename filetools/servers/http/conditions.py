@@ -1,4 +1,4 @@
-"""Conditions of requests on versions, and ranges of bytes (RFC 9110, sections 13 and 14); an entity tag is a version."""
+"""Conditional requests and byte ranges (RFC 9110, sections 13 and 14). Entity tags are versions."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def etag(version: str) -> str:
 
 
 class Tags(Struct, frozen=True):
-    """What a condition names."""
+    """The entity tags of one condition."""
 
     any: bool
-    """Whether it is `*`: any version at all."""
+    """True for `*`, which matches any version."""
     strong: tuple[str, ...] = ()
     weak: tuple[str, ...] = ()
 
     def has(self, version: str | None, *, weakly: bool) -> bool:
-        """Whether it names a version; None stands for no file."""
+        """Return True if a tag matches the version; None means that there is no file."""
         if version is None:
             return False
         return self.any or version in self.strong or (weakly and version in self.weak)
@@ -43,14 +43,14 @@ class Conditions(Struct, frozen=True):
 
     @property
     def are_given(self) -> bool:
-        """Whether there are any."""
+        """True if the request has at least one condition."""
         return self.if_match is not None or self.if_none_match is not None
 
     def require(self, version: str | None) -> None:
-        """Refuse a change of what stands at this version; None stands for no file.
+        """Check the conditions of a change against the current version; None means that there is no file.
 
         Raises:
-            Refusal: 412.
+            Refusal: 412, a condition is not met.
         """
         if self.if_match is not None and not self.if_match.has(version, weakly=False):
             raise _failed("If-Match", version)
@@ -58,7 +58,7 @@ class Conditions(Struct, frozen=True):
             raise _failed("If-None-Match", version)
 
     def is_unmodified(self, version: str) -> bool:
-        """Whether the client has this version already, and gets 304."""
+        """Return True if the client already has this version, so that the response is 304."""
         return self.if_none_match is not None and self.if_none_match.has(version, weakly=True)
 
 
@@ -66,7 +66,7 @@ def conditions_of(request: Request) -> Conditions:
     """Return the conditions of a request.
 
     Raises:
-        Refusal: A condition is malformed: taking it for none would overwrite what it protects.
+        Refusal: A condition is malformed; ignoring it would overwrite what it protects.
     """
     return Conditions(_tags(request, "if-match"), _tags(request, "if-none-match"))
 
@@ -80,7 +80,7 @@ def _tags(request: Request, name: str) -> Tags | None:
         return Tags(any=True)
     if text.count('"') > 2 * MOST_TAGS or not _TAGS.fullmatch(text):
         raise Refusal(400, "MALFORMED_REQUEST", f"{name} is '*' or a list of versions in quotes")
-    found = _TAG.findall(text)  # once the form is right: else blanks would be looked at again and again
+    found = _TAG.findall(text)  # only after the full match, or runs of blanks would be scanned repeatedly
     return Tags(
         any=False,
         strong=tuple(tag for weak, tag in found if not weak),
@@ -93,29 +93,29 @@ def _failed(header: str, version: str | None) -> Refusal:
     return Refusal(412, "VERSION_MISMATCH", f"{header} does not hold: {now}", details={"current_version": version})
 
 
-# Not \d, which takes digits of other scripts, too; so few of them that the numbers stay small.
+# Not \d, which also matches digits of other scripts. At most 18 digits keep the numbers below 2**63.
 _ONE_RANGE: Final = re.compile(r"bytes=\s*([0-9]{0,18})-([0-9]{0,18})\s*", re.IGNORECASE)
 
 
 class ByteRange(Struct, frozen=True):
-    """Which bytes are sent."""
+    """The bytes to send."""
 
     offset: int
     count: int
     size: int
-    """Of the whole file."""
+    """Size of the whole file in bytes."""
 
     @property
     def content_range(self) -> str:
-        """As the header tells it."""
+        """Value of the `Content-Range` header."""
         return f"bytes {self.offset}-{self.offset + self.count - 1}/{self.size}"
 
 
 def asked_range(request: Request, version: str, size: int) -> ByteRange | None:
-    """Return the part that a request asks for; None for the whole, which is also what a range that we do not know means.
+    """Return the requested range; None means the whole file, which is also the answer to unsupported range headers.
 
     Raises:
-        Refusal: 416, the file has no such bytes.
+        Refusal: 416, the range lies outside the file.
     """
     text = request.headers.get("range")
     if text is None or request.headers.get("if-range", etag(version)).strip() != etag(version):

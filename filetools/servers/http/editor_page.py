@@ -1,4 +1,4 @@
-"""The editor page as a browser gets it: its own files and Monaco's, each at an address that changes with its content."""
+"""Serves the editor page: its own files and Monaco's, each at an address that changes with the content."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from starlette.types import Scope
 from filetools.distribution import installed_version
 
 ASSETS: Final = "/assets"
-"""Where all files of the page are; everybody may read them."""
+"""Path prefix of the page's files; they are served without a login."""
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; worker-src 'self' blob:; style-src 'self' 'unsafe-inline';"
     " font-src 'self' data:; img-src 'self' data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""What the page may load and do; Monaco needs inline styles, and workers that it starts from blobs."""
+"""Content Security Policy of the page; Monaco needs inline styles and starts workers from blobs."""
 _MEDIA_TYPES: Final = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _CHUNK_BYTES: Final = 1024 * 1024
-"""Monaco's largest file has 3.7 MB, for which a page waits; each part costs a hop into a thread."""
+"""Large chunks: the page waits for Monaco's largest file (3.7 MB), and each chunk costs a switch to a thread."""
 _FOREVER: Final = "public, max-age=31536000, immutable"
 _GUARDED: Final = {
     "Content-Security-Policy": POLICY,
@@ -32,7 +32,7 @@ _GUARDED: Final = {
 
 
 class EditorPage:
-    """The page and its files, read once; lives as long as the server."""
+    """The page and its files, read once when the server starts."""
 
     def __init__(self) -> None:
         folder = package_files("filetools.servers.http") / "web"
@@ -41,14 +41,14 @@ class EditorPage:
         }
         facts = b"\0".join(name.encode() + b"\0" + contents[name] for name in sorted(contents))
         self.digest = hashlib.sha256(facts).hexdigest()[:16]
-        """Names the state of all files together: modules import each other by relative addresses."""
+        """Digest of all files together, because modules import each other by relative addresses."""
         self.monaco = f"{ASSETS}/monaco-{installed_version('rocher')}/vs"
-        """Where Monaco's own files are."""
+        """Path prefix of Monaco's files."""
         html = contents.pop("index.html").decode()
         found = (each.name for each in _monaco_folder().glob("editor.api-*.js"))
-        core = next(found, "")  # without its name it is only loaded later
+        core = next(found, "")  # without it, the page works but loads the core later
         base = f"{ASSETS}/{self.digest}"
-        # Else a browser asks for a module only when it has read another one that imports it.
+        # Without preloading, a browser requests a module only after reading one that imports it.
         modules = "\n".join(
             f'<link rel="modulepreload" href="{base}/{name}">' for name in contents if name.endswith(".js")
         )
@@ -59,17 +59,17 @@ class EditorPage:
         self._contents = contents
 
     def html(self) -> Response:
-        """Return the page itself: the same for everybody, and naming nothing."""
+        """Return the page, which is the same for everybody and contains no workspace data."""
         return Response(self._html, media_type="text/html", headers=_GUARDED | {"Cache-Control": "no-store"})
 
     def file(self, digest: str | None, name: str, known: str = "") -> Response | None:
-        """Return a file of the page; None if there is none of that name in that state.
+        """Return a file of the page; None if the name or the digest is unknown.
 
         Args:
-            digest: The state that is asked for, which browsers may keep for ever; None asks for the present one, which
-                they ask for again.
-            name: Such as `live.js`.
-            known: The entity tags that a browser has already, as it sends them.
+            digest: The requested digest; browsers may cache the response forever. None requests the current file, which
+                browsers must revalidate.
+            name: File name such as `live.js`.
+            known: The `If-None-Match` header of the request.
         """
         content = self._contents.get(name)
         if content is None or digest not in (None, self.digest):
@@ -82,13 +82,13 @@ class EditorPage:
 
 
 class MonacoFiles(StaticFiles):
-    """Monaco's own files, byte for byte as the package `rocher` brings them."""
+    """Monaco's files, byte for byte as the package `rocher` contains them."""
 
     def __init__(self) -> None:
         super().__init__(directory=_monaco_folder())
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """Return a file; browsers may keep it for ever, for its address has the version."""
+        """Return a file; browsers may cache it forever because its address contains the version."""
         answer = await super().get_response(path, scope)
         if isinstance(answer, FileResponse):
             answer.chunk_size = _CHUNK_BYTES
@@ -101,8 +101,8 @@ def _monaco_folder() -> Path:
 
 
 def installed_page() -> EditorPage | None:
-    """Return the page, or None where the extra `editor` is not installed."""
+    """Return the page, or None if the extra `editor` is not installed."""
     try:
         return EditorPage() if installed_version("rocher") is not None else None
-    except ModuleNotFoundError:  # it has left its metadata behind
+    except ModuleNotFoundError:  # the package was removed, but its metadata remains
         return None

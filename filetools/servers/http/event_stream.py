@@ -1,4 +1,4 @@
-"""Answers that go on: server-sent events, pulled one by one, so that a slow reader is waited for and not written ahead of."""
+"""Server-sent events, pulled one by one so that nothing is buffered for a slow client."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from starlette.types import Receive, Scope, Send
 
 EVENT_STREAM: Final = "text/event-stream"
 QUIET_SECONDS: Final = 15.0
-"""After so long without an event a comment is sent: proxies end what is silent, and a dead client is found out."""
+"""Idle time after which a comment is sent: it keeps proxies from closing the connection and reveals dead clients."""
 _COMMENT: Final = ": \n\n"
 T = TypeVar("T")
 
 
 class EventStream(Response):
-    """Server-sent events until there are no more, the client leaves, or the server stops.
+    """A response of server-sent events that ends when the source ends, the client disconnects, or the server stops.
 
     Args:
-        parts: What is sent, made by `event_text`; closed at the end, whatever ends it.
+        parts: The events, made by `event_text`; always closed at the end.
         closing: Set when the server stops.
         headers: Further headers.
-        first: What comes before the parts, at once.
+        first: Text that is sent at once, before the parts.
     """
 
     media_type = EVENT_STREAM
@@ -51,7 +51,7 @@ class EventStream(Response):
             await send({"type": "http.response.body", "body": b""})
             return
         await while_there(self._send_all(send), receive, self._closing)
-        with suppress(OSError):  # nobody is there any more
+        with suppress(OSError):  # the client has disconnected
             await send({"type": "http.response.body", "body": b""})
 
     async def _send_all(self, send: Send) -> None:
@@ -77,7 +77,7 @@ class EventStream(Response):
 
 
 async def while_there(work: Coroutine[Any, Any, T], receive: Receive, closing: asyncio.Event) -> T | None:
-    """Return what work comes to; None if the client leaves, or the server stops, before: then the work is cancelled."""
+    """Return the result of `work`; if the client disconnects or the server stops first, cancel it and return None."""
     working = asyncio.create_task(work)
     ends = {working, asyncio.create_task(_gone(receive)), asyncio.create_task(closing.wait())}
     try:
@@ -90,21 +90,21 @@ async def while_there(work: Coroutine[Any, Any, T], receive: Receive, closing: a
 
 
 async def _gone(receive: Receive) -> None:
-    """Return once the client has left."""
+    """Wait until the client disconnects."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
 def event_text(name: str | None, data: Mapping[str, Any] | None, position: str | None = None) -> str:
-    """Return an event as it travels.
+    """Return an event in the `text/event-stream` format.
 
     Args:
         name: Its type; None sends only the position, which a client keeps for its next connection.
-        data: What it says.
-        position: What the client sends as `Last-Event-ID` to go on after it.
+        data: Its data.
+        position: Its ID, which the client sends as `Last-Event-ID` to continue after it.
     """
     lines = [*([f"event: {name}"] if name else []), *([f"id: {position}"] if position else [])]
     if data is not None:
-        # One line, and escaped: names need not be Unicode, and a line end in one must not end the event.
+        # One line of ASCII: names need not be valid Unicode, and a line end in a name must not end the event.
         lines.append(f"data: {json.dumps(data, ensure_ascii=True, separators=(',', ':'))}")
     return "\n".join([*lines, "", ""])

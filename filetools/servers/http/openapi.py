@@ -1,4 +1,4 @@
-"""How routes are described in OpenAPI, with the problems that the guard and the limits add to every one of them."""
+"""Describes routes in OpenAPI, including the problems that the guard and the limits can add to any of them."""
 
 from __future__ import annotations
 
@@ -59,20 +59,20 @@ CONDITIONS: Final = [
     )
 ]
 EVERYWHERE: Final = (400, 401, 403, 408, 413, 421, 422, 429, 431, 500, 503)
-"""Statuses that any route may answer with."""
+"""Statuses that any route may return."""
 
 
 def failures(*statuses: int) -> Described:
-    """Return what a route tells of its problems.
+    """Return the descriptions of a route's problems.
 
     Args:
-        statuses: Those of its own, beside the ones that every route has.
+        statuses: The route's own statuses, in addition to those of every route.
     """
     return {status: described_failure(status) for status in sorted({*statuses, *EVERYWHERE})}
 
 
 def described_failure(status: int) -> dict[str, Any]:
-    """Return what OpenAPI tells of one status."""
+    """Return the OpenAPI description of one status."""
     if status == 304:
         return {"description": "The client has this version already."}
     told: dict[str, Any] = {"description": TITLES[status], "content": {MEDIA_TYPE: {"schema": _REFERENCE}}}
@@ -82,13 +82,13 @@ def described_failure(status: int) -> dict[str, Any]:
 
 
 def edits_or_diff() -> dict[str, Any]:
-    """Return what a route tells of its body, which is a list of edits, or a diff."""
+    """Return the description of a request body that is a list of edits or a diff."""
     edits, diff = {"schema": {"$ref": f"{_SCHEMAS}/EditList"}}, {"schema": {"type": "string"}}
     return {"requestBody": {"content": {"application/json": edits, "text/x-diff": diff}, "required": True}}
 
 
 def own_schemas() -> dict[str, Any]:
-    """Return the schemas that routes refer to and the framework does not know of."""
+    """Return the schemas that routes refer to but the framework does not collect."""
     edits = EditList.model_json_schema(ref_template=f"{_SCHEMAS}/{{model}}")
     return {"Problem": PROBLEM_SCHEMA, **edits.pop("$defs"), "EditList": edits}
 
@@ -106,19 +106,19 @@ _BEARER: Final = {
     "description": "The token of the server; browsers log in instead.",
 }
 _USUAL_INVALID: Final = "HTTPValidationError"
-"""What the framework says of invalid requests, in whose place we answer with problems."""
+"""The framework's schema for invalid requests, which problems replace."""
 _METHODS: Final = ("get", "head", "put", "patch", "delete", "post")
 
 
 def describe(application: FastAPI) -> None:
-    """Have an application tell of its routes completely."""
+    """Make an application describe its routes completely."""
 
     def described() -> dict[str, Any]:
         if application.openapi_schema is None:
             application.openapi_schema = _described(application)
         return application.openapi_schema
 
-    application.openapi = described  # type: ignore[method-assign]  # as FastAPI says to extend it
+    application.openapi = described  # type: ignore[method-assign]  # the documented way to extend FastAPI's schema
 
 
 def _described(application: FastAPI) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What clients send: paths in URLs, percent-decoded once and never guessed at; as JSON edits and operations, within limits."""
+"""Client input: paths in URLs, which are percent-decoded exactly once, and edits and operations as JSON, within limits."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ FILES: Final = "/v1/files/"
 _ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _HIDDEN_SEPARATOR: Final = re.compile(r"%(?:2f|5c|00)|\\", re.IGNORECASE)
 _ESCAPED_TWICE: Final = re.compile(r"%(?:2f|5c|00|25)|(?:^|/)(?:%2e|\.){2}(?:/|$)", re.IGNORECASE)
-# What RFC 3986 lets stand in a path; all else is escaped.
+# Characters that RFC 3986 allows in a path; all others are escaped.
 _SAFE: Final = "/!$&'()*+,;=:@-._~"
 
 
 def decoded_path(path: Annotated[str, Path(description="Path in the workspace; slashes stay as they are.")]) -> str:
-    """Return the path in the workspace that a part of a URL names.
+    """Return the workspace path for a part of a URL.
 
     Args:
-        path: As it was sent, percent-encoded; routes are matched against that.
+        path: The percent-encoded path as sent, against which routes are matched.
 
     Raises:
         InvalidPathError: It hides a separator or a NUL, is encoded twice, is malformed or not UTF-8.
@@ -52,12 +52,12 @@ def file_location(path: str) -> str:
 
 
 FilePath = Annotated[str, Depends(decoded_path)]
-"""A parameter of a route: the path in the workspace that its URL names."""
+"""A route parameter: the workspace path in its URL."""
 
 
 MOST_OPERATIONS: Final = 1000
 LONGEST_NUMBER: Final = 2**53 - 1
-"""Largest whole number that every JSON reader keeps exact."""
+"""Largest integer that every JSON reader represents exactly."""
 
 
 class SentEdit(Parameters):
@@ -71,7 +71,7 @@ class SentEdit(Parameters):
     replace_all: bool = False
 
     def edit(self) -> Edit:
-        """Return it as the facade takes it."""
+        """Return the facade's `Edit`."""
         return Edit(old=self.old, new=self.new, count=self.count, replace_all=self.replace_all)
 
 

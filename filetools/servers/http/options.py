@@ -1,7 +1,7 @@
-"""What the command line decides about a server, and the names under which clients and pages may call it then.
+"""Options of a server, and the host names and origins under which clients and pages may call it.
 
-A page of a stranger can send requests to any address, and can have its own name lead to this machine: such requests carry
-the stranger's name as host or origin.
+A hostile page can send requests to any address and can make its own name resolve to this machine; such requests carry the
+hostile name as host or origin.
 """
 
 from __future__ import annotations
@@ -26,39 +26,39 @@ _ORIGIN: Final = re.compile(r"https?://[^\s/?#@*\\]+", re.IGNORECASE)
 
 
 class HttpLimits(Struct, frozen=True, kw_only=True):
-    """How much a client may send, and how slowly."""
+    """Limits on the size and the slowness of requests."""
 
     body_bytes: int = 4 * MIB
-    """Of every body but that of a PUT."""
+    """Maximum size of a request body, except for PUT."""
     upload_bytes: int = 1024 * MIB
-    """Of the body of a PUT."""
+    """Maximum size of the body of a PUT."""
     held_bytes: int = 256 * MIB
-    """Of all bodies together that are in memory, those of PUT aside."""
+    """Maximum total size of all bodies in memory, not counting those of PUT."""
     header_bytes: int = 64 * 1024
-    """Of the first line and all headers together."""
+    """Maximum size of the request line and all headers together."""
     body_seconds: float = 30.0
-    """For a body, beside what `bytes_per_second` allows it."""
+    """Time for a body, in addition to the time that `bytes_per_second` allows."""
     bytes_per_second: int = 16 * 1024
-    """Slower bodies than this are given up after `body_seconds`."""
+    """Minimum rate; slower bodies are aborted after `body_seconds`."""
     send_seconds: float = 60.0
-    """How long a client may leave unread what it was sent."""
+    """Maximum time that a client may leave a response unread."""
 
 
 class AgentOptions(Struct, frozen=True, kw_only=True):
-    """The agent that a server runs for who asks for it."""
+    """The agent that a server runs on request."""
 
     command: str
     """Its program and arguments, split as by a shell."""
     max_steps: int = 200
-    """How many turns with calls of tools it may take."""
+    """Maximum number of turns with tool calls."""
     limits: AgentLimits = field(default_factory=AgentLimits)
-    """How long it may take for one answer, and how much of it is kept."""
+    """Limits on the time for one answer and on the size of what is kept of it."""
 
     def __post_init__(self) -> None:
         """Check the command.
 
         Raises:
-            InvalidArgumentError: It has no words, or a quotation without an end.
+            InvalidArgumentError: It is empty or has an unclosed quote.
         """
         try:
             shlex.split(self.command)[0]
@@ -67,28 +67,28 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def model(self) -> str:
-        """Name under which clients find it: that of its program. They may ask for any other, too."""
+        """Model name shown to clients: the name of the program. Requests may name any other."""
         return PurePath(shlex.split(self.command)[0]).name
 
 
 class HttpOptions(Struct, frozen=True, kw_only=True):
-    """How one server is built."""
+    """Options of one server."""
 
     host: str = "127.0.0.1"
-    """Address or name that it listens at."""
+    """Address or name to listen on."""
     port: int = 8765
     token: str | None = None
-    """What callers must know; None asks nobody but for the agent, which only people run then."""
+    """Secret that callers must present. None requires none, except that only people may run the agent then."""
     names: tuple[str, ...] = ()
-    """Further names under which clients may call, at any port: those of this machine, or of a proxy before it."""
+    """Further host names that clients may use, with any port: names of this machine or of a proxy in front of it."""
     origins: tuple[str, ...] = ()
-    """Origins whose pages may call, too, such as `https://editor.example`; kept as browsers send them."""
+    """Further origins whose pages may call, such as `https://editor.example`; stored in the form that browsers send."""
     person: str = "person"
-    """Name of whoever logs in."""
+    """Actor name of the person who logs in."""
     door: DoorOptions = field(default_factory=DoorOptions)
-    """What agents are offered over MCP; over HTTP nobody is asked there, and no client is an editor."""
+    """Options of the MCP server at `/mcp`; over HTTP it sends no elicitations and treats no client as an editor."""
     agent: AgentOptions | None = None
-    """What runs at `/v1/chat/completions`; None: there is nothing of that name."""
+    """The agent at `/v1/chat/completions`; None disables the route."""
     limits: HttpLimits = field(default_factory=HttpLimits)
 
     def __post_init__(self) -> None:
@@ -104,17 +104,17 @@ class HttpOptions(Struct, frozen=True, kw_only=True):
 
 
 def origin_of(given: str) -> str:
-    """Return an origin as browsers send it.
+    """Return an origin in the form that browsers send.
 
     Args:
-        given: Scheme `http` or `https`, host and perhaps port.
+        given: Scheme `http` or `https`, host and optionally a port.
 
     Raises:
-        InvalidArgumentError: It is anything else, such as `*` or `null`, which stand for anybody, or has a path.
+        InvalidArgumentError: It is anything else, such as `*` or `null`, which match any page, or has a path.
     """
     try:
         if _ORIGIN.fullmatch(given):
-            # The parser of the URL standard: letter case, letters beyond ASCII and the usual port as browsers have them.
+            # The URL standard's parser normalises letter case, non-ASCII letters and the default port as browsers do.
             return str(Url(given)).removesuffix("/")
     except ValueError:
         pass
@@ -128,13 +128,13 @@ def origin_of(given: str) -> str:
 _HERE: Final = ("127.0.0.1", "localhost", "[::1]")
 _USUAL_PORT: Final = 80
 _FAR: Final = {socket.AF_INET: "198.51.100.1", socket.AF_INET6: "2001:db8::1"}
-"""Addresses that are nobody's (RFC 5737, RFC 3849): what leads to them leads to other machines."""
+"""Documentation addresses (RFC 5737, RFC 3849): the route to them is the route to other machines."""
 _PORT: Final = re.compile(r":[0-9]{1,5}\Z")
 _NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches what listens at an address or name."""
+    """Return True if only this machine can reach the address or name."""
     if host == "localhost":
         return True
     try:
@@ -144,26 +144,26 @@ def is_loopback(host: str) -> bool:
 
 
 def reachable_hosts(listening: socket.socket, host: str) -> tuple[str, ...]:
-    """Return by what a socket is called: on this machine by the first, on others by the last.
+    """Return the hosts of a socket's URLs: the first for this machine, the last for other machines.
 
     Args:
         listening: The socket.
-        host: What it was told to listen at; only where that stands for every address of this machine are there others.
+        host: The configured host. Returned alone unless the socket listens on all addresses.
     """
     if not ipaddress.ip_address(listening.getsockname()[0]).is_unspecified:
         return (host,)
     here = "::1" if listening.family == socket.AF_INET6 else "127.0.0.1"
     with socket.socket(listening.family, socket.SOCK_DGRAM) as asking:
         try:
-            # Sends nothing: the system only chooses the way, and with it the address that others answer to.
+            # Connecting a UDP socket sends nothing; the system only selects the route and with it our address.
             asking.connect((_FAR[listening.family], 9))
-        except OSError:  # there is no way to anybody
+        except OSError:  # no route to other machines
             return (here,)
         return (here, asking.getsockname()[0])
 
 
 def is_host_name(name: str) -> bool:
-    """Whether something is the name or address of a machine alone, without scheme, port or wildcard."""
+    """Return True if `name` is a bare host name or address, without scheme, port or wildcard."""
     try:
         ipaddress.ip_address(name)
     except ValueError:
@@ -172,15 +172,15 @@ def is_host_name(name: str) -> bool:
 
 
 def shown_host(host: str) -> str:
-    """Return an address or name as it stands in a URL."""
+    """Return an address or name in the form used in URLs."""
     return f"[{host}]" if ":" in host else host
 
 
 class Hosts:
-    """Knows the server's own names; lives as long as the server.
+    """The server's own host names and origins.
 
     Args:
-        options: Where it listens.
+        options: Where the server listens, and its further names.
     """
 
     def __init__(self, options: HttpOptions) -> None:
@@ -192,26 +192,26 @@ class Hosts:
         self._hosts = frozenset(form for name in names for form in self._forms(name))
 
     def is_own_host(self, host: str | None, scope: Scope) -> bool:
-        """Whether a request is addressed to this server, by one of its names or by the very address it came in at."""
+        """Return True if a request's host is one of the server's names or the address that the connection arrived at."""
         if host is None:
             return False
-        # Names that the operator gave are those of a proxy, too, whose port is its own.
+        # Names given by the operator match with any port, since they may be those of a proxy.
         return host.lower() in self._hosts or self._is_named(host) or host.lower() in self._arrived_at(scope)
 
     def is_own_origin(self, origin: str, host: str | None, scope: Scope) -> bool:
-        """Whether a page is this server's own, fetched under the name that the request is addressed to."""
+        """Return True if the origin is this server, under the host name of the request."""
         if host is None or not self.is_own_host(host, scope):
             return False
         if origin.lower() == f"http://{host.lower()}":
             return True
-        # A proxy that has TLS sends the name on with its port, or leaves the usual one out as browsers do.
+        # A TLS proxy passes the name on with its port, or without the default port as browsers do.
         return self._is_named(host) and origin.lower() == f"https://{host.lower().removesuffix(':443')}"
 
     def _is_named(self, host: str) -> bool:
         return _PORT.sub("", host.lower()) in self._named
 
     def _arrived_at(self, scope: Scope) -> frozenset[str]:
-        """Forms of the address that the connection leads to: a literal address is nobody else's name."""
+        """Return forms of the address that the connection arrived at; a literal address cannot be a hostile name."""
         server = scope.get("server")
         return frozenset(self._forms(shown_host(str(server[0]).lower()))) if server else frozenset()
 

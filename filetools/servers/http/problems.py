@@ -1,4 +1,4 @@
-"""Errors as `application/problem+json` (RFC 9457), with our code and the status that belongs to it."""
+"""Errors as `application/problem+json` (RFC 9457), with our code and the matching status."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _CODES: Final = {404: "NO_SUCH_ROUTE", 405: "METHOD_NOT_ALLOWED"}
 
 
 class Problem(Struct, frozen=True):
-    """One error on its way to a client."""
+    """One error to send to a client."""
 
     status: int
     code: str
@@ -90,18 +90,18 @@ class Problem(Struct, frozen=True):
         return json.dumps(plain, ensure_ascii=True, separators=(",", ":")).encode("ascii")
 
     def response(self) -> Response:
-        """Return the answer."""
+        """Return the response."""
         return Response(self.body(), self.status, dict(self.headers), MEDIA_TYPE)
 
 
 def told_faults(faults: Iterable[Mapping[str, Any]]) -> str:
-    """Return what validation has found as one sentence, without repeating what was sent."""
+    """Return validation errors as one sentence that does not repeat the input."""
     told = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in faults)
     return "; ".join(islice(told, MOST_FAULTS))[:LONGEST_SENTENCE]
 
 
 class Refusal(Exception):  # noqa: N818 - it is the answer to a request, not a failure of ours
-    """Raised where a request is refused by the protocol, before any file tool is asked."""
+    """Raised when the protocol layer refuses a request, before any file tool is called."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Refusal(Exception):  # noqa: N818 - it is the answer to a request, not a f
 
 
 def problem_of(error: FileToolsError) -> Problem:
-    """Return the problem that tells of a failed file tool."""
+    """Return the problem for an error of a file tool."""
     told: dict[str, Any] = failure_envelope(error)
     cause = error.details.get("cause") if error.code == "BATCH_FAILED" else error.code
     status = _STATUS_OF.get(str(cause), 500)
@@ -129,7 +129,7 @@ def problem_of(error: FileToolsError) -> Problem:
 
 
 def adding(send: Send, headers: Sequence[tuple[bytes, bytes]]) -> Send:
-    """Return what adds headers to each answer that it sends."""
+    """Wrap `send` to add headers to each response."""
 
     async def send_more(message: Message) -> None:
         if message["type"] in ("http.response.start", "websocket.http.response.start"):
@@ -150,7 +150,7 @@ async def refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -
 
 
 def answer_failures(application: FastAPI, routers: Sequence[APIRouter]) -> None:
-    """Answer every failure of an application with a problem; the routers are all that it has."""
+    """Make an application answer every failure with a problem; `routers` must be all of its routers."""
     application.state.routers = routers
     for kind in (FileToolsError, Refusal, RequestValidationError, HTTPException, ClientDisconnect, Exception):
         application.add_exception_handler(kind, _answered)
@@ -178,7 +178,7 @@ async def _answered(request: Request, error: Exception) -> Response:
 
 
 def _methods(request: Request) -> list[str]:
-    """The methods of a path; the framework names only those of its first route."""
+    """Return the methods allowed for a path; the framework names only those of the first matching route."""
     routers: Sequence[APIRouter] = request.app.state.routers
     routes = (route for router in routers for route in router.routes if isinstance(route, Route))
     fitting = (route for route in routes if route.path_regex.match(request.scope["path"]))

@@ -1,9 +1,9 @@
-"""The guard: every request passes it first, before any route, and is refused here if it must not be answered.
+"""The guard: checks every request before it is routed, and refuses those that must not be served.
 
-Bodies that are too large or too slow are refused, too. Each is taken in whole first, so that no route meets a half one; but
-that of a PUT, which is passed on as it comes.
+It also refuses bodies that are too large or too slow. Each body is read completely first, so that no route sees a partial
+one; only the body of a PUT is streamed.
 
-Pages of other origins that the operator lets in follow the Fetch standard, "CORS protocol"
+Access for pages of other allowed origins follows the Fetch standard, "CORS protocol"
 (https://fetch.spec.whatwg.org/#http-cors-protocol).
 """
 
@@ -24,18 +24,18 @@ from filetools.servers.http.problems import Refusal, adding, refuse
 from filetools.servers.http.shared import LOGIN, SESSION_HEADER, Logins
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/login", "/about"})
-"""What is answered to everybody who names the right host."""
+"""Paths that need neither token nor login, only the right host."""
 OPEN_PREFIXES: Final = ("/assets/",)
-"""Below these stands what is the same for everybody, and no secret: the parts of the page."""
+"""Prefixes of public files: the parts of the page, which are the same for everybody."""
 AGENT_PATHS: Final = frozenset({"/v1/chat/completions", "/v1/models"})
-"""What needs a token or a login even where nothing else does, and is no other origin's: it starts a program."""
+"""Paths that always need a token or a login and are closed to other origins, because they start a program."""
 LOGIN_HEADER: Final = b"filetools-login"
 LIVE_PROTOCOL: Final = "filetools-live"
-"""What a socket of ours speaks; a browser that offers a key offers this, too, and is answered with this alone."""
+"""Subprotocol of our WebSockets. A browser that offers a key offers this as well; the server selects only this one."""
 LOGIN_PROTOCOL: Final = "filetools-login."
-"""What stands before the key in a subprotocol that is offered."""
-TOKEN_PROTOCOL: Final = "filetools-token."  # noqa: S105 - stands before it
-"""The same for the token: a page sends no headers with its sockets."""
+"""Prefix of the key in an offered subprotocol."""
+TOKEN_PROTOCOL: Final = "filetools-token."  # noqa: S105 - only the prefix
+"""Prefix of the token in an offered subprotocol: pages cannot set headers on WebSockets."""
 _MAY_SEND: Final = {
     "Access-Control-Allow-Methods": "GET, HEAD, PUT, PATCH, DELETE, POST",
     "Access-Control-Max-Age": "600",
@@ -44,7 +44,7 @@ _MAY_READ: Final = (
     b"ETag, Location, Accept-Ranges, Content-Range, Accept-Patch, Allow, Retry-After, WWW-Authenticate, Filetools-Call,"
     b" Mcp-Session-Id"
 )
-"""Headers of answers that scripts may read, beside those that they always may."""
+"""Response headers that scripts may read, in addition to the CORS-safelisted ones."""
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 _SESSION: Final = re.compile(r"[!-~]{1,120}")
 _JSON: Final = re.compile(r"application/(?:[!-:<-~]+\+)?json\s*(?:;.*)?", re.IGNORECASE)
@@ -58,25 +58,25 @@ def header_values(scope: Scope, name: bytes) -> list[str]:
 
 
 def only_header(scope: Scope, name: bytes) -> str | None:
-    """Return the value of a header that may stand once; None if it does not stand there, or more than once."""
+    """Return the value of a header that may appear once; None if it is missing or repeated."""
     values = header_values(scope, name)
     return values[0].strip() if len(values) == 1 else None
 
 
 def cookie_name(port: int) -> str:
-    """Return the name of a login's cookie: browsers keep cookies by host, and servers differ in their ports."""
+    """Return the name of a login's cookie. It contains the port, because browsers share cookies between ports of a host."""
     return f"filetools_{port}"
 
 
 def _require_one_length(scope: Scope) -> None:
-    """Refuse a body whose end is told in two ways: a proxy in between may take the other one, and see other requests."""
+    """Refuse a body with two length headers: a proxy may use the other one and see different requests (smuggling)."""
     if header_values(scope, b"content-length") and header_values(scope, b"transfer-encoding"):
         reason = "Content-Length and Transfer-Encoding do not go together"
         raise Refusal(400, "MALFORMED_REQUEST", reason, {"Connection": "close"})
 
 
 def _require_json(scope: Scope) -> None:
-    """Refuse a posted body that is not said to be JSON: pages of strangers can send other kinds without being asked."""
+    """Refuse a POST body that is not declared as JSON: foreign pages can send other types without a preflight request."""
     is_post = scope["type"] == "http" and scope["method"] == "POST"
     has_body = header_values(scope, b"transfer-encoding") or header_values(scope, b"content-length") not in ([], ["0"])
     if is_post and has_body and not _JSON.fullmatch(only_header(scope, b"content-type") or ""):
@@ -84,7 +84,7 @@ def _require_json(scope: Scope) -> None:
 
 
 def _offered(scope: Scope, prefix: str) -> list[str]:
-    """Return what follows a prefix in the subprotocols that a socket offers."""
+    """Return the offered subprotocols that start with a prefix, without the prefix."""
     if scope["type"] != "websocket":
         return []
     names = (name.strip() for line in header_values(scope, b"sec-websocket-protocol") for name in line.split(","))
@@ -92,29 +92,29 @@ def _offered(scope: Scope, prefix: str) -> list[str]:
 
 
 def login_key(scope: Scope) -> str | None:
-    """Return the key that a page sends to act as a person: a header, or for sockets, which have none, a subprotocol."""
+    """Return the login key of a request, from a header or, for WebSockets, from a subprotocol."""
     sent = header_values(scope, LOGIN_HEADER) + _offered(scope, LOGIN_PROTOCOL)
-    # Two keys are none: an empty one belongs to no login.
+    # Two keys count as invalid: the empty key belongs to no login.
     return None if not sent else sent[0].strip() if len(sent) == 1 else ""
 
 
 def wants_page(scope: Scope) -> bool:
-    """Whether whoever asks is a browser in which an address was opened."""
+    """Return True if the request accepts HTML, as browsers do when an address is opened."""
     return any("text/html" in value.lower() for value in header_values(scope, b"accept"))
 
 
 def _is_open(scope: Scope) -> bool:
-    """Whether a request is for what everybody may read: of the first page the one without names, not the JSON."""
+    """Return True if the request is public. The front page is public as HTML, which contains no names, but not as JSON."""
     return scope["path"] in OPEN_PATHS or (scope["path"] == "/" and scope["type"] == "http" and wants_page(scope))
 
 
 class Guard:
-    """Lets requests in or refuses them, and notes who was let in; lives as long as the server.
+    """Admits or refuses requests, and records the login of admitted ones.
 
     Args:
-        application: What gets the requests that are let in.
-        options: Where the server listens, and the token.
-        logins: Who has logged in.
+        application: Receives the admitted requests.
+        options: The server's address, names, origins and token.
+        logins: The current logins.
     """
 
     def __init__(self, application: ASGIApp, options: HttpOptions, logins: Logins) -> None:
@@ -125,7 +125,7 @@ class Guard:
         self._has_agent = options.agent is not None
         self._cookie = cookie_name(options.port)
         self._logins = logins
-        # The parser's own limit counts only what is still incomplete.
+        # The parser's own limit only counts incomplete data.
         self._most_header_bytes = options.limits.header_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -148,13 +148,13 @@ class Guard:
         return self._has_agent and scope["path"] in AGENT_PATHS
 
     def _only_asks(self, scope: Scope) -> bool:
-        """Whether a browser asks what a page may send, which it does without token and login."""
+        """Return True for a CORS preflight request, which browsers send without token and login."""
         if scope["type"] != "http" or scope["method"] != "OPTIONS" or self._let_in(scope) is None:
             return False
         return bool(header_values(scope, b"access-control-request-method"))
 
     def _admitted(self, scope: Scope) -> str | None:
-        """Return the id of the login by which a request is let in, or None; refuse it otherwise."""
+        """Return the login ID of an admitted request, or None for callers without a login; raise `Refusal` otherwise."""
         sent = len(scope["raw_path"]) + len(scope["query_string"])
         if sent + sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > self._most_header_bytes:
             raise Refusal(431, "HEADERS_TOO_LARGE", f"More than {self._most_header_bytes} bytes of headers")
@@ -165,7 +165,7 @@ class Guard:
         _require_json(scope)
         sessions = header_values(scope, SESSION_HEADER.encode("ascii"))
         if sessions and not (len(sessions) == 1 and _SESSION.fullmatch(sessions[0])):
-            # Cut or tidied, two sessions could become one.
+            # Truncating or cleaning the name could merge two sessions.
             raise Refusal(422, "INVALID_ARGUMENT", "Filetools-Session is 1 to 120 visible ASCII characters")
         origin = self._known_origin(scope, host)
         if self._only_asks(scope):
@@ -178,7 +178,7 @@ class Guard:
         return None
 
     def _known_origin(self, scope: Scope, host: str | None) -> str | None:
-        """The origin that a browser tells; that of a stranger's page is refused, and so is what such a page embeds."""
+        """Return the request's origin, if any. Refuse foreign pages, and requests that such a page embeds."""
         if (let_in := self._let_in(scope)) is not None:
             return let_in
         origins = header_values(scope, b"origin")
@@ -190,13 +190,13 @@ class Guard:
         return origins[0] if origins else None
 
     def _required_login(self, scope: Scope, key: str, origin: str | None) -> str:
-        # Browsers tell no origin with a page's own plain requests that only read; all others carry it.
+        # Browsers omit the origin only on same-origin GET and HEAD requests.
         if origin is None and (scope["type"] != "http" or scope["method"] not in _SAFE_METHODS):
             raise Refusal(403, "WRONG_ORIGIN", "A login is valid only for requests that name their origin")
         secret = self._cookie_value(scope)
         login = None if secret is None else self._logins.login_of(secret, key, origin)
         if login is None:
-            # Not let in as an agent: what a person does must not be done in another's name.
+            # Do not fall back to the agent: a person's actions must not be attributed to another actor.
             raise Refusal(401, "LOGIN_OVER", "The login has ended, or its cookie and its key do not belong together")
         return login
 
@@ -221,14 +221,14 @@ class Guard:
 
 
 def _permission(scope: Scope) -> Response:
-    """Return what a browser is told that asks what a page may send; whether it may do that is decided when it comes."""
-    # As they were asked for: MCP makes headers of parameters, of any name, and "*" counts for nothing with credentials.
+    """Return the response to a CORS preflight request; the request itself is checked when it arrives."""
+    # Echo the requested headers: MCP derives header names from parameters, and "*" is ignored with credentials.
     asked = ", ".join(header_values(scope, b"access-control-request-headers"))
     return Response(None, 204, _MAY_SEND | ({"Access-Control-Allow-Headers": asked} if asked else {}))
 
 
 def _readable(send: Send, origin: str | None) -> Send:
-    """Return what sends answers so that the pages of an origin may read them; None only tells caches that others may."""
+    """Wrap `send` so that pages of an origin may read the responses. None only adds `Vary`, for caches."""
     added = [(b"vary", b"Origin")]
     if origin is not None:
         added.append((b"access-control-allow-origin", origin.encode("latin-1")))
@@ -237,16 +237,16 @@ def _readable(send: Send, origin: str | None) -> Send:
 
 
 STREAMED: Final = ("PUT", "/v1/files/")
-"""Method and beginning of the path of requests whose bodies are passed on as they come."""
+"""Method and path prefix of requests whose bodies are streamed."""
 _CLOSE: Final = {"Connection": "close"}
 
 
 class Bodies:
-    """Takes bodies in within the limits; lives as long as the server.
+    """Reads request bodies within the limits.
 
     Args:
-        application: What gets the requests.
-        limits: How much, and how slowly.
+        application: Receives the requests.
+        limits: Limits on size and speed.
     """
 
     def __init__(self, application: ASGIApp, limits: HttpLimits) -> None:
@@ -274,7 +274,7 @@ class Bodies:
             self._held_bytes -= len(body)
 
     async def _taken_in(self, scope: Scope, arriving: _Arriving, body: bytearray) -> Receive:
-        """The body whole, to be received at once; then what comes after it."""
+        """Read the whole body. Return a `receive` that yields it as one message, then the later messages."""
         while True:
             message = await arriving.receive()
             if message["type"] != "http.request":
@@ -290,7 +290,7 @@ class Bodies:
 
 
 class _Arriving:
-    """One body on its way; raises where it breaks a limit."""
+    """Receives one body, and raises `Refusal` if it exceeds a limit."""
 
     def __init__(self, receive: Receive, limits: HttpLimits, most: int) -> None:
         self._receive = receive
@@ -304,7 +304,7 @@ class _Arriving:
         """Return the next part.
 
         Raises:
-            Refusal: There is too much of it, or it comes too slowly.
+            Refusal: It is too large or too slow.
         """
         if self._is_whole:
             return await self._receive()
@@ -331,7 +331,7 @@ def _again(messages: list[Message], receive: Receive) -> Receive:
 
 
 def _refuse_length(scope: Scope, most: int) -> None:
-    """Refuse a body that is announced as too large, before any of it is taken."""
+    """Refuse a body whose announced length is too large, before reading any of it."""
     length = only_header(scope, b"content-length")
     if length is not None and length.isascii() and length.isdigit() and (len(length) > 18 or int(length) > most):
         raise _too_large(most)

@@ -1,4 +1,4 @@
-"""Listening at an address, and serving one workspace there until the process is told to stop."""
+"""Listens on an address and serves one workspace until the process is signalled to stop."""
 
 from __future__ import annotations
 
@@ -22,61 +22,61 @@ from filetools.servers.http.application import ServerApplication, http_applicati
 from filetools.servers.http.options import HttpOptions, reachable_hosts, shown_host
 
 GRACE_SECONDS: Final = 1
-"""What answers under way are given when the server stops; then they are cancelled."""
+"""Time for pending responses when the server stops; then they are cancelled."""
 _CANCEL_SECONDS: Final = 0.5
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 _HANG_UP: Final[signal.Signals | None] = getattr(signal, "SIGHUP", None)
-"""Sent when the terminal is closed that the server was started from; Windows has none."""
+"""Sent when the terminal that started the server is closed. Windows does not have it."""
 _UNSENT_BYTES: Final = 128 * 1024
 _BACKLOG: Final = 512
 
 
 class Listener(Struct, frozen=True):
-    """A socket that listens already."""
+    """A listening socket."""
 
     socket: socket.socket
     options: HttpOptions
-    """With the port that the socket really has."""
+    """With the actual port of the socket."""
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """What clients call: those on this machine the first, those on others the last; one, if both can call that."""
+        """The server's URLs: the first for clients on this machine, the last for other machines; one if they are equal."""
         hosts = reachable_hosts(self.socket, self.options.host)
         return tuple(f"http://{shown_host(host)}:{self.options.port}" for host in hosts)
 
     def guarded_by(self, token: str) -> Listener:
-        """Return the same for callers that know a token."""
+        """Return a copy that requires a token."""
         return structs.replace(self, options=structs.replace(self.options, token=token))
 
 
 def listen(options: HttpOptions) -> Listener:
-    """Listen at the address of the options; port 0 stands for any that is free.
+    """Listen on the address of the options; port 0 selects any free port.
 
     Raises:
-        InvalidArgumentError: The port is taken, or this machine has no such address; names both.
-        AccessDeniedError: The system keeps the port to itself.
+        InvalidArgumentError: The port is in use, or this machine does not have the address; the message names both.
+        AccessDeniedError: The system does not permit the port.
     """
     try:
         family, _, _, _, place = socket.getaddrinfo(options.host, options.port, type=socket.SOCK_STREAM)[0]
         listening = socket.create_server(place[:2], family=family, backlog=_BACKLOG)
     except OSError as exc:
         raise _explained(exc, options) from exc
-    # asyncio sends small parts at once only where the socket says that it is TCP; else an answer waits 40 ms for its second.
+    # asyncio sets TCP_NODELAY only if the socket's protocol is TCP; otherwise the second part of a response waits 40 ms.
     listening = socket.socket(listening.family, listening.type, socket.IPPROTO_TCP, listening.detach())
     _bound(listening, options.limits.send_seconds)
     return Listener(listening, structs.replace(options, port=listening.getsockname()[1]))
 
 
 async def serve(files: FileToolsFacade, listener: Listener, ready: Callable[[ServerApplication], None]) -> None:
-    """Serve a workspace until SIGTERM, SIGINT or SIGHUP; ends within two seconds, whatever is open then but its agents.
+    """Serve a workspace until SIGTERM, SIGINT or SIGHUP; then end within two seconds, not counting running agents.
 
     Args:
-        files: The opened workspace.
-        listener: Where.
-        ready: Called once clients are answered.
+        files: The open workspace.
+        listener: The listening socket.
+        ready: Called once the server accepts requests.
 
     Raises:
-        InvalidArgumentError: The options name a tool or a group that there is none of.
+        InvalidArgumentError: The options name an unknown tool or group.
     """
     async with (
         Registration(lambda: [files], "filetools serve") as registration,
@@ -87,9 +87,9 @@ async def serve(files: FileToolsFacade, listener: Listener, ready: Callable[[Ser
             application,
             http="h11",
             ws="websockets-sansio",
-            # Beyond it uvicorn breaks off in the middle; what is less, and still too much, is told why it is the end.
+            # Beyond this, uvicorn aborts the connection; smaller frames over our limit get a close reason.
             ws_max_size=4 * limits.body_bytes,
-            ws_per_message_deflate=False,  # costs memory for each connection, and frames are small
+            ws_per_message_deflate=False,  # costs memory per connection, and frames are small
             lifespan="off",
             log_config=None,
             log_level="error",
@@ -97,7 +97,7 @@ async def serve(files: FileToolsFacade, listener: Listener, ready: Callable[[Ser
             proxy_headers=False,
             server_header=False,
             timeout_graceful_shutdown=GRACE_SECONDS,
-            # The guard refuses what is over the limit with a problem; what never ends is refused here.
+            # The guard answers headers over its limit with a problem; this limit stops headers that never end.
             h11_max_incomplete_event_size=4 * limits.header_bytes,
         )
         logging.getLogger("uvicorn.error").addFilter(_is_told)
@@ -107,7 +107,7 @@ async def serve(files: FileToolsFacade, listener: Listener, ready: Callable[[Ser
 
 
 class _Server(uvicorn.Server):
-    """Uvicorn's server, which tells what goes on for long that it stops, and ends nothing but itself."""
+    """Uvicorn's server, which signals long responses to end when it stops, and leaves the process running."""
 
     def __init__(self, config: uvicorn.Config, closing: asyncio.Event, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -116,21 +116,21 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave the signals alone: uvicorn would raise them again at its end, before the workspace is closed."""
+        """Do not handle signals: uvicorn would raise them again when it ends, before the workspace is closed."""
         yield
 
     @contextlib.contextmanager
     def stopping_by_signals(self) -> Iterator[None]:
-        """Stop at SIGTERM, SIGINT and SIGHUP as long as the block runs."""
+        """Stop on SIGTERM, SIGINT or SIGHUP while the block runs."""
         loop = asyncio.get_running_loop()
         former = {each: signal.getsignal(each) for each in _SIGNALS}
-        if _HANG_UP is not None and signal.getsignal(_HANG_UP) is not signal.SIG_IGN:  # as nohup leaves it
+        if _HANG_UP is not None and signal.getsignal(_HANG_UP) is not signal.SIG_IGN:  # nohup ignores it
             former[_HANG_UP] = signal.getsignal(_HANG_UP)
         try:
             for each in former:
                 try:
                     loop.add_signal_handler(each, self.stop)
-                except NotImplementedError:  # Windows; the server's own ticks let the handler run
+                except NotImplementedError:  # Windows; the server's periodic ticks let the handler run
                     signal.signal(each, lambda *_: loop.call_soon_threadsafe(self.stop))
             yield
         finally:
@@ -140,18 +140,18 @@ class _Server(uvicorn.Server):
                 signal.signal(each, before)
 
     def stop(self) -> None:
-        """Take no new requests and end."""
+        """Accept no new requests, and end."""
         self._closing.set()
         self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Answer from now on, and tell it."""
+        """Start serving, and call `ready`."""
         await super().startup(sockets)
         self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End the answers under way, and wait until those that were cancelled have ended, too."""
-        # That some were is told as an error, and is none: followers stay until the end.
+        """End the pending responses, and wait until cancelled ones have ended, too."""
+        # Uvicorn logs cancelled responses as an error, but streams are meant to last until the end.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         await super().shutdown(sockets)
         if self.server_state.tasks:
@@ -159,12 +159,12 @@ class _Server(uvicorn.Server):
 
 
 def _is_told(record: logging.LogRecord) -> bool:
-    """False for what uvicorn says of each socket that is refused with an answer (0.54, `websockets_sansio_impl`)."""
+    """Filter out uvicorn's message about WebSockets refused with a response (0.54, `websockets_sansio_impl`)."""
     return "without completing handshake" not in str(record.msg)
 
 
 def _bound(listening: socket.socket, send_seconds: float) -> None:
-    """Bound what the system keeps for clients that read nothing, and for how long; connections inherit it, on Linux."""
+    """Limit unsent data, and how long the system keeps it, for clients that do not read; on Linux, connections inherit it."""
     for name, value in (("TCP_NOTSENT_LOWAT", _UNSENT_BYTES), ("TCP_USER_TIMEOUT", int(send_seconds * 1000))):
         option = getattr(socket, name, None)
         if option is not None:

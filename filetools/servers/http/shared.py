@@ -1,6 +1,6 @@
-"""What all routes of one server share, who has logged in and who calls, and how a route gets at them.
+"""Objects that all routes of one server share, the logins and callers, and the route parameters that give access to them.
 
-What sort of party calls is decided by how it was let in, never by what it says of itself.
+Whether a caller is a person or an agent depends on how it was admitted, never on its own claims.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ MOST_LOGINS: Final = 64
 
 
 class Credentials(Struct, frozen=True, kw_only=True):
-    """What a browser needs to act as a person; it is told once."""
+    """Secrets with which a browser acts as a person; they are sent once."""
 
     secret: str
     """Value of the cookie."""
     key: str
-    """What the page keeps, and sends as a header."""
+    """Secret that the page keeps and sends as a header."""
 
 
 class _Login(Struct, frozen=True, kw_only=True):
@@ -57,10 +57,10 @@ class _Login(Struct, frozen=True, kw_only=True):
 
 
 class Logins:
-    """The codes that wait to be used, and the browsers that have used one; both end with the server.
+    """The unused login codes and the logins; both are lost when the server ends.
 
     Args:
-        clock: Tells seconds that never go back.
+        clock: A monotonic clock, in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -69,19 +69,19 @@ class Logins:
         self._known: OrderedDict[str, _Login] = OrderedDict()
 
     def new_code(self) -> str:
-        """Return a code that lets one browser in, within 60 s."""
+        """Return a code that admits one browser within 60 s."""
         code = secrets.token_urlsafe(32)
         self._codes[_digest(code)] = self._clock() + CODE_SECONDS
         return code
 
     def redeem(self, code: str, origin: str) -> Credentials | None:
-        """Return the secrets of a new login for a code, which is used up by that; None if it is none, or too late.
+        """Exchange a code for a new login. Return None if the code is unknown, used or expired.
 
         Args:
-            code: As it stood in the address that was opened.
-            origin: Origin of the page that logs in; the login counts for no other.
+            code: The code from the login URL.
+            origin: Origin of the page that logs in; the login is valid only for this origin.
         """
-        # Kept and compared as digests: what a lookup tells by its time is worth nothing.
+        # Look up by digest, so that the timing of the lookup reveals nothing useful.
         until = self._codes.pop(_digest(code), None)
         if until is None or self._clock() > until:
             return None
@@ -93,12 +93,12 @@ class Logins:
         return made
 
     def login_of(self, secret: str, key: str, origin: str | None) -> str | None:
-        """Return the id of the login that both secrets belong to; None if they do not, or it is over.
+        """Return the ID of the login that both secrets belong to; None if they do not match or the login has expired.
 
         Args:
             secret: Value of the cookie.
             key: The page's own secret.
-            origin: Origin of the page, where the browser tells one.
+            origin: Origin of the page, if the browser sent one.
         """
         found = self._known.get(_digest(secret))
         if found is None or self._clock() > found.until or origin not in (None, found.origin):
@@ -111,36 +111,36 @@ def _digest(secret: str) -> str:
 
 
 AGENT: Final = "http"
-"""Name of every agent: clients have none that can be trusted."""
+"""Actor ID of every agent: names given by clients cannot be trusted."""
 MOST_CALLERS: Final = 1000
 LONGEST_SESSION: Final = 120
 
 
 class Caller(Struct, frozen=True, kw_only=True):
-    """One party that calls, with all that is bound to it."""
+    """One calling party and everything bound to it."""
 
     files: FileToolsFacade
-    """The workspace as this caller's; replacing a file needs no version."""
+    """The workspace, as this caller's actor; replacing a file needs no version."""
     registry: ToolRegistry
     """Its tools; an agent's replace a file only if they name its version."""
     is_person: bool
     descriptors: DescriptorCalls
-    """Its long results, under ids that nobody can guess."""
+    """Its long results, under unguessable IDs."""
 
     @property
     def actor(self) -> Actor:
-        """Whom the calls belong to."""
+        """The actor of the calls."""
         return self.files.actor
 
 
 class Callers:
-    """The callers of one server; lives as long as it.
+    """The callers of one server.
 
     Args:
-        files: The opened workspace.
+        files: The open workspace.
         person: Name of the person who logs in.
-        log: Where the calls of tools are logged.
-        keeps_results: Whether long results of agents' calls become descriptors.
+        log: Log of the tool calls.
+        keeps_results: If True, long results of agents' calls become descriptors.
     """
 
     def __init__(self, files: FileToolsFacade, *, person: str, log: CallLog, keeps_results: bool = False) -> None:
@@ -152,28 +152,28 @@ class Callers:
         self._made = lru_cache(MOST_CALLERS)(self._make)
 
     def caller(self, login: str | None, session: str | None = None) -> Caller:
-        """Return the caller that was let in, in the session that it names; else in that of its login, or of this process.
+        """Return an admitted caller, in the session that it names, else in that of its login or of this process.
 
         Args:
-            login: Id of a person's login, which may edit and approve; None for other callers.
-            session: As the caller names it.
+            login: ID of a person's login, who may edit and approve; None for other callers.
+            session: Session name given by the caller.
         """
         return self._made(login is not None, (session or "").strip()[:LONGEST_SESSION] or login)
 
     def _make(self, is_person: bool, told: str | None) -> Caller:
         kind: Literal["editor", "agent"] = "editor" if is_person else "agent"
         actor = Actor(kind=kind, id=self._person if is_person else AGENT, session=told or self._process)
-        # Where an agent's text meets unsaved text, the person at the editor decides.
+        # If an agent's text conflicts with unsaved text, the person at the editor decides.
         files = self._files.for_actor(
             actor,
             require_version=False,
             on_conflict="merge" if is_person else "ask_if_attended",
             ephemeral=not told,
         )
-        # Without the process: a client that names no session comes back to its results after a restart.
+        # Excludes the process, so that a client without a session finds its results again after a restart.
         owner = json.dumps(["http", actor.kind, actor.id, told])
         descriptors = files.descriptors(owner=owner, is_opaque=True)
-        # Agents may share a session without knowing of each other: what one saw must not justify another's overwrite.
+        # Agents may share a session unknowingly: a version that one has read must not let another overwrite the file.
         registry = ToolRegistry(
             files,
             require_version=not is_person,
@@ -185,42 +185,42 @@ class Callers:
 
 SESSION_HEADER: Final = "filetools-session"
 LOGIN: Final = "filetools.login"
-"""Key of the ASGI scope under which the guard notes the id of the login by which a request was let in."""
+"""Key of the ASGI scope under which the guard stores the login ID of an admitted request."""
 
 
 class Shared(Struct, frozen=True, kw_only=True):
-    """What all routes share; lives as long as the server."""
+    """Objects that all routes of one server share."""
 
     files: FileToolsFacade
-    """The opened workspace, of an actor of its own."""
+    """The open workspace, as the server's own actor."""
     options: HttpOptions
     callers: Callers
     log: CallLog
-    """All calls of tools, of all callers; it lists and stops those under way."""
+    """The tool calls of all callers; lists and stops running ones."""
     hub: Hub
-    """What all live connections share."""
+    """Shared by all live connections."""
     logins: Logins
     metrics: Metrics
     agents: AgentRuns | None = None
-    """Runs the agent, where there is one."""
+    """Runs the agent, if one is configured."""
     page: EditorPage | None = None
-    """What people edit with, where the extra `editor` is installed."""
+    """The editor page, if the extra `editor` is installed."""
     registration: Registration | None = None
-    """Where calls are noted."""
+    """Records that calls happen."""
     parsing_runs: ParsingRuns = field(default_factory=ParsingRuns)
-    """How often each has asked for context."""
+    """Counts the context calls of each parsing run."""
     large_bodies: asyncio.Semaphore = field(default_factory=partial(asyncio.Semaphore, 2))
     """Held while a large body is in memory."""
     closing: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the server is told to stop: whatever would go on for long ends now."""
+    """Set when the server stops; streams and other long responses end then."""
 
     def noted(self, tool: str | None = None) -> AbstractContextManager[None]:
-        """Return what notes that a call runs, of a tool if it has a name."""
+        """Return a context manager that records a running call, optionally with the tool's name."""
         return nullcontext() if self.registration is None else self.registration.noted(tool)
 
 
 def shared_of(connection: HTTPConnection) -> Shared:
-    """Return what the routes of a request's server share."""
+    """Return the shared objects of a request's server."""
     found = connection.app.state.shared
     assert isinstance(found, Shared)
     return found
@@ -233,6 +233,6 @@ def caller_of(connection: HTTPConnection) -> Caller:
 
 
 SharedParts = Annotated[Shared, Depends(shared_of)]
-"""A parameter of a route: what all routes share."""
+"""Route parameter: the shared objects."""
 Calling = Annotated[Caller, Depends(caller_of)]
-"""A parameter of a route: who calls."""
+"""Route parameter: the caller."""

@@ -1,4 +1,4 @@
-"""Counts of requests in the text form that Prometheus reads, and spans of OpenTelemetry where it is installed."""
+"""Request metrics in Prometheus's text format, and OpenTelemetry spans if the package is installed."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 BUCKETS_SECONDS: Final = (0.005, 0.025, 0.1, 0.5, 2.5, 10.0)
 
 METHODS: Final = frozenset(("GET", "HEAD", "PUT", "PATCH", "DELETE", "POST", "OPTIONS"))
-"""Methods that are counted by their names; clients can make up any number of others."""
+"""Methods counted by name; clients can invent any number of others, which are counted together."""
 
 NoteStatus: TypeAlias = Callable[[int], None]
-"""Gets the status of the answer."""
+"""Receives the status of the response."""
 Tracing: TypeAlias = Callable[[Scope], AbstractContextManager[NoteStatus]]
-"""Makes a span for the time of a block."""
+"""Returns a context manager that opens a span for a request."""
 
 
 class Metrics:
-    """Counts requests; lives as long as the server. Belongs to its loop."""
+    """Counts the requests of one server. Use only on the server's event loop."""
 
     def __init__(self) -> None:
         self.open_requests = 0
@@ -42,10 +42,10 @@ class Metrics:
             self._buckets[bound] += seconds <= bound
 
     def text(self, gauges: Mapping[str, tuple[str, float]]) -> str:
-        """Return everything counted, and what is measured now.
+        """Return all counters and gauges in Prometheus's text format.
 
         Args:
-            gauges: For each name what it means, and its value now.
+            gauges: Help text and current value by name.
         """
         measured = ((*_head(name, "gauge", meaning), f"{name} {value:g}") for name, (meaning, value) in gauges.items())
         return "\n".join([*self._counted(), *chain.from_iterable(measured)]) + "\n"
@@ -69,8 +69,8 @@ def _head(name: str, kind: str, meaning: str) -> Iterator[str]:
 
 
 def tracing() -> Tracing:
-    """Return what makes spans; without the package `opentelemetry` it makes none."""
-    # A package of the same name space may be there without this one.
+    """Return a function that opens spans; without the package `opentelemetry` it does nothing."""
+    # The namespace package may exist without `opentelemetry.trace`.
     if importlib.util.find_spec("opentelemetry") is None or importlib.util.find_spec("opentelemetry.trace") is None:
         return _no_span
     return _spans()
@@ -93,7 +93,7 @@ def _spans() -> Tracing:
         with tracer.start_as_current_span(
             str(scope["method"]), context=extract(headers), kind=trace.SpanKind.SERVER
         ) as current:
-            # Names of conventions; neither contents nor headers are told.
+            # Names from the semantic conventions; contents and headers are never recorded.
             current.set_attribute("http.request.method", scope["method"])
             current.set_attribute("url.path", scope["path"])
             yield lambda status: current.set_attribute("http.response.status_code", status)

@@ -1,4 +1,4 @@
-"""The door for MCP: tools, resources and notices of one workspace, over standard input and output or over HTTP."""
+"""The MCP server: tools, resources and notifications of one workspace, over standard input and output or over HTTP."""
 
 from filetools.distribution import require_extra
 

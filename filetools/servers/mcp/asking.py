@@ -1,7 +1,7 @@
-"""Asking the person at the client: what needs a decision becomes a question, in both eras of the protocol.
+"""Elicitation: asks the person at the client about calls that need a decision, in both eras of the protocol.
 
-Nobody is asked inside a call: it fails first, holding nothing, and is made again when the answer is there. The call made
-again looks at everything anew, so an answer never reaches further than what the person saw.
+A call does not wait for the answer: it fails first, holding nothing, and is repeated when the answer arrives. The repeated
+call checks everything again, so an answer never covers more than the person saw.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from filetools.servers.mcp.options import DoorOptions
 
 QUESTION: Final = "approval"
 MOST_QUESTIONS: Final = 3
-"""About one call, over one connection of a handshake revision."""
+"""Maximum number of questions about one call, over one connection of a handshake revision."""
 _MAY_IT: Final = {"allow": "Allow", "allow_for_run": "Allow for this run", "deny": "Deny"}
 _UNSAVED: Final = {
     "allow": "Write it over the unsaved text, which is kept as a version",
@@ -44,30 +44,30 @@ Perform = Callable[[], Awaitable[dict[str, Any]]]
 
 
 class Subject(Struct, frozen=True, kw_only=True):
-    """What a person is asked about; the client carries it between the rounds, sealed."""
+    """The subject of a question; the client carries it between the rounds, sealed."""
 
     approval: str
     path: str
     version: str | None
-    """Of the path, or of the unsaved text, as the person saw it."""
+    """Version of the file, or of the unsaved text, that the person saw."""
     shown: str
-    """Digest of all that the person saw."""
+    """Digest of everything the person saw."""
 
     def is_same(self, other: Subject) -> bool:
-        """Whether another request shows a person exactly the same, whoever asked."""
+        """Return True if both requests show the person exactly the same, even if their actors differ."""
         return (self.path, self.version, self.shown) == (other.path, other.version, other.shown)
 
 
 PersonAnswer = tuple[str, str | None]
-"""What a person answered, and with "merge" the whole text."""
+"""A person's answer and, with "merge", the whole text."""
 
 
 class Asking:
-    """Brings questions to the clients of one door, and their answers back; lives as long as the door.
+    """Sends questions to the clients of one server, and passes their answers on.
 
     Args:
-        workspaces: Returns the opened workspaces.
-        options: Whether the clients are asked at all.
+        workspaces: Returns the open workspaces.
+        options: Say whether clients are asked at all.
     """
 
     def __init__(self, workspaces: Callable[[], Sequence[FileToolsFacade]], options: DoorOptions) -> None:
@@ -77,10 +77,10 @@ class Asking:
     async def lead(
         self, request: Request, given: wire.CallToolRequestParams, perform: Perform
     ) -> dict[str, Any] | wire.InputRequiredResult:
-        """Make a call, and ask the person at its client where somebody must decide.
+        """Make a call, and ask the person at its client if the call needs a decision.
 
         Returns:
-            The call's envelope; a question where the client brings the answer with its next request.
+            The call's envelope, or a question whose answer the client sends with its next request.
         """
         if not can_ask(request, self._options):
             return await perform()
@@ -91,7 +91,7 @@ class Asking:
     async def _over_rounds(
         self, given: wire.CallToolRequestParams, perform: Perform
     ) -> dict[str, Any] | wire.InputRequiredResult:
-        # Only a state that this door has sealed gets here.
+        # Only a state sealed by this server gets here.
         asked = None if given.request_state is None else Subject(**json.loads(given.request_state))
         told = _told_by((given.input_responses or {}).get(QUESTION))
         if asked is not None and told is not None:
@@ -100,9 +100,9 @@ class Asking:
         question = await self._question(envelope)
         if question is not None and asked is not None:
             if told is None:
-                return envelope  # the person was asked, and gave no answer
+                return envelope  # the person did not answer
             if asked.is_same(question[1]):
-                # The request ended with its process, or has another asker now; the person has seen this very thing.
+                # The first request ended with its process or belongs to another actor, but the person saw the same content.
                 await self._pass_on(question[1].approval, told)
                 envelope = await perform()
                 question = await self._question(envelope)
@@ -122,7 +122,7 @@ class Asking:
             try:
                 answer = await request.session.elicit_form(form.message, form.requested_schema, request.request_id)
             except (MCPError, ValidationError):
-                # It cannot show the form after all; the call's failure says what else can be done.
+                # The client cannot show the form after all; the call's failure says what else can be done.
                 return envelope
             told = _told_by(answer)
             if told is None:
@@ -131,7 +131,7 @@ class Asking:
         return await perform()
 
     async def _question(self, envelope: Mapping[str, Any]) -> tuple[wire.ElicitRequestFormParams, Subject] | None:
-        """Return the form for what a person must decide before a call can go on, and what it is about; None for nothing."""
+        """Return the form and the subject of the decision that a failed call needs, or None."""
         found = await self._open_request(_approval_of(envelope))
         if found is None:
             return None
@@ -142,14 +142,14 @@ class Asking:
     async def _pass_on(self, approval_id: str, told: PersonAnswer) -> None:
         found = await self._open_request(approval_id)
         if found is not None:
-            # A wrong or late answer changes nothing: the call that is made again says how things stand.
+            # A wrong or late answer changes nothing; the repeated call reports the current state.
             with suppress(FileToolsError):
                 await found[1].answer_approval(approval_id, told[0], edited_text=told[1])
 
     async def _open_request(self, approval_id: str | None) -> tuple[ApprovalRequest, FileToolsFacade] | None:
-        """Return a request that is open, and who may answer it."""
+        """Return an open request, and the facade of a person who may answer it."""
         for files in self._workspaces() if approval_id is not None else ():
-            # The client shows the question to a person; the operator trusts it with that.
+            # The operator trusts the client to show the question to a person.
             person = files.for_actor(Actor(kind="editor", id="mcp-elicitation"))
             for each in await person.approvals():
                 if each.id == approval_id:
@@ -175,7 +175,7 @@ def _digest_of(asked: ApprovalRequest) -> str:
 def _form_of(asked: ApprovalRequest) -> wire.ElicitRequestFormParams:
     """Return the form for a request."""
     if asked.reason == "conflict":
-        # Without the text that both sides started from, nothing can be put together.
+        # Without the common base text, a merge is not possible.
         answers = {name: title for name, title in _UNSAVED.items() if name != "merge" or asked.base_text is not None}
         properties = {"answer": _choice("What should happen to it?", answers)}
         if "merge" in answers:
@@ -196,7 +196,7 @@ def _choice(title: str, answers: dict[str, str]) -> dict[str, Any]:
 
 
 def _told_by(answer: object) -> PersonAnswer | None:
-    """Return what a person said; None if they said nothing that is an answer to any question."""
+    """Return a person's answer; None if the result is not an answer to any question."""
     if not isinstance(answer, wire.ElicitResult) or answer.action == "cancel":
         return None
     if answer.action == "decline":

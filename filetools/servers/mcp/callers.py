@@ -1,4 +1,4 @@
-"""Who calls: the actor of each request, and the tools bound to it."""
+"""The callers: the actor of each request, and the tools bound to it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from filetools.tools.registry import ToolRegistry
 from filetools.tools.tool import AnyTool
 
 SESSION_KEY: Final = "filetools/session"
-"""Key in the metadata of a request that names the session of its caller."""
+"""Key of the caller's session in the metadata of a request."""
 SESSION_HEADERS: Final = ("filetools-session", "mcp-session-id")
 MOST_CALLERS: Final = 1000
 _CALLS: Final = ("tools/call", "resources/read")
@@ -36,13 +36,13 @@ FindRegistry: TypeAlias = Callable[[Request], Awaitable[ToolRegistry]]
 
 
 class McpCallers:
-    """The callers of one door; lives as long as the door.
+    """The callers of one server.
 
     Args:
-        files: The opened workspace.
-        options: What sort of party the callers are.
-        tools: What they may call.
-        log: Where the calls are logged.
+        files: The open workspace.
+        options: Say what kind of actors the callers are.
+        tools: The tools they may call.
+        log: Log of the calls.
     """
 
     def __init__(
@@ -68,8 +68,8 @@ class McpCallers:
         return self._bound(actor, usual_conflict(request, self._options), self.principal(request))
 
     def _bind(self, actor: Actor, on_conflict: OnConflict, owner: str) -> tuple[FileToolsFacade, ToolRegistry]:
-        # Callers may share a session without knowing of each other: what one saw must not justify another's overwrite.
-        # The tools of a dialect cannot name a version; there what the session saw must do.
+        # Callers may share a session unknowingly: a version that one has read must not let another overwrite the file.
+        # The tools of a dialect cannot name a version; for them, what the session has read must suffice.
         files = self._files.for_actor(
             actor,
             require_version=self._options.dialect is None,
@@ -79,13 +79,13 @@ class McpCallers:
         return files, self._options.registry(files, self._tools, self._log, owner=owner)
 
     def principal(self, request: Request) -> str:
-        """Return what tells the caller of a request from others, in every process on the root."""
-        # Without the process's own: a client that names no session comes back with the same question after a restart.
+        """Return a string that identifies the caller of a request, equal in every process on the root."""
+        # Excludes the process's session: a client without a session may return with its question after a restart.
         return json.dumps([self._options.kind, client_of(request), session_of(request, self._options.session or "")])
 
 
 def can_ask(request: Request, options: DoorOptions) -> bool:
-    """Whether the client shows forms to a person, and is trusted to."""
+    """Return True if the client can show forms to a person, and is trusted to."""
     if not options.asks:
         return False
     capabilities = request.session.client_capabilities
@@ -94,12 +94,12 @@ def can_ask(request: Request, options: DoorOptions) -> bool:
 
 
 def usual_conflict(request: Request, options: DoorOptions) -> OnConflict:
-    """Return what writes of a client do about unsaved text: what cannot be merged is for its person, else for who attends."""
+    """Return how a client's writes treat unsaved text that cannot be merged: ask its person, or else an attending one."""
     return "merge_or_ask" if can_ask(request, options) else "ask_if_attended"
 
 
 def noting(registration: Registration) -> ServerMiddleware[Any]:
-    """Return what notes the name of a client, and its calls, as messages pass."""
+    """Return middleware that records a client's name and its calls."""
 
     async def note(ctx: Request, call_next: CallNext) -> HandlerResult:
         if registration.name is None and ctx.session.client_params is not None:
@@ -113,17 +113,17 @@ def noting(registration: Registration) -> ServerMiddleware[Any]:
 
 
 def is_modern(request: Request) -> bool:
-    """Whether questions are results that the client answers by calling again."""
+    """Return True if questions are results that the client answers by calling again."""
     return request.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
 def new_session() -> str:
-    """Return the name of the session of callers that name none: of one door in one process."""
+    """Return a session name for callers that name none; it is unique to one server in one process."""
     return f"process-{secrets.token_hex(4)}"
 
 
 def session_of(request: Request, process: str) -> str:
-    """Return the session of a request: named in its metadata, else in a header, else `process`."""
+    """Return the session of a request, from its metadata or a header, else `process`."""
     named = (request.meta or {}).get(SESSION_KEY)
     if isinstance(named, str) and named.strip():
         return _shortened(named)
@@ -133,7 +133,7 @@ def session_of(request: Request, process: str) -> str:
 
 
 def _shortened(session: str) -> str:
-    """A name of bounded length; cut off, two sessions could become one, and with it what they know and may undo."""
+    """Shorten a name with a digest. Plain truncation could merge two sessions, and what they have read and may undo."""
     if len(session) <= _LONGEST_NAME:
         return session
     digest = hashlib.sha256(session.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_DIGITS]
@@ -141,7 +141,7 @@ def _shortened(session: str) -> str:
 
 
 def client_of(request: Request) -> str:
-    """The name that the client gives itself: for people to read, it opens nothing."""
+    """Return the client's own name, for people to read; it grants no access."""
     client = request.session.client_params
     name = printable(client.client_info.name.strip()) if client is not None else ""
     return name[:_LONGEST_NAME] or "mcp"

@@ -1,4 +1,4 @@
-"""Tools over MCP: what is published of them, and calling them."""
+"""Tools over MCP: publishes their definitions and calls them."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from filetools.tools.tool import AnyTool, ReportProgress
 RESULT_SIZE_KEY: Final = "anthropic/maxResultSizeChars"
 ALWAYS_LOAD_KEY: Final = "anthropic/alwaysLoad"
 _LATER: Final = ("context", "runs", "descriptors")
-"""Groups whose tools a client may load when they are needed."""
+"""Groups whose tools a client may load on demand."""
 MOST_CHARACTERS: Final = 500_000
-"""The most that can be asked for: a body is cut here, and a client need not do it again."""
+"""Maximum length of a text; bodies are cut here, so that clients need not cut them again."""
 
 _BLOCK: Final[TypeAdapter[wire.ContentBlock]] = TypeAdapter(wire.ContentBlock)
 
 
 class ToolCalls:
-    """The tools of one door; lives as long as the door.
+    """The tools of one server.
 
     Args:
         find: Returns the tools of a request's caller.
-        tools: What is published.
-        asking: Brings questions to the client.
-        limits: Most of a text that a caller gets at once.
-        structured: Whether programs asked for results as JSON, too.
-        is_deferred: Whether clients may load all tools when they are needed.
+        tools: The published tools.
+        asking: Sends questions to the client.
+        limits: Maximum amount of text returned at once.
+        structured: If True, results are also returned as JSON, for programs.
+        is_deferred: If True, clients may load all tools on demand.
     """
 
     def __init__(
@@ -73,18 +73,18 @@ class ToolCalls:
         return self._published
 
     def input_schema(self, name: str) -> dict[str, Any] | None:
-        """Return the schema of a published tool's arguments; else the SDK would list all tools before each call."""
+        """Return the schema of a published tool's arguments; without this, the SDK lists all tools before each call."""
         return self._schemas.get(name)
 
     async def call_tool(
         self, request: Request, given: wire.CallToolRequestParams
     ) -> wire.CallToolResult | wire.InputRequiredResult:
-        """Call a tool; what goes wrong inside is told to the model, and only an unknown tool is an error of the protocol."""
+        """Call a tool. Failures of the tool are returned to the model; only an unknown tool is a protocol error."""
         tool = self._tools.get(given.name)
         if tool is None:
             try:
                 tool = (await self._find(request)).tool(given.name[:80])
-            except FileToolsError as unknown:  # or there is no folder to serve, which is told as well
+            except FileToolsError as unknown:  # or no folder is served, which is reported as well
                 sentence = f"{unknown.message}. {unknown.suggested_action}"
                 raise MCPError(wire.INVALID_PARAMS, sentence, unknown.details) from unknown
         told = await self._asking.lead(request, given, lambda: self._envelope(request, tool, given))
@@ -100,17 +100,17 @@ class ToolCalls:
             async with _reporting(request.session) as report:
                 call = registry.call(tool.name, given.arguments or {}, abort=abort, progress=report)
                 return await (call if tool.effect == "read" else self._kept_apart(call))
-        except FileToolsError as error:  # of finding the workspaces; a call raises none
+        except FileToolsError as error:  # from finding the workspaces; a call raises none
             return failure_envelope(error)
         except asyncio.CancelledError:
             abort.abort()
             raise
 
     async def _kept_apart(self, call: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
-        """Run a call that changes something in a task of its own.
+        """Run a call that changes something in a separate task.
 
-        The SDK cancels a handler again at every turn of the loop, but what such a call undoes and releases when it is
-        cancelled needs turns, too. Reading holds nothing, and is quicker without.
+        The SDK cancels a handler again in every iteration of the loop, but a cancelled call needs several iterations to
+        undo and release. Reads hold nothing, and are faster without the task.
         """
         task = asyncio.create_task(call)
         self._running.add(task)
@@ -136,7 +136,7 @@ class ToolCalls:
 
 @asynccontextmanager
 async def _reporting(session: ServerSession) -> AsyncIterator[ReportProgress]:
-    """Yield what reports the progress of one call, which a task of its own sends to the client."""
+    """Yield a function that reports the progress of one call; a separate task sends the reports to the client."""
     steps: asyncio.Queue[tuple[int, int | None, str | None] | None] = asyncio.Queue()
     last = -1
     sender: asyncio.Task[None] | None = None
@@ -147,7 +147,7 @@ async def _reporting(session: ServerSession) -> AsyncIterator[ReportProgress]:
 
     def report(current: int, total: int | None, message: str | None) -> None:
         nonlocal last, sender
-        if current > last:  # what goes back or stands still is not sent, as the protocol demands
+        if current > last:  # the protocol requires increasing values
             last = current
             steps.put_nowait((current, total, message))
             if sender is None:
@@ -159,7 +159,7 @@ async def _reporting(session: ServerSession) -> AsyncIterator[ReportProgress]:
         if sender is not None:
             sender.cancel()
         raise
-    # What worker threads told last is still on its way through the loop, and after the result it counts no more.
+    # The last reports of worker threads may still be queued in the loop; after the result they would be ignored.
     await asyncio.sleep(0)
     if sender is not None:
         steps.put_nowait(None)

@@ -1,4 +1,4 @@
-"""The door: one workspace as a server of the official SDK, which speaks all revisions of the protocol."""
+"""One workspace as a server of the official SDK, which supports all revisions of the protocol."""
 
 from __future__ import annotations
 
@@ -40,26 +40,26 @@ INSTRUCTIONS: Final = (
 )
 
 KEY_FILE: Final = "mcp-key"
-"""Name of the key in the state directory: every process on the root has the same, also after a restart."""
+"""File name of the key in the state directory; every process on the root uses the same key, also after a restart."""
 STATE_SECONDS: Final = 600.0
-"""How long an answer counts: as long as a request for approval is open."""
+"""Time for which an answer is valid: as long as an approval request is open."""
 _REASON: Final = "invalid_request_state"
 _CARRIED: Final = ("requestState", "inputResponses")
 
 
 class Door:
-    """One workspace for MCP clients; made on the loop, closed as `async with door`.
+    """One workspace for MCP clients. Create it on the event loop and close it with `async with door`.
 
     Args:
-        files: The opened workspace.
+        files: The open workspace.
         options: What its clients may do.
-        log: Where their calls are logged; by default in one of its own.
-        registration: Where their calls are noted; None notes them nowhere.
+        log: Log of their calls; by default a new one.
+        registration: Records that calls happen; None records nothing.
 
     Raises:
-        InvalidArgumentError: The options name a tool or a group that there is none of, or the settings enable descriptors
-            and no tool reads them.
-        AccessDeniedError: The key that seals questions cannot be made.
+        InvalidArgumentError: The options name an unknown tool or group, or the settings enable descriptors but no selected
+            tool reads them.
+        AccessDeniedError: The key that seals questions cannot be created.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Door:
     ) -> None:  # fmt: skip
         tools = options.selected()
         log = CallLog() if log is None else log
-        # What is wrong with them is told here, not by every call.
+        # Invalid options are reported here, not by every call.
         limits = options.registry(files, tools, log, owner="").limits
         callers = McpCallers(files, options, tools, log)
         asking = Asking(lambda: [files], options)
@@ -80,7 +80,7 @@ class Door:
         resources = Resources(callers, options)
         self.server: Server[Any] = Server(
             "filetools",
-            version=installed_version() or "0",  # from a checkout that was never installed
+            version=installed_version() or "0",  # a checkout that was never installed
             title="filetools",
             instructions=INSTRUCTIONS if options.dialect is None else options.dialect.instructions,
             on_list_tools=self._calls.list_tools,
@@ -105,13 +105,13 @@ class Door:
 
     @property
     def initialization(self) -> InitializationOptions:
-        """What clients of the handshake revisions are told when they connect."""
+        """The options sent to clients of the handshake revisions when they connect."""
         return self.server.create_initialization_options(NotificationOptions(resources_changed=True))
 
     async def _discover(self, request: Request, given: wire.RequestParams) -> wire.DiscoverResult:
         extensions = {SKILLS: {"directoryRead": True}}
         capabilities = self.server.get_capabilities(protocol_version=request.protocol_version, extensions=extensions)
-        # The SDK promises notices of every list once streams of notices are served; only that of resources changes.
+        # Once subscriptions are served, the SDK announces change notifications for every list; only resources change.
         for fixed in (capabilities.tools, capabilities.prompts):
             if fixed is not None:
                 fixed.list_changed = False
@@ -132,13 +132,13 @@ class Door:
 
 
 class Sealing(RequestStateBoundary):
-    """Seals what goes out and opens what comes back; lives as long as its door.
+    """Seals outgoing request states and opens them when they return.
 
-    A state counts for the same caller, tool and arguments only, and for `STATE_SECONDS`.
+    A state is valid only for the same caller, tool and arguments, and for `STATE_SECONDS`.
 
     Args:
-        key: At least 32 characters; processes with the same key open what another has sealed.
-        principal: Tells callers apart.
+        key: At least 32 characters; processes with the same key can open each other's states.
+        principal: Returns a string that identifies the caller.
         audience: Name of the server.
     """
 
@@ -148,7 +148,7 @@ class Sealing(RequestStateBoundary):
         super().__init__(security, default_audience=audience)
 
     async def __call__(self, ctx: Request, call_next: CallNext) -> HandlerResult:
-        """Handle a request; the answer to another question, or one that comes too late, is none: it is asked anew."""
+        """Handle a request. A late answer, or one to another question, is ignored, and the question is asked again."""
         try:
             return await super().__call__(ctx, call_next)
         except MCPError as error:

@@ -1,4 +1,4 @@
-"""Notices of changes: from the events of the workspace to the addresses that clients follow, in both eras."""
+"""Change notifications: maps workspace events to the resource URIs that clients follow, in both eras of the protocol."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from filetools.servers.mcp.options import DoorOptions
 from filetools.servers.mcp.resources import BUFFERS, file_address, local_address, parse_address, protocol_error
 
 QUIET_SECONDS: Final = 0.1
-"""After a notice of an address, further changes of it are sent as one."""
+"""After a notification for a URI, further changes within this time are sent as one."""
 MOST_FOLLOWED: Final = 10_000
-"""Addresses that clients of handshake revisions follow, over all connections."""
+"""Maximum number of URIs followed by clients of handshake revisions, over all connections."""
 RENEW_SECONDS: Final = 20.0
 """A third of the time after which a document's handle lapses."""
 _LISTED: Final = frozenset(
@@ -45,11 +45,11 @@ _log = logging.getLogger(__name__)
 
 
 class Notices:
-    """Tells clients what has changed; lives as long as the door, and is closed with `aclose`.
+    """Notifies clients of changes, until `aclose`.
 
     Args:
-        files: The opened workspace.
-        options: Which addresses are understood.
+        files: The open workspace.
+        options: Say which URIs are supported.
     """
 
     def __init__(self, files: FileToolsFacade, options: DoorOptions) -> None:
@@ -65,16 +65,16 @@ class Notices:
 
     @property
     def followed(self) -> int:
-        """How many addresses clients of handshake revisions follow."""
+        """Number of URIs followed by clients of handshake revisions."""
         return sum(len(each.followed) for each in self._followers.values())
 
     async def listen(
         self, request: Request, given: wire.SubscriptionsListenRequestParams
     ) -> wire.SubscriptionsListenResult:
-        """Serve one stream of notices until its client ends it; documents it follows stay open meanwhile."""
+        """Serve one stream of notifications until its client ends it; followed documents stay open meanwhile."""
         handles = [handle for uri in given.notifications.resource_subscriptions or () if (handle := _handle_of(uri))]
         for handle in handles:
-            with suppress(FileToolsError):  # an address that names nothing may be followed, and is silent
+            with suppress(FileToolsError):  # following an unknown URI is allowed and sends nothing
                 await self._leases.hold(handle)
         try:
             return await self._streams(request, given)
@@ -83,9 +83,9 @@ class Notices:
                 self._leases.release(handle)
 
     async def subscribe(self, request: Request, given: wire.SubscribeRequestParams) -> wire.EmptyResult:
-        """Send a client of a handshake revision the notices of an address, until its connection ends."""
+        """Notify a client of a handshake revision of changes to a URI, until its connection ends."""
         if self.followed >= MOST_FOLLOWED:
-            # Dropping what another client follows would leave that one in the dark.
+            # Dropping another client's subscription instead would silently lose its notifications.
             raise MCPError(
                 wire.INTERNAL_ERROR, f"{MOST_FOLLOWED} addresses are followed already; follow folders instead"
             )
@@ -107,7 +107,7 @@ class Notices:
         return wire.EmptyResult()
 
     async def unsubscribe(self, request: Request, given: wire.UnsubscribeRequestParams) -> wire.EmptyResult:
-        """Send no more notices of an address."""
+        """Stop notifying a client of changes to a URI."""
         follower = self._followers.get(_connection_of(request))
         if follower is not None and given.uri in follower.followed:
             follower.followed.remove(given.uri)
@@ -115,7 +115,7 @@ class Notices:
         return wire.EmptyResult()
 
     async def aclose(self) -> None:
-        """End all streams, and send nothing more."""
+        """End all streams and notifications."""
         for subscription in self._subscriptions:
             subscription.unsubscribe()
         self._streams.close()
@@ -145,7 +145,7 @@ class Notices:
             self._tell(ResourcesListChanged())
 
     def _addresses(self, event: Event) -> Iterator[str]:
-        """The addresses that an event is about: its paths, the folders that hold them, the handles of a document."""
+        """Yield the URIs affected by an event: its paths, their parent folders, and the handles of a document."""
         if not isinstance(event, TreeEvent | BufferEvent):
             return
         for path in dict.fromkeys((event.path, getattr(event, "old_path", None) or event.path)):
@@ -157,7 +157,7 @@ class Notices:
             yield BUFFERS + handle
 
     def _tell(self, event: ServerEvent) -> None:
-        """Tell at once, so that an editor wakes quickly; what follows within 100 ms is told once, at their end."""
+        """Notify at once, so that an editor reacts quickly; repetitions within 100 ms are sent as one, at their end."""
         if event in self._held:
             self._held[event] = True
             return
@@ -179,9 +179,9 @@ class Notices:
 
 
 class _Follower:
-    """A connection of a handshake revision; its notices are sent one after the other by a task of their own.
+    """A connection of a handshake revision; a separate task sends its notifications one by one.
 
-    A client that does not read holds nobody else up, and waiting notices of one address are one.
+    A client that does not read delays nobody else. Pending notifications of the same URI are merged.
     """
 
     def __init__(self, session: ServerSession) -> None:
@@ -227,10 +227,10 @@ class _Leases:
         return len(self._held)
 
     async def hold(self, handle: str) -> None:
-        """Renew a handle from now on, until `release` was called as often.
+        """Renew a handle from now on, until `release` has been called as often as `hold`.
 
         Raises:
-            BufferClosedError: It holds no document.
+            BufferClosedError: The handle is not open.
         """
         opened = await self._files.buffers.read(handle)
         self._held.setdefault(handle, _Lease(opened.path)).holders += 1
@@ -245,7 +245,7 @@ class _Leases:
                 del self._held[handle]
 
     def handles_of(self, path: str, old_path: str | None) -> Iterator[str]:
-        """Yield the handles of the document at a path, and follow a document that was moved there."""
+        """Yield the handles of the document at a path, including one that was moved there."""
         for handle, lease in self._held.items():
             if lease.path == old_path:
                 lease.path = path
@@ -266,7 +266,7 @@ class _Leases:
                 except BufferClosedError:
                     self._held.pop(handle, None)
                 except FileToolsError as exc:
-                    # A busy journal does not end a lease: there is time for two more tries.
+                    # A busy journal does not end a lease: there is time for two more attempts.
                     _log.warning("a document's lease is not renewed yet: %s", exc)
                 else:
                     if handle in self._held:
@@ -274,7 +274,7 @@ class _Leases:
 
 
 def _connection_of(request: Request) -> Connection:
-    # The SDK gives handlers no public way to the connection, whose `exit_stack` is made for such cleaning.
+    # The SDK has no public access to the connection, whose `exit_stack` is meant for such cleanup.
     connection: Connection = request.session._connection
     return connection
 

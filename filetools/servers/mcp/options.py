@@ -1,4 +1,4 @@
-"""What the operator decides about a door; no client can."""
+"""Options of an MCP server, which are the operator's decision and not the client's."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ EDITOR_GROUP = "editor"
 
 
 class DoorOptions(Struct, frozen=True, kw_only=True):
-    """How one door is built."""
+    """Options of one MCP server."""
 
     tools: tuple[str, ...] | None = None
-    """Names of groups and of single tools; None for the group "core", or all of the dialect."""
+    """Names of groups and tools; None selects the group "core", or all tools of the dialect."""
     dialect: Dialect | None = None
-    """Whose names and shapes the tools have; None for our own."""
+    """The dialect of the tools' names and schemas; None for our own."""
     is_editor: bool = False
-    """Whether the client is an editor that a person uses: its calls are the person's, and it gets the group "editor"."""
+    """True if the client is an editor used by a person: its calls are the person's, and it gets the group "editor"."""
     only_reads: bool = False
-    """Whether tools that change something are left out; that they are refused, too, is for the permissions."""
+    """True to leave out tools that change something; refusing such calls is the job of the permissions."""
     structured: bool = False
-    """Whether results go to programs, too, as JSON with an output schema."""
+    """True to also return results as JSON with an output schema, for programs."""
     is_deferred: bool = False
-    """Whether a client that loads tools when they are searched for may do so with the tools of files, too."""
+    """True to let clients that load tools on demand do so with the file tools, too."""
     asks: bool = True
-    """Whether questions go to the person at the client; for clients that are trusted to show them to one."""
+    """True to send questions to the person at the client, which is trusted to show them."""
     is_shared: bool = False
-    """Whether clients reach it over a network: ids of their descriptors are random then, and expire."""
+    """True if clients connect over a network; the IDs of their descriptors are then random and expire."""
     session: str | None = None
-    """Session of requests that name none, for a client over standard streams; None for one of the door's own."""
+    """Session of requests that name none, for a client over standard streams; None creates one for the server."""
     file_root: Path | None = None
-    """Where the root lies, if `file://` addresses below it are understood; for clients on the same machine."""
+    """The root, if `file://` URIs below it are supported; for clients on the same machine."""
 
     @property
     def kind(self) -> Literal["agent", "editor"]:
-        """What sort of party the clients are."""
+        """The actor kind of the clients."""
         return "editor" if self.is_editor else "agent"
 
     def selected(self, registered: Iterable[AnyTool] = FILE_TOOLS) -> list[AnyTool]:
-        """Return the tools that the door offers.
+        """Return the tools that the server offers.
 
         Raises:
-            InvalidArgumentError: There is no group and no tool of a name, or a dialect is asked for what it has not.
+            InvalidArgumentError: A name is neither a group nor a tool, or the dialect does not support an option.
         """
         if self.dialect is not None:
             if self.is_editor or self.structured:
@@ -67,11 +67,11 @@ class DoorOptions(Struct, frozen=True, kw_only=True):
         return [tool for tool in chosen(present, wanted) if tool.effect == "read" or not self.only_reads]
 
     def registry(self, files: FileToolsFacade, tools: Sequence[AnyTool], log: CallLog, *, owner: str) -> ToolRegistry:
-        """Return the tools of one caller, who is told from others by `owner`."""
+        """Return the tools of one caller, identified by `owner`."""
         if self.dialect is not None:
             return self.dialect.registry(files, tools=tools, log=log)
-        # A name that a client gives itself over a network opens nothing that a client on this machine was given.
+        # A name given over a network must not give access to the descriptors of a client on this machine.
         owner = f"shared {owner}" if self.is_shared else owner
-        # Programs that ask for results as JSON get them whole: a frame does not have the published shape.
+        # Programs that request JSON get whole results: a page of a descriptor would not match the published schema.
         kept = None if self.structured else descriptors_for(files, tools, owner=owner, is_opaque=self.is_shared)
         return ToolRegistry(files, tools, log=log, descriptors=kept)

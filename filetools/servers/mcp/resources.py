@@ -1,4 +1,4 @@
-"""Resources over MCP: files, folders, kept versions and open documents, read and listed like any tool's."""
+"""Resources over MCP: files, folders, kept versions, open documents and descriptors."""
 
 from __future__ import annotations
 
@@ -35,42 +35,42 @@ _KINDS: Final[dict[str, Kind]] = {
     "buffers": "buffer",
     "fds": "descriptor",
 }
-# What RFC 3986 lets stand in a path; all else is escaped.
+# Characters that RFC 3986 allows in a path; all others are escaped.
 _SAFE: Final = "/!$&'()*+,;=:@-._~"
 
 
 class Address(Struct, frozen=True):
-    """What an address names."""
+    """A parsed URI."""
 
     kind: Kind
     name: str
-    """A path in the workspace, the hash of a version, a handle, or the id of a descriptor."""
+    """A path in the workspace, the hash of a version, a handle, or the ID of a descriptor."""
 
 
 def file_address(path: str) -> str:
-    """Return the address of a file or folder."""
+    """Return the URI of a file or folder."""
     return FILES + quote(path, safe=_SAFE)
 
 
 def descriptor_address(fd: str) -> str:
-    """Return the address of a descriptor."""
+    """Return the URI of a descriptor."""
     return DESCRIPTORS + quote(fd, safe="")
 
 
 def local_address(root: Path, path: str) -> str:
-    """Return the `file://` address of a file or folder below a root."""
+    """Return the `file://` URI of a file or folder below a root."""
     return f"{root.as_uri()}/{quote(path, safe=_SAFE)}" if path else root.as_uri()
 
 
 def parse_address(uri: str, root: Path | None = None) -> Address:
-    """Return what an address names.
+    """Parse a URI.
 
     Args:
-        uri: The address.
-        root: The root, if `file://` addresses below it are understood.
+        uri: The URI.
+        root: The root, if `file://` URIs below it are supported.
 
     Raises:
-        InvalidPathError: It is none of ours.
+        InvalidPathError: The URI is not supported.
     """
     parts = urlsplit(uri)
     try:
@@ -78,7 +78,7 @@ def parse_address(uri: str, root: Path | None = None) -> Address:
     except UnicodeDecodeError as exc:
         raise InvalidPathError(uri, "not UTF-8") from exc
     if parts.query or parts.fragment:
-        # A name with "?" or "#" arrives escaped; unescaped they would name another file than meant.
+        # "?" and "#" in names arrive escaped; ignoring unescaped ones would select a different file.
         raise InvalidPathError(uri, "a resource has neither query nor fragment")
     if parts.scheme == SCHEME and not parts.netloc:
         kind, slash, name = path.removeprefix("/").partition("/")
@@ -95,7 +95,7 @@ PAGE_ENTRIES: Final = 500
 MOST_COMPLETIONS: Final = 100
 FOLDER_TYPE: Final = "inode/directory"
 RESOURCE_NOT_FOUND: Final = -32002
-"""What the handshake revisions of the protocol call a missing resource."""
+"""Error code for a missing resource in the handshake revisions of the protocol."""
 _MISSING: Final = frozenset(
     (
         "FILE_NOT_FOUND", "DIR_NOT_FOUND", "VERSION_GONE", "BUFFER_CLOSED", "INVALID_PATH", "ABSOLUTE_PATH",
@@ -109,7 +109,7 @@ _INTERNAL: Final = frozenset(
         "FD_READ_ERROR",
     )
 )  # fmt: skip
-"""What no other request would change; all else is a fault of the request."""
+"""Codes of failures that another request would not avoid; all others are faults of the request."""
 _TEXT_TYPE: Final = "text/plain"
 _BINARY_TYPE: Final = "application/octet-stream"
 
@@ -136,21 +136,21 @@ _TEMPLATES: Final = wire.ListResourceTemplatesResult(
 
 
 SKILLS: Final = "io.modelcontextprotocol/skills"
-"""The extension that has `resources/directory/read`, which is about folders of any sort."""
+"""The extension that defines `resources/directory/read`, which works for any folder."""
 
 
 class DirectoryParams(wire.PaginatedRequestParams):
-    """Which folder is read."""
+    """Parameters of `resources/directory/read`."""
 
     uri: str
 
 
 class Resources:
-    """The resources of one door; lives as long as the door.
+    """The resources of one server.
 
     Args:
-        callers: Who asks.
-        options: Which addresses are understood.
+        callers: The callers of the server.
+        options: Say which URIs are supported.
     """
 
     def __init__(self, callers: McpCallers, options: DoorOptions) -> None:
@@ -160,7 +160,7 @@ class Resources:
     async def list_templates(
         self, request: Request, given: wire.PaginatedRequestParams | None
     ) -> wire.ListResourceTemplatesResult:
-        """Return the forms that addresses have."""
+        """Return the URI templates."""
         return _TEMPLATES
 
     async def list_resources(
@@ -177,7 +177,7 @@ class Resources:
         return wire.ListResourcesResult(resources=resources, next_cursor=page.next_cursor)
 
     async def read_resource(self, request: Request, given: wire.ReadResourceRequestParams) -> wire.ReadResourceResult:
-        """Return what an address names, whole."""
+        """Return the whole content of a resource."""
         try:
             address = parse_address(given.uri, self._root)
             contents = await self._contents(request, address, given.uri)
@@ -186,9 +186,9 @@ class Resources:
         return wire.ReadResourceResult(contents=[contents])
 
     async def read_directory(self, request: Request, given: DirectoryParams) -> wire.ListResourcesResult:
-        """Return one page of what is in a folder.
+        """Return one page of a folder's entries.
 
-        Source: the extension's specification; anything but a folder is a wrong argument, also in earlier revisions.
+        Source: the extension's specification; anything but a folder is an invalid argument, also in earlier revisions.
         """
         try:
             address = parse_address(given.uri, self._root)
@@ -202,15 +202,15 @@ class Resources:
         return wire.ListResourcesResult(resources=resources, next_cursor=page.next_cursor)
 
     async def list_skills(self, request: Request, given: wire.PaginatedRequestParams) -> dict[str, Any]:
-        """Return that there are no skills: who has the extension must say so."""
+        """Return an empty list of skills, which servers with the extension must provide."""
         return {"skills": [], **wire.CacheableResult().model_dump(by_alias=True, exclude_none=True)}
 
     async def get_skill(self, request: Request, given: DirectoryParams) -> dict[str, Any]:
-        """Refuse: there are no skills."""
+        """Raise an error, because there are no skills."""
         raise protocol_error(InvalidPathError(given.uri, "it is not a skill"), MODERN_PROTOCOL_VERSIONS[-1], given.uri)
 
     async def complete(self, request: Request, given: wire.CompleteRequestParams) -> wire.CompleteResult:
-        """Return paths that begin with what was typed; the other variables of our addresses cannot be guessed."""
+        """Return paths that begin with the typed text; other URI variables cannot be completed."""
         completion = wire.Completion(values=[], total=0, has_more=False)
         is_path = isinstance(given.ref, wire.ResourceTemplateReference) and given.ref.uri.startswith(FILES)
         if is_path and given.argument.name == "path":
@@ -239,7 +239,7 @@ class Resources:
             case "version":
                 if not address.name:
                     raise InvalidPathError(uri, "the hash is missing")
-                # A version is found by its hash alone; the name only helps to tell what kind of bytes it is.
+                # A version is found by its hash alone; the name only helps to detect the media type.
                 return _shown(await files.read_file("version", version=address.name), uri)
             case _:
                 return await self._file(files, address.name, uri)
@@ -269,7 +269,7 @@ class Resources:
                 if len(values) > MOST_COMPLETIONS:
                     break
         except FileToolsError:
-            # What is typed is half a path: that there is nothing yet is an answer, not a failure.
+            # The typed text is an incomplete path: no match is a result, not a failure.
             return wire.Completion(values=[], total=0, has_more=False)
         has_more = len(values) > MOST_COMPLETIONS
         return wire.Completion(
@@ -278,7 +278,7 @@ class Resources:
 
 
 def protocol_error(error: FileToolsError, protocol_version: str, uri: str | None = None) -> MCPError:
-    """Return the error that a client of a revision expects; its data is the envelope of the failure."""
+    """Return the protocol error that clients of a revision expect; its data is the failure envelope."""
     data = failure_envelope(error) | ({} if uri is None else {"uri": uri})
     code: int = wire.INTERNAL_ERROR if error.code in _INTERNAL else wire.INVALID_PARAMS
     if error.code in _MISSING and protocol_version not in MODERN_PROTOCOL_VERSIONS:

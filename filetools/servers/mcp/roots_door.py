@@ -1,4 +1,4 @@
-"""The door for several folders: tools only, over absolute paths, as the official file server has it."""
+"""An MCP server for several folders: tools only, with absolute paths, like the official filesystem server."""
 
 from __future__ import annotations
 
@@ -51,28 +51,28 @@ class Folder(Struct, frozen=True):
     """An existing folder."""
 
     given: Path
-    """Absolute, as it was named."""
+    """Absolute path, as given."""
     real: Path
-    """With its links resolved."""
+    """With symbolic links resolved."""
 
     @property
     def spellings(self) -> tuple[str, ...]:
-        """Its absolute paths, each once."""
+        """Its distinct absolute paths."""
         return tuple(dict.fromkeys((self.given.as_posix(), self.real.as_posix())))
 
 
 def folder_at(name: str | os.PathLike[str]) -> Folder | None:
-    """Return the folder of a name, or None if there is none."""
+    """Return the folder at a path, or None if it does not exist."""
     try:
         given = Path(os.path.abspath(Path(name).expanduser()))
         real = Path(os.path.realpath(given, strict=True))
         return Folder(given, real) if real.is_dir() else None
-    except (OSError, RuntimeError, ValueError):  # no such home, too long, NUL: no name of a folder
+    except (OSError, RuntimeError, ValueError):  # no such home folder, too long, or a NUL
         return None
 
 
 def outermost(folders: Sequence[Folder]) -> list[Folder]:
-    """Return those that lie in none of the others, each once, in the order they are given."""
+    """Return the folders that lie in none of the others, each once, in the given order."""
     kept = {folder.real: folder for folder in reversed(folders)}
     return [
         folder
@@ -84,9 +84,9 @@ def outermost(folders: Sequence[Folder]) -> list[Folder]:
 logger = logging.getLogger(__name__)
 
 MOST_ROOTS: Final = 50
-"""Of one client; each has a journal and locks of its own."""
+"""Maximum number of roots of one client; each has its own journal and locks."""
 ANSWER_SECONDS: Final = 30.0
-"""How long a client may take to tell its roots."""
+"""Time limit for a client to report its roots."""
 _NONE_SERVED: Final = "no folder is served"
 _SERVE_ONE: Final = "Start the server with a folder, or from a client that names its roots."
 
@@ -98,15 +98,15 @@ OpenFolder = Callable[[Path], Opening]
 async def roots_server(
     opener: OpenFolder, folders: Sequence[Folder], options: DoorOptions
 ) -> AsyncIterator[Server[Any]]:
-    """Open folders for one MCP client, in a dialect that takes several.
+    """Open folders for one MCP client, in a dialect that supports several.
 
     Args:
         opener: Opens the workspace of a folder.
-        folders: What is served to a client that tells no roots of its own.
+        folders: Folders served to a client that reports no roots.
         options: What the client may do.
 
     Raises:
-        InvalidArgumentError: The options name no dialect of several roots, or a tool that there is none of.
+        InvalidArgumentError: The dialect does not support several roots, or the options name an unknown tool.
         FileToolsError: None of the folders can be opened.
     """
     dialect = options.dialect
@@ -114,7 +114,7 @@ async def roots_server(
         raise InvalidArgumentError("Only a dialect that takes several roots can be served over several")
     tools = options.selected()
     async with aclosing(Workspaces(opener)) as workspaces:
-        # Before any client tells roots: one inside these folders shares their journal then, and their mirror.
+        # Open these before a client reports roots: a root inside one of them then shares its journal and its mirror.
         usual = await workspaces.roots(folders)
         callers = RootedCallers(workspaces, usual, dialect, options, tools)
         asking = Asking(workspaces.all, options)
@@ -133,23 +133,23 @@ async def roots_server(
                 "notifications/roots/list_changed", wire.NotificationParams, callers.roots_changed
             )
             server.middleware.append(noting(registration))
-            # Over which folders a client works changes with it, so this key is no folder's: the process's own.
+            # The folders can change with the client, so the key belongs to the process and not to a folder.
             server.middleware.append(Sealing(secrets.token_hex(32), callers.session, server.name))
             yield server
 
 
 class RootedCallers:
-    """The callers of one door with several roots, all over one connection; lives as long as the door.
+    """The callers of one server with several roots, all over one connection.
 
-    As with the original, the roots that a client tells count, and the folders of the command line where it tells none
-    that is there.
+    As in the official server, the client's roots are served; if it reports none that exists, the folders of the command
+    line are.
 
     Args:
-        workspaces: What is open.
+        workspaces: The open workspaces.
         usual: The folders of the command line.
-        dialect: Whose tools they call.
-        options: What sort of party they are.
-        tools: What they may call.
+        dialect: The dialect of the tools.
+        options: Say what kind of actors they are.
+        tools: The tools they may call.
     """
 
     def __init__(
@@ -175,10 +175,10 @@ class RootedCallers:
         return session_of(request, self._process)
 
     async def registry(self, request: Request) -> ToolRegistry:
-        """Return the tools of a request's caller, over the folders that its client is served now.
+        """Return the tools of a request's caller, for the folders currently served to its client.
 
         Raises:
-            FileToolsError: There are none.
+            FileToolsError: No folder is served.
         """
         if self._served is None or (self._served.done() and self._served.exception() is not None):
             self._served = asyncio.create_task(self._find(request))
@@ -206,15 +206,15 @@ class RootedCallers:
 
 
 async def _told_roots(request: Request) -> list[str]:
-    """Return the addresses of the client's roots; none where it tells none, or cannot be asked."""
+    """Return the URIs of the client's roots; empty if it reports none or cannot be asked."""
     capabilities = request.session.client_capabilities
-    # The present revision has no roots, and its servers ask nothing by themselves.
+    # Modern revisions have no roots, and no requests from servers.
     if is_modern(request) or capabilities is None or capabilities.roots is None:
         return []
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             told = await request.session.send_request(wire.ListRootsRequest(), wire.ListRootsResult)
-    except (MCPError, TimeoutError, ValueError) as error:  # it refuses, is silent, or sends nonsense
+    except (MCPError, TimeoutError, ValueError) as error:  # it refuses, does not respond, or sends an invalid response
         logger.warning("The client did not tell its roots: %s", error)
         return []
     return [str(root.uri) for root in told.roots]
@@ -232,7 +232,7 @@ def _folder_of(uri: str) -> Folder | None:
 
 
 class Workspaces:
-    """The opened workspaces of one server; lives until it is closed.
+    """The open workspaces of one server.
 
     Args:
         opener: Opens the workspace of a folder.
@@ -245,18 +245,18 @@ class Workspaces:
         self._turn = asyncio.Lock()
 
     def all(self) -> Sequence[FileToolsFacade]:
-        """Return those that are open."""
+        """Return the open workspaces."""
         return list(self._open.values())
 
     async def roots(self, folders: Sequence[Folder]) -> Roots:
-        """Return folders as roots; those that lie in one another, or in what is open, are parts of one workspace.
+        """Return folders as roots. Folders inside one another, or inside an open workspace, share that workspace.
 
-        A folder that cannot be opened is left out, and the log tells.
+        A folder that cannot be opened is left out and logged.
 
         Raises:
             FileToolsError: None of them can be opened.
         """
-        # Whoever is cancelled while it waits must not leave a workspace half open.
+        # A caller that is cancelled while waiting must not leave a workspace half open.
         return await asyncio.shield(asyncio.create_task(self._roots(folders)))
 
     async def _roots(self, folders: Sequence[Folder]) -> Roots:
@@ -284,6 +284,6 @@ class Workspaces:
         return folder.real
 
     async def aclose(self) -> None:
-        """Close them all."""
+        """Close all workspaces."""
         async with self._turn:
             await self._stack.aclose()

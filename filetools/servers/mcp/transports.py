@@ -1,7 +1,7 @@
-"""Ways to the tools: standard input and output of the process, or HTTP.
+"""Transports: standard input and output of the process, or HTTP.
 
-The SDK's own streams read in a thread, which no signal interrupts: SIGTERM would wait for the client's next line. They leave
-a line that is not a message without an answer, and cost a small call a third of its time. So pipes are read on the loop.
+Pipes are read on the event loop. The SDK's own streams read in a thread that no signal interrupts, so that SIGTERM would wait
+for the client's next line; they also do not respond to invalid lines, and take a third of the time of a small call.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ if sys.platform == "linux":
 
 CHUNK_BYTES: Final = 256 * 1024
 KEPT_BYTES: Final = 8 * 1024 * 1024
-"""Up to twice as much is kept for the next large answer; see `mallopt(3)` on `M_MMAP_THRESHOLD`."""
+"""glibc keeps up to twice as much memory for the next large response; see `M_MMAP_THRESHOLD` in `mallopt(3)`."""
 PIPE_BYTES: Final = 1024 * 1024
-"""Room for an answer in one go; a pipe has 64 KiB by itself, and more than that takes turns of both sides."""
+"""Pipe capacity that holds a whole response; with the default of 64 KiB, reader and writer must alternate."""
 
 
 class _Stream:
     async def aclose(self) -> None:
-        """End the use of the stream; the descriptor is its owner's."""
+        """Stop using the stream; the owner closes the descriptor."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -67,13 +67,13 @@ class _Stream:
 
 
 class MessageReader(_Stream):
-    """Messages, one a line, from a descriptor that does not block; lives as long as the transport.
+    """Reads messages, one per line, from a non-blocking descriptor.
 
-    It reads no further than it is asked for, so that a client that sends faster than it is served has to wait.
+    It reads only on demand, so that a client that sends faster than it is served must wait.
 
     Args:
-        descriptor: Where they come from.
-        answering: Sends the client an error for a line that is not a message; with None only the reader gets it.
+        descriptor: The descriptor to read.
+        answering: Sends the client an error for an invalid line; with None, only the reader receives the error.
     """
 
     def __init__(self, descriptor: int, answering: MessageWriter | None = None) -> None:
@@ -93,14 +93,14 @@ class MessageReader(_Stream):
             raise StopAsyncIteration
         try:
             return SessionMessage(_message(line))
-        except ValidationError as exc:  # a bad line goes to the dispatcher, and ends nothing
+        except ValidationError as exc:  # passed to the dispatcher; an invalid line does not end the connection
             if self._answering is not None:
-                # The SDK's dispatcher ignores it, and the client would wait.
+                # The SDK's dispatcher ignores it, so the client would wait for a response.
                 await self._answering.send(SessionMessage(_answer_to(line, exc)))
             return exc
 
     async def receive(self) -> SessionMessage | Exception:
-        """Return the next message, or what is wrong with it.
+        """Return the next message, or the error in it.
 
         Raises:
             anyio.EndOfStream: There are no more.
@@ -113,7 +113,7 @@ class MessageReader(_Stream):
     async def _line(self) -> bytes | None:
         searched = 0
         if b"\n" in self._held:
-            # Lines that came together must not keep the loop from what the first of them has started.
+            # Lines that arrive together must not block the loop from running what the first one started.
             await asyncio.sleep(0)
         while (end := self._held.find(b"\n", searched)) < 0:
             if self._is_ended:
@@ -143,13 +143,13 @@ class MessageReader(_Stream):
 
 
 class MessageWriter(_Stream):
-    """Messages, one a line, to a descriptor that does not block; lives as long as the transport.
+    """Writes messages, one per line, to a non-blocking descriptor.
 
-    A message that was begun is written to its end, also if its sender is cancelled meanwhile: half a line would
-    take the next one with it.
+    A started message is always written to its end, even if its sender is cancelled: a partial line would corrupt the
+    next message.
 
     Args:
-        descriptor: Where they go.
+        descriptor: The descriptor to write.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -160,14 +160,14 @@ class MessageWriter(_Stream):
         self._is_broken = False
 
     async def send(self, item: SessionMessage) -> None:
-        """Send a message, and wait while the client does not take it.
+        """Send a message, and wait until the client has room for it.
 
         Raises:
             anyio.BrokenResourceError: The client has closed its end.
         """
         line = jsonrpc_message_adapter.dump_json(item.message, by_alias=True, exclude_unset=True) + b"\n"
         if not self._left and not self._is_broken:
-            # Hardly ever is anything left to do after this.
+            # Usually the whole message fits into one write.
             line = line[self._write(line) :]
         if line and not self._is_broken:
             self._keep(line)
@@ -201,7 +201,7 @@ class MessageWriter(_Stream):
             self.stop()
 
     def stop(self) -> None:
-        """Write no more."""
+        """Stop writing."""
         asyncio.get_running_loop().remove_writer(self._descriptor)
         self._is_written.set()
 
@@ -210,7 +210,7 @@ def _message(line: bytes) -> JSONRPCMessage:
     try:
         return jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError:
-        # Half a pair of surrogates in a text is JSON all the same; the parameter that holds it is refused by its name.
+        # A lone surrogate in a string is valid JSON; the parameter that contains it is refused later, by name.
         if b"\\ud" not in line.lower():
             raise
         try:
@@ -223,7 +223,7 @@ def _message(line: bytes) -> JSONRPCMessage:
 
 
 def _answer_to(line: bytes, error: ValidationError) -> JSONRPCError:
-    """Return the error for a line that is not a message, with the id of its request if there is one.
+    """Return the error response for an invalid line, with the ID of its request if there is one.
 
     Source: JSON-RPC 2.0, section 5.1.
     """
@@ -236,7 +236,7 @@ def _answer_to(line: bytes, error: ValidationError) -> JSONRPCError:
 
 def _id_in(line: bytes) -> RequestId | None:
     try:
-        # More lenient than the reader of messages: half a pair of surrogates, or a broken byte, does not hide the id.
+        # More lenient than the message parser: a lone surrogate or an invalid byte must not hide the ID.
         plain: object = json.loads(line.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
@@ -245,17 +245,17 @@ def _id_in(line: bytes) -> RequestId | None:
 
 
 def are_standard_pipes() -> bool:
-    """Whether the loop can wait for standard input and output: they are pipes or sockets, and the system is POSIX."""
+    """Return True if the loop can wait for standard input and output: pipes or sockets, on a POSIX system."""
     modes = [_mode(descriptor) for descriptor in range(3)]
     return os.name == "posix" and all(modes) and all(stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) for mode in modes[:2])
 
 
 @asynccontextmanager
 async def standard_streams() -> AsyncIterator[tuple[Any, Any]]:
-    """Take standard input and output for the protocol, and give them back at the end.
+    """Reserve standard input and output for the protocol, and restore them at the end.
 
-    Meanwhile other readers find nothing, and what is printed goes to standard error. Where the loop cannot wait for them
-    (files, terminals, and systems other than POSIX) they are the SDK's own streams.
+    Meanwhile other readers find standard input empty, and printed text goes to standard error. If the loop cannot wait for
+    the streams (files, terminals, and systems other than POSIX), the SDK's own streams are used.
     """
     if not are_standard_pipes():
         async with stdio_server() as streams:
@@ -266,10 +266,10 @@ async def standard_streams() -> AsyncIterator[tuple[Any, Any]]:
         incoming = stack.enter_context(_taken(0, os.open(os.devnull, os.O_RDONLY)))
         outgoing = stack.enter_context(_taken(1, os.dup(2)))
         if sys.platform == "linux":
-            with suppress(OSError):  # a socket, or more than this user may have
+            with suppress(OSError):  # a socket, or over this user's limit
                 fcntl.fcntl(outgoing, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-        # glibc keeps blocks up to the size of the largest one that it was given back: getting the pages anew took half of
-        # the time of an answer of 1 MB. The block is never touched, and so takes no memory.
+        # Freeing this block raises glibc's mmap threshold, so that later blocks of this size are kept: mapping new pages took
+        # half the time of a 1 MB response. The block is never touched and so uses no memory.
         bytes(KEPT_BYTES)
         writer = MessageWriter(outgoing)
         stack.callback(writer.stop)
@@ -278,7 +278,7 @@ async def standard_streams() -> AsyncIterator[tuple[Any, Any]]:
 
 @contextmanager
 def _taken(descriptor: int, instead: int) -> Iterator[int]:
-    """Put another file in a descriptor's place, and return a private one of what was there, which does not block."""
+    """Replace a descriptor by another file, and yield a private, non-blocking duplicate of the original."""
     private = os.dup(descriptor)
     was_blocking = os.get_blocking(private)
     try:
@@ -287,7 +287,7 @@ def _taken(descriptor: int, instead: int) -> Iterator[int]:
         os.set_blocking(private, False)
         yield private
     finally:
-        # The mode belongs to the pipe, which the process that started this one may share.
+        # O_NONBLOCK belongs to the open pipe, which the parent process may share.
         os.set_blocking(private, was_blocking)
         os.dup2(private, descriptor)
         os.close(private)
@@ -304,15 +304,15 @@ _SIGNALS: Final = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
 async def until_signal(work: Coroutine[Any, Any, None]) -> signal.Signals | None:
-    """Do what serves standard input and output, until it ends by itself or SIGTERM, SIGINT or SIGHUP cancels it.
+    """Run work that serves standard input and output until it ends, or SIGTERM, SIGINT or SIGHUP cancels it.
 
-    A second signal ends the process at once, which is safe at any moment, as every death of a process is.
+    A second signal kills the process at once, which is safe at any moment.
 
     Returns:
-        The signal, which the process should die of now that everything is closed; None if there was none.
+        The signal, which the process should now die of since everything is closed; None if there was none.
     """
     if not are_standard_pipes():
-        # A thread reads, which nothing interrupts: a handler would wait for the next line.
+        # A thread reads and cannot be interrupted: a handler would wait for the next line.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         await work
         return None
@@ -327,7 +327,7 @@ async def until_signal(work: Coroutine[Any, Any, None]) -> signal.Signals | None
         task.cancel()
 
     known = [signal.Signals[name] for name in _SIGNALS if hasattr(signal, name)]
-    awaited = [each for each in known if signal.getsignal(each) is not signal.SIG_IGN]  # as nohup leaves SIGHUP
+    awaited = [each for each in known if signal.getsignal(each) is not signal.SIG_IGN]  # nohup ignores SIGHUP
     for each in awaited:
         loop.add_signal_handler(each, partial(stop, each))
     try:
@@ -339,10 +339,10 @@ async def until_signal(work: Coroutine[Any, Any, None]) -> signal.Signals | None
 
 
 async def run_until_cancelled(serving: Awaitable[None]) -> None:
-    """Await what serves a connection; being cancelled ends it by CancelledError and nothing else.
+    """Serve a connection; if cancelled, raise CancelledError and nothing else.
 
-    Where messages wait when it is cancelled, the SDK's relay meets the closed end of its own channel, and the
-    task group turns the cancellation into a group of that (mcp 2.3, `serve_dual_era_loop`).
+    If messages are pending when it is cancelled, the SDK's relay finds its own channel closed, and the task group replaces
+    the cancellation by a group with that error (mcp 2.3, `serve_dual_era_loop`).
     """
     task = asyncio.current_task()
     try:
@@ -354,14 +354,14 @@ async def run_until_cancelled(serving: Awaitable[None]) -> None:
 
 
 async def serve_stdio(files: FileToolsFacade, options: DoorOptions) -> None:
-    """Serve one client over standard input and output until it closes them; nothing else is written there.
+    """Serve one client over standard input and output until it closes them; nothing else is written to them.
 
     Args:
-        files: The opened workspace.
+        files: The open workspace.
         options: What the client may do.
 
     Raises:
-        InvalidArgumentError: The options name a tool or a group that there is none of.
+        InvalidArgumentError: The options name an unknown tool or group.
     """
     async with (
         Registration(lambda: [files]) as registration,
@@ -372,15 +372,15 @@ async def serve_stdio(files: FileToolsFacade, options: DoorOptions) -> None:
 
 
 async def serve_roots_stdio(opener: OpenFolder, folders: Sequence[Folder], options: DoorOptions) -> None:
-    """Serve one client, over standard input and output, several folders, or those that it tells itself.
+    """Serve several folders to one client over standard input and output; the client's own roots take precedence.
 
     Args:
         opener: Opens the workspace of a folder.
-        folders: What is served to a client that tells no roots of its own.
+        folders: Folders served to a client that reports no roots.
         options: What the client may do.
 
     Raises:
-        InvalidArgumentError: The options name no dialect of several roots, or a tool that there is none of.
+        InvalidArgumentError: The dialect does not support several roots, or the options name an unknown tool.
         FileToolsError: None of the folders can be opened.
     """
     async with roots_server(opener, folders, options) as server, standard_streams() as (incoming, outgoing):
@@ -397,17 +397,17 @@ async def http_application(
     log: CallLog | None = None,
     registration: Registration | None = None,
 ) -> AsyncIterator[ASGIApp]:
-    """Make the ASGI application of the door, for a server that listens on this machine only.
+    """Build the ASGI application of the MCP server, for an HTTP server that listens on this machine only.
 
-    Who calls from elsewhere, and whether it may, is for the server around it; names of other hosts are refused.
+    Access from other machines is the responsibility of the surrounding server; other host names are refused.
 
     Args:
-        files: The opened workspace.
+        files: The open workspace.
         options: What the clients may do; they cannot use `file://`.
-        path: Where the door is.
-        is_guarded: Whether the server around it has made sure of host names and origins already.
-        log: Where calls are logged; by default in one of its own.
-        registration: Where calls are noted; None notes them nowhere.
+        path: URL path of the application.
+        is_guarded: True if the surrounding server has already checked host names and origins.
+        log: Log of the calls; by default a new one.
+        registration: Records that calls happen; None records nothing.
     """
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False) if is_guarded else None
     options = replace(options, file_root=None, is_shared=True)

@@ -1,1 +1,1 @@
-"""The live protocol: documents, events and approvals of one workspace over a connection that stays open."""
+"""The live protocol: documents, events and approvals of one workspace over a persistent connection."""

@@ -1,4 +1,4 @@
-"""The documents that one client has open, and what it does to them."""
+"""The documents that one client has open, and the requests on them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from filetools.tools.handlers.buffers import edits_or_text
 
 
 class DocumentDesk:
-    """The open documents of one session; lives as long as it.
+    """The open documents of one session.
 
     Args:
-        files: The workspace as the client's.
-        hub: Tells what others do.
-        outbox: Frames on their way to the client.
-        offer: Sends what the client has not asked for.
-        miss: Called when a document has missed a change; `bring_all_up` then helps.
+        files: The workspace, as the client's actor.
+        hub: Delivers the changes by others.
+        outbox: Queue of frames for the client.
+        offer: Sends a frame that the client did not request.
+        miss: Called when a document has missed a change; call `bring_all_up` then.
     """
 
     def __init__(
@@ -47,15 +47,15 @@ class DocumentDesk:
 
     @property
     def documents(self) -> Collection[OpenDocument]:
-        """What is open."""
+        """The open documents."""
         return self._open.values()
 
     async def open(self, frame: frames.Open) -> None:
-        """Open a document, or go on with a handle, and send its text."""
+        """Open a document, or resume a handle, and send its text."""
         if frame.handle is None:
             document = self._followed(await self._files.buffers.open(frame.path))
         else:
-            # Another window may be giving the handle up at this moment.
+            # Another window may be closing the handle at this moment.
             async with self._hub.handover:
                 opened = await self._resumed(frame.handle) or await self._files.buffers.open(frame.path)
                 document = self._followed(opened)
@@ -65,11 +65,11 @@ class DocumentDesk:
             and await self._went_on(frame, document)
         ):
             return
-        # Read again now that nothing done to it escapes us: something may have been, just before.
+        # Read again now that the document is followed: it may have changed just before.
         await self._send_whole(document, lambda plain: frame_text("ack", id=frame.id, of="open", **plain))
 
     async def change(self, frame: frames.ChangeFrame) -> None:
-        """Put the client's edits in, and send what others did meanwhile."""
+        """Apply the client's edits, and send the changes that others made meanwhile."""
         document = self._of(frame.handle)
         edits = edits_or_text(frame.edits, frame.text)
         async with document.turn():
@@ -81,7 +81,7 @@ class DocumentDesk:
                 change_id=frame.change_id,
             )
             facts = {"id": frame.id, "of": "change", "handle": frame.handle, **made.to_dict()}
-            # A whole text went out before this came in, and in the client's hands it takes the place of what was typed.
+            # The whole text was sent before this change arrived; the client replaces what was typed with that text.
             is_overtaken = frame.buffer_version < document.whole
             if is_overtaken:
                 facts |= {"edits": [], "buffer_version": document.known}
@@ -92,7 +92,7 @@ class DocumentDesk:
             await self.bring_up(frame.handle, "overtaken")
 
     async def save(self, frame: frames.SaveFrame) -> dict[str, Any]:
-        """Write a document to its file; what was merged in comes as edits."""
+        """Write a document to its file; merged changes arrive as edits."""
         document = self._of(frame.handle)
         await document.earlier()
         saved = await self._files.buffers.save(frame.handle, on_conflict=frame.on_conflict, encoding=frame.encoding)
@@ -100,11 +100,11 @@ class DocumentDesk:
         return {"handle": frame.handle, **{name: facts[name] for name in facts if name not in _TOLD_BY_EDITS}}
 
     async def close(self, frame: frames.Close) -> dict[str, Any]:
-        """Give a document up."""
+        """Close a document."""
         document = self._of(frame.handle)
         await document.earlier()
         async with self._hub.handover:
-            is_held = self._hub.is_held(document)  # another window goes on with the handle
+            is_held = self._hub.is_held(document)  # another window has resumed the handle
             closed = (
                 BufferClose(path=document.path, kept_version=None)
                 if is_held
@@ -114,7 +114,7 @@ class DocumentDesk:
         return {"handle": frame.handle, **closed.to_dict()}
 
     async def bring_up(self, handle: str, reason: str) -> None:
-        """Send the whole text of a document, to be taken in place of the client's."""
+        """Send the whole text of a document, which replaces the client's."""
         document = self._open.get(handle)
         if document is None:
             return
@@ -124,18 +124,18 @@ class DocumentDesk:
             )
 
     async def bring_all_up(self) -> None:
-        """Send the texts of all documents of which edits are missing."""
+        """Send the whole texts of all documents that have missed edits."""
         for document in list(self.documents):
             if document.is_stale:
                 await self.bring_up(document.handle, "overflow")
 
     def lose(self) -> None:
-        """Note that edits which were on their way were dropped."""
+        """Mark all documents stale because queued edits were dropped."""
         for document in self.documents:
             document.is_stale = True
 
     async def renew(self) -> None:
-        """Keep all handles for another while; those that have lapsed are given up."""
+        """Renew all handles, and drop those that have lapsed."""
         for document in list(self.documents):
             try:
                 await self._files.buffers.renew(document.handle)
@@ -152,12 +152,12 @@ class DocumentDesk:
 
     async def _resumed(self, handle: str) -> BufferResult | None:
         try:
-            return await self._files.buffers.read(handle)  # whatever its path: the file may have been moved
+            return await self._files.buffers.read(handle)  # not compared with the path: the file may have been moved
         except BufferClosedError:
             return None
 
     async def _went_on(self, frame: frames.Open, document: OpenDocument) -> bool:
-        """Let a client go on from a text that it still has, with what others did since; False if that is not known."""
+        """Resume from the text that the client still has by sending the changes since; False if they are not known."""
         assert frame.buffer_version is not None
         async with self._one_text, document.turn():
             await self._outbox.room()
@@ -171,7 +171,7 @@ class DocumentDesk:
             facts |= {"buffer_version": frame.buffer_version, "dirty": moved.dirty, "resumed": True}
             self._outbox.put_now(frame_text("ack", id=frame.id, of="open", **facts))
             if moved.buffer_version > frame.buffer_version:
-                # All that was done while the client was away, by whomever.
+                # Everything that anybody did while the client was away.
                 missed = {"edits": moved.edits, "dirty": moved.dirty, "reason": "missed", "actor": SYSTEM.to_dict()}
                 span = {"since": frame.buffer_version, "buffer_version": moved.buffer_version}
                 self._outbox.put_now(frame_text("edits", handle=document.handle, **span, **missed))
@@ -179,7 +179,7 @@ class DocumentDesk:
         return True
 
     async def _send_whole(self, document: OpenDocument, frame_of: Callable[[dict[str, Any]], str]) -> None:
-        # One text at a time, and only if there is room: however many a client asks for, they do not pile up.
+        # One text at a time, and only if there is room, so that texts do not pile up however many a client requests.
         async with self._one_text, document.turn():
             await self._outbox.room()
             opened = await self._files.buffers.read(document.handle)

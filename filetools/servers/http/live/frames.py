@@ -1,4 +1,4 @@
-"""The frames of the live protocol, one JSON object each: what clients send, strictly checked, and what waits for a client."""
+"""The frames of the live protocol, one JSON object each: validates client frames and queues server frames."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ Place = Annotated[int, Field(ge=0, le=_LARGEST_NUMBER)]
 
 
 class ClientFrame(Parameters):
-    """Base of the frames that clients send."""
+    """Base class of the frames that clients send."""
 
     id: FrameId | None = None
-    """Comes back in the answer."""
+    """Repeated in the response."""
 
 
 class Hello(ClientFrame):
@@ -40,24 +40,24 @@ class Hello(ClientFrame):
 
     type: Literal["hello"]
     since: Annotated[str, Field(max_length=100)] | None = None
-    """Position of the last event that the client has; without it events begin now."""
+    """Position of the last event that the client has received; without it, events start now."""
     session: Annotated[str, Field(min_length=1, max_length=120)] | None = None
-    """Names the window, so that its changes can be told from those of others."""
+    """Identifies the window, so that its changes can be distinguished from those of others."""
 
 
 class Open(ClientFrame):
-    """Open the document of a path, or join those who have it open."""
+    """Open the document of a path, or join the clients that have it open."""
 
     type: Literal["open"]
     path: str
     handle: str | None = None
-    """A handle that the client had before it lost its connection: it goes on, if it has not lapsed."""
+    """A handle from before the connection was lost; it is resumed if it has not lapsed."""
     buffer_version: Place | None = None
-    """With a handle: the version whose text the client still has, to go on from."""
+    """With a handle: the version whose text the client still has, to resume from."""
 
 
 class ChangeFrame(ClientFrame):
-    """Type into an open document."""
+    """Edit an open document."""
 
     type: Literal["change"]
     handle: str
@@ -67,7 +67,7 @@ class ChangeFrame(ClientFrame):
     text: str | None = None
     """Whole new text, instead of edits."""
     change_id: Annotated[str, Field(pattern=r"^[!-~]{1,64}$")] | None = None
-    """Name of the change, under which it may be sent again if its answer was lost: it is made once."""
+    """ID of the change. If the response was lost, the client may send it again; it is applied once."""
 
 
 class SaveFrame(ClientFrame):
@@ -77,11 +77,11 @@ class SaveFrame(ClientFrame):
     handle: str
     on_conflict: Literal["merge", "cancel", "allow"] = "merge"
     encoding: Annotated[str, Field(max_length=40)] | None = None
-    """What the file is stored in from now on; without it, as before."""
+    """Encoding of the file from now on; without it, the encoding does not change."""
 
 
 class Close(ClientFrame):
-    """Give up a document."""
+    """Close a document."""
 
     type: Literal["close"]
     handle: str
@@ -97,20 +97,20 @@ class AnswerFrame(ClientFrame):
 
 
 class Abort(ClientFrame):
-    """Stop a call that runs."""
+    """Stop a running call."""
 
     type: Literal["abort"]
     call: str
 
 
 class Ping(ClientFrame):
-    """Ask for an answer."""
+    """Request a response, to check the connection."""
 
     type: Literal["ping"]
 
 
 Request = Open | ChangeFrame | SaveFrame | Close | AnswerFrame | Abort | Ping
-"""What may follow the first frame."""
+"""Frames allowed after the first one."""
 AnyFrame = Annotated[Hello | Request, Field(discriminator="type")]
 _FRAME: Final[TypeAdapter[Hello | Request]] = TypeAdapter(AnyFrame)
 
@@ -128,17 +128,17 @@ def parsed(text: str) -> Any:
 
 
 def id_of(plain: object) -> str | int | None:
-    """Return the id of a frame, as far as it has a good one."""
+    """Return the ID of a frame, or None if it has no valid one."""
     found = plain.get("id") if isinstance(plain, dict) else None
     is_number = type(found) is int and 0 <= found <= _LARGEST_NUMBER
     return found if is_number or (isinstance(found, str) and len(found) <= LONGEST_ID) else None
 
 
 def frame_of(plain: object) -> Hello | Request:
-    """Return the frame that a JSON value is.
+    """Validate a JSON value as a frame.
 
     Raises:
-        InvalidArgumentError: It is none of the known, or has other fields.
+        InvalidArgumentError: Its type or its fields are not valid.
     """
     try:
         return _FRAME.validate_python(plain)
@@ -149,38 +149,38 @@ def frame_of(plain: object) -> Hello | Request:
 
 
 def asked(request: ApprovalRequest) -> dict[str, Any]:
-    """Return an open request with the seconds that are left to answer it, for clients whose clocks are wrong."""
+    """Return an open request with the seconds left to answer it, for clients whose clocks are wrong."""
     return request.to_dict() | {"seconds_left": max(0.0, request.expires - time.time())}
 
 
 def frame_text(kind: str, **fields: Any) -> str:
-    """Return a frame of the server as it travels; fields that are None are left out.
+    """Return a server frame as JSON, without the fields that are None.
 
-    `docs/live.md` has the frames, and what is in each.
+    `docs/live.md` documents the frames and their fields.
     """
     plain = {"type": kind, **{name: value for name, value in fields.items() if value is not None}}
     try:
         return to_json(plain).decode("utf-8")
     except PydanticSerializationError:
-        # A name on the disk need not be Unicode; as an escape it travels all the same.
+        # A name on disk need not be valid Unicode; send it escaped.
         return json.dumps(plain, separators=(",", ":"))
 
 
 def error_text(error: FileToolsError, frame_id: str | int | None) -> str:
-    """Return the frame of a failure, with what every other interface reports of it."""
+    """Return the frame of a failure, with the same facts as in the other interfaces."""
     envelope = failure_envelope(error)
     return frame_text("error", id=frame_id, **{name: value for name, value in envelope.items() if name not in _UNTOLD})
 
 
 class Outbox:
-    """The queue between a session and its sender; lives as long as the connection, belongs to one loop.
+    """The queue between a session and its sender. Belongs to one connection and one event loop.
 
-    What was asked for waits for room and is never dropped. What nobody asked for is offered: if there is no room, all that
-    was offered and still waits goes, and whoever offered it has to bring the client up to date once it reads again.
+    Responses wait for room and are never dropped. Unrequested frames are offered: if there is no room, all offered frames
+    in the queue are dropped, and the session must bring the client up to date once it reads again.
 
     Args:
-        most_frames: Frames after which there is no room.
-        most_characters: Characters after which there is no room; the one frame that exceeds it still goes in.
+        most_frames: The queue is full at this number of frames.
+        most_characters: The queue is full at this number of characters; the frame that exceeds it is still added.
     """
 
     def __init__(self, most_frames: int = MOST_FRAMES, most_characters: int = MOST_CHARACTERS) -> None:
@@ -196,11 +196,11 @@ class Outbox:
 
     @property
     def has_room(self) -> bool:
-        """Whether another frame may go in now."""
+        """True if another frame may be added now."""
         return len(self._waiting) < self._most_frames and self._characters < self._most_characters
 
     def offer(self, text: str) -> bool:
-        """Add a frame that may be dropped; False if there was no room, and everything offered that waited is dropped."""
+        """Add a frame that may be dropped. If there is no room, drop it and all offered frames, and return False."""
         if self._is_closed:
             return True
         if self.has_room:
@@ -227,12 +227,12 @@ class Outbox:
             await self._changed.wait()
 
     async def drained(self) -> None:
-        """Wait until nothing waits any more, or the outbox is closed."""
+        """Wait until the outbox is empty or closed."""
         while self._waiting and not self._is_closed:
             await self._changed.wait()
 
     async def take(self) -> str | None:
-        """Return the next frame to send, waiting for one; None after `close`."""
+        """Wait for the next frame to send and return it; None after `close`."""
         while not self._waiting:
             if self._is_closed:
                 return None
@@ -243,7 +243,7 @@ class Outbox:
         return text
 
     def close(self) -> None:
-        """Take nothing more; what waits may still be sent. May be called twice."""
+        """Accept no more frames; queued ones may still be sent. Idempotent."""
         self._is_closed = True
         self._wake()
 

@@ -1,4 +1,4 @@
-"""What all connections of one server share: the events of the workspace, put into words once however many listen."""
+"""Distributes workspace events to all connections of a server; each event is serialised once."""
 
 from __future__ import annotations
 
@@ -22,64 +22,64 @@ _STATES: Final = {"tool:approval_required": "asked", "tool:approved": "allowed",
 
 
 class Hub:
-    """Hears the workspace and tells its members; lives as long as the server, closed with `close`.
+    """Sends workspace events to the connections of one server; ended with `close`.
 
-    What has a position in the feed is not told here: each member follows the feed at its own pace.
+    Changes in the feed are not sent here: each connection follows the feed at its own pace.
 
     Args:
-        files: The opened workspace.
-        log: The calls of tools that run.
+        files: The open workspace.
+        log: The running tool calls.
     """
 
     def __init__(self, files: FileToolsFacade, log: CallLog) -> None:
         self.log = log
         self._files = files
         self.handover = asyncio.Lock()
-        """Held while one connection gives a handle up, or another one takes it over."""
+        """Held while a connection closes a handle or another one takes it over."""
         self._members: set[Callable[[str], bool]] = set()
         self._open: dict[str, set[OpenDocument]] = {}
         self._dirty: dict[str, bool] = {}
-        # Plain, so that edits go out in the turn of the loop that brings them; what must be looked up has a lane of its own.
+        # `_hear` is synchronous so that edits are sent in the same loop iteration; the others must await and run apart.
         self._subscriptions = [files.on("*", self._hear), files.on("tool:*", self._ask), files.on("feed:*", self._warn)]
 
     @property
     def members(self) -> int:
-        """How many connections are told."""
+        """Number of connections."""
         return len(self._members)
 
     def join(self, offer: Callable[[str], bool]) -> None:
-        """Send a connection frames from now on, by what returns False if there was no room for one."""
+        """Send frames to a connection from now on. `offer` returns False if there is no room for the frame."""
         self._members.add(offer)
 
     def leave(self, offer: Callable[[str], bool], documents: Iterable[OpenDocument]) -> None:
-        """Send it no more, nor its documents."""
+        """Stop sending to a connection and to its documents."""
         self._members.discard(offer)
         for document in documents:
             self.forget(document)
 
     def follow(self, document: OpenDocument) -> None:
-        """Tell a document what is done to it."""
+        """Pass changes of a document on to it."""
         self._open.setdefault(document.document, set()).add(document)
 
     def forget(self, document: OpenDocument) -> None:
-        """Tell it no more."""
+        """Stop passing changes on to a document."""
         followers = self._open.get(document.document, set())
         followers.discard(document)
         if not followers:
             self._open.pop(document.document, None)
 
     def is_held(self, document: OpenDocument) -> bool:
-        """Whether another connection is told of a document by the same handle."""
+        """Return True if another connection follows the document by the same handle."""
         told = self._open.get(document.document, ())
         return any(each is not document and each.handle == document.handle for each in told)
 
     def close(self) -> None:
-        """Hear nothing more."""
+        """Unsubscribe from all events."""
         for subscription in self._subscriptions:
             subscription.unsubscribe()
 
     def texts_of(self, page: FeedPage) -> list[str]:
-        """Return the frames of a page of the feed; many members read the same one."""
+        """Return the frames for a page of the feed."""
         epoch = page.position.partition(":")[0]
         return [_record_text(record, f"{epoch}:{record.number}") for record in page.records]
 
@@ -104,12 +104,12 @@ class Hub:
         if step is not None and self._dirty.get(event.document, False) != step["dirty"]:
             self._dirty[event.document] = step["dirty"]
         elif event.name == "buffer:changed":
-            return  # those who have it open get the edits; to the others only the flag is news
+            return  # clients that have it open get the edits; the others only need the changed flag
         if self._members:
             self._tell(frame_text("event", **event.to_dict() | {"edits": None}))
 
     async def _ask(self, event: Event) -> None:
-        """Tell of approvals and progress, in order."""
+        """Send approval and progress events, in order."""
         if not self._members:
             return
         plain = event.to_dict()
@@ -124,7 +124,7 @@ class Hub:
             self._tell(frame_text("approval", state=state, approval_id=approval_id, request=request, reason=reason))
 
     async def _warn(self, event: Event) -> None:
-        """Tell that changes of the tree may have been missed."""
+        """Report that changes of the tree may have been missed."""
         try:
             position = await self._files.position()
         except FileToolsError:  # the workspace is being closed, and with it every connection

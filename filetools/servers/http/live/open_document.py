@@ -1,4 +1,4 @@
-"""One document as one client has it open: its edits go in, those of others go out, each once and in order."""
+"""One document as one client has it open: passes edits in both directions, each once and in order."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from filetools.events.buffers import BufferEvent
 from filetools.servers.http.live.frames import frame_text
 
 MOST_HELD: Final = 1000
-"""Changes by others that wait while the client's own is put in; of more, the text is sent anew."""
+"""Changes by others held back while the client's own is applied; beyond this, the whole text is sent again."""
 
 
 DocumentStep = dict[str, Any]
-"""One version of a document, as a frame of `edits` tells of it: what changed since the version before."""
+"""Fields of an `edits` frame: the changes from one version of a document to the next."""
 
 
 def step_of(event: BufferEvent) -> DocumentStep | None:
-    """Return the version that an event tells of; None if it tells of none."""
+    """Return the step that an event reports, or None."""
     plain = event.to_dict()
     if not isinstance(plain.get("version"), int) or event.name not in ("buffer:changed", "buffer:saved"):
         return None
@@ -29,16 +29,16 @@ def step_of(event: BufferEvent) -> DocumentStep | None:
 
 
 class OpenDocument:
-    """A handle of one session; lives until it is closed, or the connection is.
+    """A handle of one session, until the handle or the connection is closed.
 
-    The client knows one version at a time. What others did reaches it by `edits`, each from one version to the next; while
-    an edit of its own is on its way that is held back, and comes with the answer.
+    The client knows one version at a time. Changes by others reach it as `edits`, each from one version to the next; while
+    an edit of its own is processed they are held back, and are sent with the response.
 
     Args:
-        handle: Names it in calls.
-        document: Names it in events.
-        path: Where its file is.
-        offer: Sends a frame; False if the client reads too slowly, and must be brought up to date later.
+        handle: Identifies it in calls.
+        document: Identifies it in events.
+        path: Path of its file.
+        offer: Sends a frame; returns False if the client reads too slowly and must be brought up to date later.
         miss: Called when a change was missed, so that the client must be brought up to date.
     """
 
@@ -49,9 +49,9 @@ class OpenDocument:
         self.document = document
         self.path = path
         self.is_stale = False
-        """Whether edits are missing, so that the client needs the whole text."""
+        """True if edits were missed, so that the client needs the whole text."""
         self.whole = 0
-        """Version of the text that was last sent whole."""
+        """Version of the whole text sent last."""
         self._offer = offer
         self._miss = miss
         self._known = 0
@@ -60,7 +60,7 @@ class OpenDocument:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Do one thing after the other, in the order in which the client asked; what others do is held back meanwhile."""
+        """Process requests one at a time, in the client's order, and hold back changes by others meanwhile."""
         async with self._turn:
             self._held = []
             try:
@@ -71,27 +71,27 @@ class OpenDocument:
                     self._pass_on(step)
 
     async def earlier(self) -> None:
-        """Wait until what the client asked before is done."""
+        """Wait until the client's earlier requests are done."""
         async with self._turn:
             pass
 
     @property
     def known(self) -> int:
-        """Version that the client has once it has read what waits for it."""
+        """Version that the client has once it has read all frames sent to it."""
         return self._known
 
     def is_at(self, version: int, *, is_whole: bool = False) -> None:
-        """Note which version the client has now; call it in a turn, together with telling the client."""
+        """Record the client's version; call this in the same turn as sending it."""
         self._known = version
         self.whole = version if is_whole else self.whole
         self.is_stale = False
 
     def take(self, step: DocumentStep) -> None:
-        """Pass on what was done to the document."""
+        """Pass a change of the document on to the client, or hold it back during a turn."""
         if self._held is None:
             self._pass_on(step)
         elif len(self._held) < MOST_HELD:
-            self._held.append(step)  # beyond that the gap is found out when the next one is passed on
+            self._held.append(step)  # beyond that, passing on the next step reveals the gap
 
     def _pass_on(self, step: DocumentStep) -> None:
         version = step["buffer_version"]

@@ -1,4 +1,4 @@
-"""One client of the live protocol, whatever carries its frames: an editor page, an editor, a program that watches."""
+"""One client of the live protocol, such as an editor page, independent of the transport."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from filetools.tools.call_log import CallLog
 logger = logging.getLogger(__name__)
 
 MOST_REQUESTS: Final = 16
-"""Requests of one client that are worked on at once; the next frame waits."""
+"""Maximum number of concurrent requests of one client; the next frame waits."""
 RENEW_SECONDS: Final = 20.0
 LEASE_SECONDS: Final = 60.0
 TOO_BIG: Final = 1009
@@ -34,18 +34,18 @@ class Ending(Struct, frozen=True):
     """Why a connection must end."""
 
     code: int
-    """Of RFC 6455."""
+    """Close code of RFC 6455."""
     reason: str
 
 
 class LiveSession:
-    """The state of one connection; used as `async with`. What it sends waits in `outbox`.
+    """The state of one connection; used as `async with`. It puts the frames to send into `outbox`.
 
     Args:
-        open_files: Gives the workspace as this client's, in the session that it names.
-        hub: What all connections share.
-        limits: How large a frame may be.
-        outbox: Frames on their way to the client.
+        open_files: Returns the workspace as the client's actor, for the session that it names.
+        hub: Shared by all connections.
+        limits: Limit the size of a frame.
+        outbox: Queue of frames for the client.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class LiveSession:
 
     @property
     def has_begun(self) -> bool:
-        """Whether the client has said hello."""
+        """True once the client has sent `hello`."""
         return self._files is not None
 
     async def __aenter__(self) -> LiveSession:
@@ -89,7 +89,7 @@ class LiveSession:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def offer(self, text: str) -> bool:
-        """Send what the client has not asked for; if there is no room, it is brought up to date once it reads again."""
+        """Send an unrequested frame; if there is no room, the client is brought up to date once it reads again."""
         if self._early is not None:
             self._early.append(text)
             return True
@@ -102,10 +102,10 @@ class LiveSession:
         return False
 
     async def take(self, text: str) -> Ending | None:
-        """Take in one frame of the client; returns why the connection must end, or None."""
+        """Process one frame of the client. Return why the connection must end, or None."""
         if len(text.encode("utf-8", "surrogatepass")) > self._limits.body_bytes:
             return Ending(TOO_BIG, f"a frame has at most {self._limits.body_bytes} bytes")
-        # Who does not read what it asked for gets nothing more done.
+        # Stop serving clients that do not read their responses.
         await self.outbox.room()
         plain: object = None
         try:
@@ -120,7 +120,7 @@ class LiveSession:
         return None
 
     async def refuse(self, reason: str) -> None:
-        """Tell the client that what it sent is no frame."""
+        """Report to the client that it sent an invalid frame."""
         await self._refuse(InvalidArgumentError(reason), None)
 
     async def _refuse(self, error: FileToolsError, frame_id: str | int | None) -> None:
@@ -168,7 +168,7 @@ class LiveSession:
             await self._act(frame, files, desk)
         except (
             Exception
-        ) as exc:  # the outermost place of a request: a defect must not leave the client without an answer
+        ) as exc:  # outermost handler of a request: a defect must not leave the client without a response
             error = exc if isinstance(exc, FileToolsError) else InternalError(_UNEXPECTED)
             if error is not exc:
                 logger.exception("A frame of type %s failed unexpectedly", frame.type)
@@ -200,7 +200,7 @@ class LiveSession:
         await self.outbox.put(frame_text("ack", id=frame.id, of=frame.type, **facts))
 
     async def _follow(self, files: FileToolsFacade, since: str) -> None:
-        """Send the changes of the tree, at the pace at which the client reads."""
+        """Send the changes of the tree as fast as the client reads them."""
         async for page in files.follow_pages(since):
             if page.resync:
                 await self.outbox.put(frame_text("resync", reason="forgotten", position=page.position))
@@ -208,7 +208,7 @@ class LiveSession:
                 await self.outbox.put(text)
 
     async def _catch_up(self, files: FileToolsFacade, desk: DocumentDesk) -> None:
-        """After frames were left out, wait until the client reads again, and tell it how things stand."""
+        """After frames were dropped, wait until the client reads again and send it the current state."""
         while True:
             await self._behind.wait()
             await self.outbox.drained()
@@ -220,7 +220,7 @@ class LiveSession:
                 await self.outbox.put(frame_text("resync", reason="overflow", snapshot=snapshot))
 
     async def _lasting(self, work: Awaitable[None]) -> None:
-        """Do what lasts as long as the connection; without it there is no connection."""
+        """Run work that must last as long as the connection; close the connection when it ends."""
         try:
             await work
         except FileToolsError as error:
@@ -228,7 +228,7 @@ class LiveSession:
         self.outbox.close()
 
     async def _renew(self, desk: DocumentDesk) -> None:
-        """Keep the handles while the connection lives; that it does, the carrier finds out."""
+        """Renew the handles until the connection ends; the transport detects that end."""
         while True:
             await asyncio.sleep(RENEW_SECONDS)
             with suppress(FileToolsError):
@@ -241,7 +241,7 @@ class LiveSession:
 
 
 async def _snapshot(files: FileToolsFacade, log: CallLog) -> dict[str, Any]:
-    """Return the root's name, documents, locks, approvals, runs and mirrors as they are now."""
+    """Return the root's name and its current documents, locks, approvals, runs and mirrors."""
     status = await files.status()
     return {
         "root": status["root"],

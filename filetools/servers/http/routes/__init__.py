@@ -1,1 +1,1 @@
-"""The routes of the server, one router a theme."""
+"""The routes of the server, one router per subject."""

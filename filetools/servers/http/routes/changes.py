@@ -1,4 +1,4 @@
-"""Routes to what has changed or waits to: the feed, transactions, taking changes back, runs of agents, approvals."""
+"""Routes for changes: the feed, transactions, undo, runs of agents, and approvals."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def changes(
 
 
 async def _events(files: FileToolsFacade, since: str, path: str) -> AsyncGenerator[str, None]:
-    yield event_text(None, None, since)  # who is cut off before the first event goes on from here
+    yield event_text(None, None, since)  # a client that is disconnected before the first event resumes here
     async for page in files.follow_pages(since, path=path):
         if page.resync:
             yield event_text("resync", {"position": page.position}, page.position)
@@ -103,7 +103,7 @@ async def undo(given: UndoOrder, caller: Calling) -> Response:
     if given.run is not None or given.session is not None:
         return JSONResponse((await _undo_run(given, caller)).to_dict())
     actor = caller.actor
-    # A call has one conversation; what says less is meant within this one, where others may be going on.
+    # A call ID belongs to one conversation. Other selections apply to this conversation only, as others may be active.
     whose = replace(actor, session=None) if given.call_id is not None else actor
     result = await caller.files.undo(
         call=given.call_id,
@@ -160,17 +160,17 @@ async def stop_run(caller: Calling, shared: SharedParts, run_id: str) -> dict[st
 
 
 def require_right(caller: Caller, run: Run) -> None:
-    """Refuse that an agent takes back, or stops, a run that others have started.
+    """Check that the caller may undo or stop a run: a person any, an agent only its own.
 
     Raises:
-        Refusal: 403.
+        Refusal: 403, the run was started by another actor.
     """
     if not caller.is_person and run.actor != (caller.actor.kind, caller.actor.id):
         raise Refusal(403, "PERMISSION_DENIED", f"The run {run.id} is that of {run.actor[0]} {run.actor[1]!r}")
 
 
 def with_urls(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return the metadata of a run with the URL of each file that is there; no URL names what reads like an escaped path."""
+    """Add the URL of each existing file to a run's metadata. Paths that look percent-encoded have no URL."""
     for file in (
         file for action in ("created", "modified", "unchanged") for file in metadata.get(f"files_{action}", ())
     ):

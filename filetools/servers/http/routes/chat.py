@@ -1,4 +1,4 @@
-"""The chat interface of OpenAI: routes that run an agent, where there is one, and what they take and answer."""
+"""OpenAI's chat interface: routes that run the configured agent, with their requests and responses."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _UNHEARD: Final = {
     "user", "metadata", "store", "name", "reasoning_effort", "verbosity", "service_tier", "safety_identifier",
     "prompt_cache_key", "include_obfuscation",
 }  # fmt: skip
-"""What clients send as a matter of course, and an agent takes no notice of."""
+"""Fields that clients commonly send and the agent ignores."""
 _NOTHING: Final[tuple[object, ...]] = (None, [], {})
 
 
 class _ChatModel(Parameters):
-    """Base of what is sent. A field that is unknown may stand there if it says nothing: clients send back all they got."""
+    """Base of request models. Unknown fields are accepted if they are empty: clients send back all they received."""
 
     @model_validator(mode="before")
     @classmethod
@@ -101,10 +101,10 @@ class ChatOrder(_ChatModel):
 
     @classmethod
     def read(cls, body: bytes) -> ChatOrder:
-        """Return what a body asks for.
+        """Parse a request body.
 
         Raises:
-            Refusal: 400, with the field that is wrong or not supported as `param`.
+            Refusal: 400, with the invalid or unsupported field as `param`.
         """
         try:
             order = cls.model_validate_json(body)
@@ -128,7 +128,7 @@ class ChatOrder(_ChatModel):
 
     @property
     def prompt(self) -> str:
-        """What the agent is told: system messages, the dialogue, and last the newest message of the user as it is."""
+        """The agent's prompt: system messages, the dialogue, and last the user's newest message, unchanged."""
         systems = [each.text for each in self.messages if each.role in _SYSTEM]
         dialogue = [f"{each.role.capitalize()}: {each.text}" for each in self._dialogue[:-1]]
         return "\n\n".join([*systems, *dialogue, self.question])
@@ -163,14 +163,14 @@ async def complete(request: Request, caller: Calling, shared: SharedParts) -> Re
     assert agents is not None
     for name in request.headers:
         if name.startswith("x-claude-") and name != DISCOVERY_HEADER:
-            # Most of them restrict the agent, which nobody here can do for a program of any kind.
+            # Most of them restrict the agent, which is not possible for an arbitrary program.
             raise refused_field(name, "This server does not know the header; options of the agent belong into --agent")
     order = ChatOrder.read(await request.body())
     answer = _ChatAnswer(order, tells_files=is_enabled(request.headers, order.question))
     texts = answer.texts(agents, caller.files, model="" if order.model == agent.model else order.model)
     if order.stream:
         parts = answer.events(texts)
-        # What fails before the agent runs is an answer like any other, with its status.
+        # A failure before the agent runs is a normal response with its own status.
         return EventStream(parts, shared.closing, first=await anext(parts))
     whole = await while_there(answer.whole(texts), request.receive, shared.closing)
     if whole is None:
@@ -179,7 +179,7 @@ async def complete(request: Request, caller: Calling, shared: SharedParts) -> Re
 
 
 class _ChatAnswer:
-    """One answer on its way."""
+    """The response to one request, as a stream or as a whole."""
 
     def __init__(self, order: ChatOrder, *, tells_files: bool) -> None:
         self._order = order
@@ -190,11 +190,11 @@ class _ChatAnswer:
         self._same = {"id": "", "object": "chat.completion", "created": int(time.time()), "model": order.model}
 
     async def texts(self, agents: AgentRuns, files: FileToolsFacade, *, model: str) -> AsyncGenerator[str, None]:
-        """Run the agent, and yield what it says as it says it: nothing at first, when it has been started.
+        """Run the agent and yield its text as it arrives; first an empty text, once the agent has started.
 
         Raises:
-            TooManyRunsError: As many run as may.
-            AgentFailedError: It cannot be started, or does not end with an answer.
+            TooManyRunsError: The limit of concurrent runs is reached.
+            AgentFailedError: The agent cannot be started, or ends without an answer.
         """
         async with agents.start(files, self._order.prompt, model=model, outputs=self._order.output_dirs) as run:
             self._same["id"] = f"chatcmpl-{run.run.id}"
@@ -208,7 +208,7 @@ class _ChatAnswer:
             raise AgentFailedError(self._order.model, why)
 
     async def whole(self, texts: AsyncGenerator[str, None]) -> dict[str, Any]:
-        """Return the answer as one object."""
+        """Return the response as one object."""
         async with aclosing(texts):
             text = "".join([each async for each in texts])
         message = {"role": "assistant", "content": text, "refusal": None}
@@ -217,7 +217,7 @@ class _ChatAnswer:
         return attach(told, self._metadata) if self._tells_files else told
 
     async def events(self, texts: AsyncGenerator[str, None]) -> AsyncGenerator[str, None]:
-        """Yield the events of a stream; a failure after the first is one of them."""
+        """Yield the events of a stream; a failure after the first event is sent as an event."""
         self._same["object"] = "chat.completion.chunk"
         delta: dict[str, Any] = {"role": "assistant", "content": ""}
         async with aclosing(texts):
@@ -248,7 +248,7 @@ class _ChatAnswer:
         return {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered}
 
     def _chosen(self, metadata: dict[str, Any]) -> dict[str, Any]:
-        """Return metadata with those files alone that were asked for."""
+        """Return metadata with only the requested files."""
         if not self._rules.patterns:
             return metadata
         chosen = {
@@ -261,12 +261,12 @@ class _ChatAnswer:
 
 
 def refused_field(field: str, why: str) -> Refusal:
-    """Return the refusal of a body because of one field."""
+    """Return the refusal of a request because of one field."""
     return Refusal(400, "INVALID_ARGUMENT", f"{field or 'The body'}: {why}", details={"param": field or None})
 
 
 def openai_error(problem: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a problem as OpenAI tells of errors."""
+    """Return a problem in OpenAI's error format."""
     status = problem["status"]
     kind = "rate_limit_error" if status == 429 else "server_error" if status >= 500 else "invalid_request_error"
     param = problem.get("details", {}).get("param")
@@ -274,7 +274,7 @@ def openai_error(problem: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_openai_errors(send: Send) -> Send:
-    """Return what sends every problem as an error of OpenAI."""
+    """Wrap `send` to convert every problem to OpenAI's error format."""
     held: list[Message] = []
 
     async def translated(message: Message) -> None:
@@ -289,7 +289,7 @@ def with_openai_errors(send: Send) -> Send:
                 b"content-length": b"%d" % len(body),
             }
             if start["status"] >= 500:
-                # Clients try again by themselves, and an agent that failed would do its work twice.
+                # Clients retry by default, and a failed agent would do its work twice.
                 headers[b"x-should-retry"] = b"false"
             await send({**start, "headers": list(headers.items())})
             await send({**message, "body": body})

@@ -1,4 +1,4 @@
-"""Files as resources: the bytes on disk, read, replaced, patched, deleted, under conditions on their version."""
+"""Routes for files: read, replace, patch and delete the bytes on disk, with conditions on their version."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from filetools.servers.http.shared import Calling, SharedParts
 
 router: Final = APIRouter()
 LARGE_BYTES: Final = 64 * 1024 * 1024
-"""From this size on a body that is written waits for others, since each is in memory then."""
+"""Writes of this size or larger run one at a time, since each body is in memory then."""
 T = TypeVar("T")
 FileChange = Callable[[str | None], Awaitable[T]]
-"""Changes a file; gets the version that must stand there, or None."""
+"""Changes a file; receives the version that the file must have, or None."""
 MOST_TRIES: Final = 5
-"""How often conditions are looked at again because the file changed before the change was made."""
+"""Maximum number of attempts when the file changes between checking the conditions and changing it."""
 _JSON: Final = "application/json"
 _DIFFS: Final = ("text/x-diff", "text/x-patch")
 ACCEPTED_PATCHES: Final = ", ".join((_JSON, *_DIFFS))
 _UNKNOWN_TYPE: Final = "application/octet-stream"
 HARMLESS: Final = {
-    # A file is data of anybody's: shown by a browser, it gets no origin, runs nothing and loads nothing.
+    # File content is untrusted: shown by a browser, it gets no origin, runs no scripts and loads nothing.
     "Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
@@ -127,7 +127,7 @@ async def delete_file(request: Request, path: FilePath, caller: Calling) -> Resp
 
 
 def _refuse_partial(request: Request) -> None:
-    """Refuse a body that is not the file's bytes as they shall stand there."""
+    """Raise an error if the body is a range or is encoded, and so is not the complete content."""
     if "content-range" in request.headers:
         raise Refusal(400, "MALFORMED_REQUEST", "A file is sent whole; change parts of it with PATCH")
     if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
@@ -162,11 +162,11 @@ async def version_at(files: FileToolsFacade, path: str) -> str | None:
 async def under(
     conditions: Conditions, files: FileToolsFacade, path: str, change: FileChange[T], *, may_create: bool = False
 ) -> T:
-    """Make a change if the conditions hold, and as long as they do.
+    """Make a change if the conditions hold at the moment of the change.
 
     Raises:
         Refusal: 412, they do not hold.
-        FileToolsError: As the change itself.
+        FileToolsError: Raised by the change itself.
     """
     if not conditions.are_given:
         return await change(None)
@@ -174,7 +174,7 @@ async def under(
         version = await version_at(files, path)
         conditions.require(version)
         if version is None and not may_create:
-            # Without a version the change would take whatever is made here meanwhile, which the conditions have not seen.
+            # Without a version, the change could hit a file created meanwhile, which the conditions were not checked against.
             raise PathNotFoundError(path)
         try:
             return await change(version)
@@ -198,7 +198,7 @@ async def put(files: FileToolsFacade, path: str, conditions: Conditions, content
         try:
             return await files.create_file(path, content)
         except PathExistsError:
-            # Made meanwhile, or a folder: check the conditions against what is there now.
+            # Created meanwhile, or a folder: check the conditions against the current entry.
             conditions.require(await version_at(files, path))
             raise
 
@@ -206,10 +206,10 @@ async def put(files: FileToolsFacade, path: str, conditions: Conditions, content
 
 
 def patch(files: FileToolsFacade, path: str, body: bytes, content_type: str) -> FileChange[EditResult]:
-    """Return the change that the body of a PATCH asks for.
+    """Return the change that the body of a PATCH requests.
 
     Raises:
-        Refusal: 415, it is of a kind that we do not know.
+        Refusal: 415, its media type is not supported.
         InvalidArgumentError: It is malformed.
     """
     kind = content_type.partition(";")[0].strip().lower()
@@ -240,24 +240,24 @@ def _diff(files: FileToolsFacade, path: str, body: bytes) -> FileChange[EditResu
 
 
 def file_headers(file: OpenedFile) -> dict[str, str]:
-    """Return what every answer about a file says of it."""
+    """Return the headers of every response about a file."""
     return {"ETag": etag(file.version), "Accept-Ranges": "bytes", "Cache-Control": "no-cache", **HARMLESS}
 
 
 def media_type_of(path: str) -> str:
-    """Return what a file is by its name."""
+    """Guess the media type from the file name."""
     guessed, compression = mimetypes.guess_type(path)
     return _UNKNOWN_TYPE if guessed is None or compression is not None else guessed
 
 
 class FileAnswer(Response):
-    """A file's bytes, or a part of them; closes the file at its end.
+    """A response with a file's bytes or a range of them; closes the file at the end.
 
     Args:
-        request: What is answered.
-        file: Held open already.
-        holding: Lets go of it.
-        part: Which bytes; None for all.
+        request: The request.
+        file: The open file.
+        holding: Closes the file.
+        part: The range; None for the whole file.
     """
 
     def __init__(self, request: Request, file: OpenedFile, holding: AsyncExitStack, part: ByteRange | None) -> None:
@@ -268,16 +268,16 @@ class FileAnswer(Response):
         headers = file_headers(file) | {"Content-Length": str(file.size if part is None else part.count)}
         if part is not None:
             headers["Content-Range"] = part.content_range
-        # As a header: the framework would say of each text that it is UTF-8.
+        # Set as a header, because the framework would add "charset=utf-8" to every text type.
         headers["Content-Type"] = media_type_of(file.path)
         super().__init__(None, 200 if part is None else 206, headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it, as long as the client is there.
+        """Send the bytes until the client disconnects.
 
         Raises:
-            ChangedMeanwhileError: Another program wrote into the file itself. Before the first part has been read that is
-                an answer like any other; later only the connection can be broken off.
+            ChangedMeanwhileError: Another program wrote into the file in place. Before the first chunk is read this gives a
+                normal error response; later the connection can only be aborted.
         """
         async with self._holding, aclosing(self._chunks(scope["method"])) as chunks:
             chunk = await anext(chunks, b"")

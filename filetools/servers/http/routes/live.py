@@ -16,7 +16,7 @@ from filetools.servers.http.shared import LOGIN, Shared, shared_of
 router: Final = APIRouter()
 HELLO_SECONDS: Final = 10.0
 STALLED_SECONDS: Final = 30.0
-"""How long a client may read nothing; then it is cut off, and may come back with its position."""
+"""Time after which a client that reads nothing is disconnected; it may reconnect with its position."""
 _CLOSE_SECONDS: Final = 1.0
 _GOING_AWAY: Final = 1001
 _POLICY: Final = 1008
@@ -37,13 +37,13 @@ async def live(websocket: WebSocket) -> None:
     async with LiveSession(open_files, shared.hub, limits=shared.options.limits) as session:
         ending = await _first_end(websocket, session, shared)
     if ending is not None:
-        with suppress(TimeoutError, RuntimeError, WebSocketDisconnect):  # it has left meanwhile, or reads nothing
+        with suppress(TimeoutError, RuntimeError, WebSocketDisconnect):  # it has disconnected, or reads nothing
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await websocket.close(ending.code, ending.reason)
 
 
 async def _first_end(websocket: WebSocket, session: LiveSession, shared: Shared) -> Ending | None:
-    """Carry frames both ways until there is a reason to end; return it, or None if the client has left."""
+    """Transfer frames both ways until the connection must end. Return the reason, or None if the client disconnected."""
     ways = [
         asyncio.create_task(_receive(websocket, session)),
         asyncio.create_task(_send(websocket, session)),
@@ -60,7 +60,7 @@ async def _first_end(websocket: WebSocket, session: LiveSession, shared: Shared)
 
 
 async def _receive(websocket: WebSocket, session: LiveSession) -> Ending | None:
-    # A task of its own beside the sender: uvicorn tells of the end of a connection only to who waits for it.
+    # A separate task: uvicorn reports the end of a connection only to a pending receive().
     while (message := await websocket.receive())["type"] == "websocket.receive":
         text = message.get("text")
         if not isinstance(text, str):

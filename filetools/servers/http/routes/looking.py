@@ -1,4 +1,4 @@
-"""Routes that only look: at folders, names, contents, the versions of a path, and the state of server and workspace."""
+"""Read-only routes: list, search, grep, the versions of a path, and the state of the server and the workspace."""
 
 from __future__ import annotations
 

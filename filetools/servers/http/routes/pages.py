@@ -1,4 +1,4 @@
-"""What people see in a browser: the first page, the login, and the files of the editor page."""
+"""The pages for browsers: the front page, the login, and the files of the editor page."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from filetools.servers.http.shared import LOGIN_SECONDS, Shared, SharedParts
 from filetools.tools.arguments import Parameters
 
 router: Final = APIRouter(include_in_schema=False)
-# A proxy may have TLS, of which the server knows nothing: the browser knows under which address it is called. What needs
-# the token or a login is fetched with the login's key, and is not in the page.
+# Only the browser knows the public address: a TLS proxy is invisible to the server. Anything that needs the token or a
+# login is fetched with the login's key and is not part of the page.
 _SCRIPT: Final = """
 for (const each of document.querySelectorAll("i")) each.replaceWith(location.origin.replace(/^http/, each.title));
 const key = localStorage.getItem("filetools-login");
@@ -59,7 +59,7 @@ pre { margin: .5rem 0; white-space: pre-wrap; overflow-wrap: anywhere }
 footer { margin-top: 2.5rem; padding-top: 1rem; border-top: 1px solid var(--line) }
 footer a { margin-right: 1.25rem }
 """
-# The code stands behind "#", which browsers send to nobody: only this script can pass it on.
+# The code is in the URL fragment, which browsers do not send, so that only this script can pass it on.
 _LOGIN_SCRIPT: Final = """
 const say = text => { document.getElementById("told").textContent = text; };
 const code = new URLSearchParams(location.hash.slice(1)).get("code");
@@ -151,7 +151,7 @@ def _name(root: str) -> str:
 
 
 def _about_page(request: Request, shared: Shared) -> Response:
-    """Return the page; where a token is needed it names no root, for it is everybody's: browsers send none with an address."""
+    """Return the page. If a token is required, the page omits the root: it is public, since browsers send no token."""
     host = request.headers["host"]
     root = None if shared.options.token is not None else _name(shared.files.root_paths[0])
     is_guarded = root is None
@@ -183,12 +183,12 @@ curl{sent} {http}/v1/tools/grep_files --json '{{"pattern": "TODO"}}'</pre>
 
 
 def _page(title: str, body: str, script: str = "") -> Response:
-    """Return an answer that is a page.
+    """Return an HTML page.
 
     Args:
-        title: What the browser's tab says; plain text.
-        body: HTML; whatever is not ours in it is escaped.
-        script: The only script that it may run.
+        title: Plain text for the browser's tab.
+        body: HTML in which foreign text is already escaped.
+        script: The only script that the page may run.
     """
     text = f"""<!doctype html>
 <html lang="en">

@@ -1,4 +1,4 @@
-"""Routes to the tools: what there is, calling them, and the calls that run."""
+"""Routes for tools: their definitions, calling them, and the running calls."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from filetools.tools.execution import execute as execute_call
 
 router: Final = APIRouter(tags=["tools"])
 PATHS: Final = ("/v1/tools/", "/v1/execute")
-"""Where tools are called."""
+"""Path prefixes of the routes that call tools."""
 CALL_HEADER: Final = "Filetools-Call"
-"""Header that names a call; the answer carries it, whoever gave the name."""
+"""Header with the ID of a call; the response always carries it, even if the server chose the ID."""
 _STATUS: Final = {"UNKNOWN_TOOL": 400, "INVALID_ARGUMENT": 422}
 _EXECUTE_STATUS: Final = _STATUS | {"INTERNAL": 500, "RATE_LIMITED": 429}
 MOST_STEPS: Final = 100
-"""Events of a call that a slow reader has not taken; beyond it the oldest goes."""
+"""Maximum number of unread events of a call; beyond it the oldest is dropped."""
 _ENVELOPE: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["success"],
@@ -43,7 +43,7 @@ _PROBLEMS: Final = failures()
 
 
 def _either(status: int, description: str) -> dict[str, Any]:
-    """What is told of a status that comes with the envelope, or, where no tool was asked, with a problem."""
+    """Return the description of a status whose body is an envelope, or a problem if no tool was called."""
     return {"description": description, "content": {**_JSON, **_PROBLEMS[status]["content"]}}
 
 
@@ -200,7 +200,7 @@ async def _streamed(begin: Call) -> AsyncGenerator[str, None]:
     abort = AbortSignal()
 
     def tell(event: str) -> None:
-        if steps.full():  # a slow reader misses the oldest; the result has all of it
+        if steps.full():  # a slow client misses the oldest events; the result is complete
             steps.get_nowait()
         steps.put_nowait(event)
 
@@ -220,23 +220,23 @@ async def _streamed(begin: Call) -> AsyncGenerator[str, None]:
                 yield step.result()
             else:
                 step.cancel()
-        await asyncio.sleep(0)  # what worker threads told last is still on its way through the loop
+        await asyncio.sleep(0)  # the last reports of worker threads may still be queued in the loop
         while not steps.empty():
             yield steps.get_nowait()
         yield event_text("result", call.result())
     finally:
         abort.abort()
         if step is not None:
-            step.cancel()  # a stream that is closed waits for the next event just then
+            step.cancel()  # the stream was closed while waiting for the next event
         await asyncio.gather(call, return_exceptions=True)
 
 
 async def _json(request: Request) -> object:
     body = await request.body()
     try:
-        # Unlike Python's own, this reader stops at a depth instead of breaking down.
+        # Unlike `json`, this parser has a depth limit instead of exhausting the stack.
         return from_json(body, allow_inf_nan=False) if body else {}
-    except ValueError:  # the caller of this tells what a body must be
+    except ValueError:  # the caller reports what the body must be
         return None
 
 
