@@ -10,7 +10,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filetools.changes.operations import SeenPath
-from filetools.changes.overlay import content_in
 from filetools.content.differences.diff import unified_diff
 from filetools.content.facts import ContentFacts, inspect
 from filetools.errors import EncodingError, FileTooLargeError, InvalidArgumentError, VersionMismatchError
@@ -168,7 +167,7 @@ def now_or_kept(now: SeenPath, version: str | None, kept: Callable[[str], bytes 
     """Return the bytes of a version, from the file if it is at that version; None if they are not kept."""
     if version is None:
         return None
-    return content_in(now, kept) if version == now.version else kept(version)
+    return kept(version) if version != now.version or now.content is None else bytes_now(now)
 
 
 def stale_error(
@@ -187,8 +186,10 @@ def _diff_since(now: SeenPath, knowledge: Knowledge, version: str | None) -> str
     """Return what has changed since a version as a unified diff; None if there is none, or it cannot be made."""
     kept = knowledge.kept
     before = None if now.size is None or now.size > LARGEST_COMPARED else now_or_kept(now, version, kept)
-    after = None if before is None else content_in(now, kept) if now.unsaved is None else now.unsaved.content
-    if before is None or after is None or len(before) > LARGEST_COMPARED:
+    if before is None:
+        return None
+    after = now_or_kept(now, now.version, kept) if now.unsaved is None else now.unsaved.content
+    if after is None or len(before) > LARGEST_COMPARED:
         return None
     old, new = (inspect(content, name=now.path)[1] for content in (before, after))
     if old is None or new is None:

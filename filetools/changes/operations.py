@@ -49,14 +49,7 @@ class RemoveFolder(Struct, frozen=True, kw_only=True):
     path: WorkspacePath
 
 
-class Link(Struct, frozen=True, kw_only=True):
-    """Make a symbolic link, or point an existing one elsewhere; the target is not looked at."""
-
-    path: WorkspacePath
-    target: bytes
-
-
-TreeOperation: TypeAlias = Put | Remove | Move | MakeFolder | RemoveFolder | Link
+TreeOperation: TypeAlias = Put | Remove | Move | MakeFolder | RemoveFolder
 
 
 class UnsavedText(Struct, frozen=True, kw_only=True):

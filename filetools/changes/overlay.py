@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from filetools.changes.operations import (
-    Link,
     MakeFolder,
     Move,
     Put,
@@ -18,7 +17,6 @@ from filetools.changes.operations import (
     SeenPath,
     TreeOperation,
 )
-from filetools.content.version import version_of
 from filetools.errors import (
     DirectoryNotFoundError,
     InvalidArgumentError,
@@ -31,7 +29,7 @@ from filetools.models.words import EntryType
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.stores.private import refuse_other_kinds
 
-_KINDS: Final[Mapping[type[Struct], EntryType]] = {Put: "file", MakeFolder: "directory", Link: "symlink"}
+_KINDS: Final[Mapping[type[Struct], EntryType]] = {Put: "file", MakeFolder: "directory"}
 
 
 class BaseTree(Struct, frozen=True, kw_only=True):
@@ -41,18 +39,8 @@ class BaseTree(Struct, frozen=True, kw_only=True):
     """What is at a path; `kind` is None if nothing is."""
     children: Callable[[WorkspacePath], Sequence[SeenPath]]
     """What is in a folder."""
-    content: Callable[[SeenPath], bytes | None]
-    """Bytes of a file or target of a link; None if they cannot be had."""
     key: Callable[[WorkspacePath], str] = str
     """The text that all spellings of a path share."""
-
-
-def content_in(seen_path: SeenPath, kept: Callable[[str], bytes | None]) -> bytes | None:
-    """Return the bytes of a file or the target of a link, if the call asked for them or `kept` returns them."""
-    content = seen_path.content
-    if content is None:
-        return None if seen_path.version is None else kept(seen_path.version)
-    return content if isinstance(content, bytes) else content()
 
 
 class OverlayNode(Struct, frozen=True, kw_only=True):
@@ -64,7 +52,7 @@ class OverlayNode(Struct, frozen=True, kw_only=True):
     origin: SeenPath | None = None
     """What it was before the operations, wherever that was; None if they made it."""
     content: bytes | None = None
-    """New bytes of a file, or target of a link; None for those of the origin."""
+    """New bytes of a file; None for those of the origin."""
     encoding: str | None = None
     """Codec that an actor named for its new bytes."""
     mode: int | None = None
@@ -104,7 +92,7 @@ class Overlay:
 
         Raises:
             PathNotFoundError, DirectoryNotFoundError: There is nothing to remove or move.
-            PathExistsError: Something is where the operation makes a folder or a link, or moves something to.
+            PathExistsError: Something is where the operation makes a folder, or moves something to.
             PathIsDirectoryError, PathNotDirectoryError, SymlinkNotAllowedError, NotRegularFileError: It meets something
                 of another kind.
             InvalidArgumentError: A folder would be moved into itself, or the root is named.
@@ -131,29 +119,6 @@ class Overlay:
                 return None
             node = listed
         return node
-
-    def seen_path(self, path: WorkspacePath) -> SeenPath:
-        """Return what would be at a path; `kind` is None if nothing would."""
-        node = self.find(path)
-        return SeenPath(path=path) if node is None else _as_seen_path(path.parent, node)
-
-    def content(self, path: WorkspacePath) -> bytes | None:
-        """Return the bytes of a file or the target of a link; None if there is none, or they cannot be had."""
-        node = self.find(path)
-        return None if node is None else content_of(self.base, node)
-
-    def below(self, path: WorkspacePath) -> list[SeenPath]:
-        """Return everything that would be below a folder, folders before what is in them."""
-        node = self.find(path)
-        found: list[SeenPath] = []
-        waiting = [] if node is None else [(path, node)]
-        while waiting:
-            folder, node = waiting.pop()
-            for child in self.children(node):
-                found.append(_as_seen_path(folder, child))
-                if child.kind == "directory":
-                    waiting.append((folder.child(child.name), child))
-        return found
 
     def children(self, node: OverlayNode) -> list[OverlayNode]:
         """Return what would be in a folder, by name."""
@@ -219,27 +184,7 @@ class Overlay:
             self.place(path, OverlayNode(name=path.name, kind=None))
 
 
-def content_of(base: BaseTree, node: OverlayNode) -> bytes | None:
-    """Return the bytes of a file or the target of a link; None if they cannot be had."""
-    if node.content is not None or node.origin is None:
-        return node.content
-    return base.content(node.origin)
-
-
-def explicit_nodes(overlay: Overlay) -> Iterator[tuple[WorkspacePath, OverlayNode, OverlayNode]]:
-    """Yield each path that operations have touched or that holds one, with its node and its folder's, folders first."""
-    # With a stack of its own: a path may have more parts than Python has frames.
-    waiting = [(ROOT, overlay.root)]
-    while waiting:
-        folder, parent = waiting.pop()
-        for _, node in sorted(parent.children.items()):
-            path = folder.child(node.name)
-            yield path, node, parent
-            if node.kind == "directory":
-                waiting.append((path, node))
-
-
-def _made(operation: Put | MakeFolder | Link, now: OverlayNode | None) -> OverlayNode:
+def _made(operation: Put | MakeFolder, now: OverlayNode | None) -> OverlayNode:
     """Return what an operation makes of what is there."""
     path, kind = operation.path, _KINDS[type(operation)]
     if now is not None and now.kind != kind:
@@ -247,13 +192,9 @@ def _made(operation: Put | MakeFolder | Link, now: OverlayNode | None) -> Overla
             refuse_other_kinds(now.kind, path)
         raise PathExistsError(path)
     made = now or OverlayNode(name=path.name, kind=kind)
-    match operation:
-        case Put():
-            made = replace(made, content=operation.content)
-        case Link():
-            made = replace(made, content=operation.target)
-    mode = None if isinstance(operation, Link) else operation.mode
-    return replace(made, mode=made.mode if mode is None else mode)
+    if isinstance(operation, Put):
+        made = replace(made, content=operation.content)
+    return made if operation.mode is None else replace(made, mode=operation.mode)
 
 
 def _removed(operation: Remove | RemoveFolder, now: OverlayNode | None) -> OverlayNode:
@@ -264,14 +205,3 @@ def _removed(operation: Remove | RemoveFolder, now: OverlayNode | None) -> Overl
     if is_folder != (now.kind == "directory"):
         raise PathNotDirectoryError(path) if is_folder else PathIsDirectoryError(path)
     return OverlayNode(name=path.name, kind=None)
-
-
-def _as_seen_path(folder: WorkspacePath, node: OverlayNode) -> SeenPath:
-    path = folder.child(node.name) if node.name else ROOT
-    found = SeenPath(path=path, kind=node.kind) if node.origin is None else replace(node.origin, path=path)
-    if node.mode is not None:
-        found = replace(found, mode=node.mode)
-    if node.content is None:
-        return found
-    size = len(node.content)
-    return replace(found, content=node.content, version=version_of(node.content), size=size)

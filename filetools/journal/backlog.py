@@ -1,7 +1,7 @@
-"""Mirrors of the embedded journal: which ones the root has, how far each has come, and which paths each is behind with.
+"""Mirrors in the embedded journal: which ones the root has, the position of each, and the paths that each one lacks.
 
-What a mirror lacks follows from the records above its position. Rows are kept only of paths that it refused, and of those
-of which a comparison says that they differ. Their names need not be UTF-8.
+What a mirror lacks follows from the records above its position. Rows are kept only of paths that it refused, or that a
+comparison found to differ. Their names need not be UTF-8.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from filetools.models.words import VERSION_PREFIX
 _COUNTS: Final = f"operation NOT IN ('found', 'link', 'modify_directory') AND synced <> {NEVER_IN_FILE}"
 """Records that mirrors follow."""
 _MOST_WITH_BYTES: Final = 32
-"""Of how many records the bytes are read along with them, so that a page of them never takes much memory."""
+"""Records of a page whose bytes are read along with them, so that a page never takes much memory."""
 _SINCE: Final = (
     "SELECT coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'forgotten'), 0),"
     " EXISTS (SELECT 1 FROM records INDEXED BY records_moving WHERE state = 'pending'"
@@ -37,33 +37,33 @@ _SINCE: Final = (
 )
 _ABOVE: Final = f"{_COUNTS} AND number > (SELECT position FROM mirrors WHERE place = :mirror)"
 _SELECT: Final = "SELECT key, path, number, below, tries, reason FROM behind"
-# With a plus, so that the newest records are read, and not all that have moved.
+# The unary plus keeps SQLite off the index of old keys, so that it reads the newest records and not all moves.
 _LACKING: Final = (
     f"SELECT CAST(key AS BLOB) AS key, CAST(path AS BLOB) AS path FROM records WHERE {_ABOVE}"
     f" UNION SELECT CAST(old_key AS BLOB), CAST(old_path AS BLOB) FROM records WHERE +old_key IS NOT NULL AND {_ABOVE}"
     " UNION SELECT key, path FROM behind WHERE mirror = :mirror"
 )
 _COUNT: Final = f"SELECT count(DISTINCT key) FROM ({_LACKING})"
-# What is to be compared below a folder stays so until the folder is there.
+# A folder to be compared below stays so until the mirror has the folder.
 _BELOW: Final = " ON CONFLICT (mirror, key) DO UPDATE SET below = max(below, excluded.below)"
 _ADD: Final = f"INSERT INTO behind (mirror, key, path, number, below) VALUES (?, ?, ?, ?, ?){_BELOW}"
 _REFUSE: Final = (
     f"INSERT INTO behind (mirror, key, path, number, below, tries, reason) VALUES (?, ?, ?, ?, ?, ?, ?){_BELOW},"
     " path = excluded.path, number = excluded.number, tries = excluded.tries, reason = excluded.reason"
 )
-# What is below a folder that moves is brought over where it was, and then along with the folder: until that is done, all of
-# it counts as lacking.
+# The entries below a moved folder are copied to where it was, and then move with the folder: until that is done, all of
+# them count as lacking.
 _ADVANCE: Final = (
     "UPDATE mirrors SET position = ?1 WHERE place = ?2 AND position < ?1 AND NOT EXISTS (SELECT 1 FROM records"
     " WHERE number > ?1 AND operation IN ('delete_directory', 'move_directory'))"
 )
 MAX_TRIES: Final = 5
-"""A path that was refused so often is left until somebody asks for a synchronisation."""
+"""Refusals after which a path is left until an explicit synchronisation."""
 _SELECT_MIRROR: Final = "SELECT place, identity, position, is_filled, root FROM mirrors"
 
 
 class KeptFile(NamedTuple):
-    """What a file is, as the journal knows it."""
+    """A file as the journal knows it."""
 
     content: bytes
     version: str
@@ -75,23 +75,23 @@ class NewEntries(NamedTuple):
 
     entries: list[BacklogEntry]
     files: dict[int, KeptFile]
-    """What the files of the first entries are, by their numbers."""
+    """Files of the first entries, by the numbers of their records."""
 
 
 class Backlog:
-    """What mirrors lack, in an embedded journal."""
+    """Paths that mirrors lack, in an embedded journal."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def since(self, number: int, *, limit: int = 1000) -> NewEntries:
-        """Return the paths that records after a number are about, both of a move, in the order of the records.
+        """Return the paths of the records after a number, both of a move, in the order of the records.
 
-        With them what the files of the first ones are at the same moment, up to the first that is more than a small file.
+        Includes the files of the first records as of the same moment, up to the first that is not a small file.
 
         Args:
-            number: Of the last record already seen.
-            limit: Most records that are read; fewer entries mean that there are no more.
+            number: Number of the last record already seen.
+            limit: Most records read; fewer entries mean that there are no more.
 
         Raises:
             RecordsForgottenError: Retention may have removed some of these records.
@@ -111,7 +111,7 @@ class Backlog:
         return new
 
     def behind(self, mirror: str, after: str = "", *, limit: int = 1000) -> list[BacklogEntry]:
-        """Return the paths that a mirror refused or that differ, in the order of their keys, those after the given one."""
+        """Return the paths after the given key that a mirror refused or that differ, in the order of their keys."""
         query = f"{_SELECT} WHERE mirror = ? AND key > ? ORDER BY key LIMIT ?"
         return [_entry(row) for row in self._database.rows(query, (mirror, os.fsencode(after), limit))]
 
@@ -133,13 +133,13 @@ class Backlog:
     def advance(
         self, mirror: str, position: int, done: Iterable[BacklogEntry], unsettled: Iterable[BacklogEntry] = ()
     ) -> None:
-        """Record that a mirror has all up to a position but what it is behind with, and that it has some paths.
+        """Record that a mirror has everything up to a position except its backlog, and which paths are done.
 
         Args:
             mirror: Its name in the journal.
             position: Number of a record.
-            done: Paths it has; what has differed or was refused since stays.
-            unsettled: Paths that it lacks because others are at work on them.
+            done: Paths it has; entries that differed or were refused since stay.
+            unsettled: Paths it lacks because others are changing them.
         """
         rows = [(mirror, os.fsencode(entry.key), entry.number) for entry in done]
 
@@ -150,11 +150,11 @@ class Backlog:
             )
             connection.executemany(_ADD, [_values(mirror, entry) for entry in unsettled])
 
-        # Unsynced: what comes back after a power cut is worked off twice, which does no harm.
+        # Unsynced: entries that reappear after a power cut are processed twice, which does no harm.
         self._database.write(work, durable=False)
 
     def refuse(self, mirror: str, entry: BacklogEntry, reason: str) -> None:
-        """Count one more refusal of a path, and keep why."""
+        """Count one more refusal of a path, with its reason."""
         self._change(_REFUSE, [(*_values(mirror, entry), entry.tries + 1, reason)])
 
     def reset(self, mirror: str) -> None:
@@ -177,7 +177,7 @@ class Mirrors:
         self._database = database
 
     def register(self, place: str) -> MirrorRow:
-        """Return the row of a mirror; it follows what is recorded after its first registration."""
+        """Return the row of a mirror, registering it if it is new; it follows records made after its first registration."""
         known = self.get(place)
         if known is None:
             identity = f"{secrets.token_hex(8)}-{secrets.token_hex(4)}"
@@ -199,7 +199,7 @@ class Mirrors:
         return [MirrorRow(*row) for row in self._database.rows(f"{_SELECT_MIRROR} ORDER BY place", ())]
 
     def renew(self, row: MirrorRow) -> None:
-        """Give a mirror a new identity of the same line, not filled, unless somebody else has done so since `row` was read."""
+        """Give a mirror a new identity of the same line, not filled, unless that was done since `row` was read."""
         identity = f"{row.line}-{secrets.token_hex(4)}"
         self._change(
             f"UPDATE mirrors SET identity = ?, is_filled = 0, position = ({NEWEST}) WHERE place = ? AND identity = ?",
@@ -207,11 +207,11 @@ class Mirrors:
         )
 
     def filled(self, row: MirrorRow) -> None:
-        """Record that a mirror has all up to its position, or is behind with it, unless it has another identity by now."""
+        """Record that a mirror has everything up to its position except its backlog, unless its identity has changed."""
         self._change("UPDATE mirrors SET is_filled = 1 WHERE place = ? AND identity = ?", (row.place, row.identity))
 
     def remember(self, row: MirrorRow, root: bytes) -> None:
-        """Have everybody who opens the root attach a mirror, as long as the root stays where it is."""
+        """Attach a mirror at every opening of the root, as long as the root is not moved."""
         self._change("UPDATE mirrors SET root = ? WHERE place = ? AND identity = ?", (root, row.place, row.identity))
 
     def remove(self, place: str) -> None:
@@ -231,14 +231,14 @@ def added_mirrors(connection: sqlite3.Connection) -> tuple[MirrorRow, ...]:
 
 
 def backlog_counts(connection: sqlite3.Connection) -> dict[str, int]:
-    """Return the number of paths that each mirror may lack, of those that lack any."""
+    """Return the number of paths that each mirror may lack; mirrors that lack none are omitted."""
     places = [place for (place,) in connection.execute("SELECT place FROM mirrors")]
     counts = {place: connection.execute(_COUNT, {"mirror": place}).fetchone()[0] for place in places}
     return {place: count for place, count in counts.items() if count}
 
 
 def _content(digest: bytes | None, size: int, stored: bytes | None) -> bytes | None:
-    """Return content as a row has it, or None if that is not there, or not intact."""
+    """Return the content of a row, or None if it is missing or damaged."""
     content = None if stored is None else inflated(stored, size)
     return content if content is not None and hashlib.sha256(content).digest() == digest else None
 

@@ -1,4 +1,4 @@
-"""What goes into the journal and what comes back: drafts of changes, one by one or as a look finds them, heads, entries."""
+"""Records that go into and out of the journal: drafts of changes, observed changes, heads, backlog entries, mirrors."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from filetools.journal.storage.contents import version_from
 from filetools.models.records import Operation
 
 DIRECTORY_REMOVALS: Final = (Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY)
-"""Operations that take a whole folder away from its name; they are ordered against every change below it."""
+"""Operations that remove a whole folder from its path; they are ordered against every change below it."""
 
 
 RelationKind = Literal["undoes", "redoes", "brings", "parent"]
 
 
 class Relation(Struct, frozen=True, kw_only=True):
-    """What a record has to do with an older one."""
+    """Relation of a record to an older one."""
 
     kind: RelationKind
     """"undoes": it takes the other back. "redoes": it takes back the other, which is an undo. "brings": it is part of a
@@ -40,7 +40,7 @@ class Head(Struct, frozen=True, kw_only=True):
     number: int
     """Number of the record that made it the head."""
     applied: bool
-    """False while the file may not carry this version yet."""
+    """False while the file may not have this version yet."""
 
 
 class View(Struct, frozen=True, kw_only=True):
@@ -49,7 +49,7 @@ class View(Struct, frozen=True, kw_only=True):
     head: Head | None
     """None if the path has never been recorded."""
     blocked: bool = False
-    """Whether a folder above is being moved or deleted, or was when its process died."""
+    """True if a folder above is being moved or deleted, or was when its process died."""
     document: Document | None = None
     """The open document of the path; None if no editor has it open."""
 
@@ -73,7 +73,7 @@ class Change(Struct, frozen=True, kw_only=True):
     applied: bool = False
     """True if the file carries it already, as with a foreign change."""
     external: bool = False
-    """Record it as made by the external actor, whoever commits."""
+    """True to record it as made by the external actor, not by the one that commits."""
     aside: bool = False
     """Keep it as a version of the path that never became the head, such as foreign bytes found in a mirror."""
     compensates: int | None = None
@@ -81,11 +81,11 @@ class Change(Struct, frozen=True, kw_only=True):
     relations: tuple[Relation, ...] = ()
     """Older records that this one undoes or builds on."""
     buffered: bool = False
-    """It changed an unsaved document alone: recorded in state `buffer`, without becoming the head."""
+    """True if it changed only an unsaved document: recorded in state `buffer`, without becoming the head."""
     document: DocumentChange | DocumentClosing | None = None
-    """What becomes of the open document of the path in the same transaction."""
+    """Change or closing of the path's open document in the same transaction."""
     returning: str | None = None
-    """Id of the open document that comes back to the path, since the move that took it along is set back."""
+    """Id of the open document that returns to the path because the move that took it along is set back."""
 
 
 class BacklogEntry(Struct, frozen=True, kw_only=True):
@@ -94,11 +94,11 @@ class BacklogEntry(Struct, frozen=True, kw_only=True):
     key: str
     path: str
     number: int
-    """Change of the path that the mirror lacks; 0 if nobody knows which."""
+    """Change of the path that the mirror lacks; 0 if unknown."""
     tries: int = 0
     """How often the mirror refused it."""
     below: bool = False
-    """Whether it lacks more of a folder than that change."""
+    """True if it lacks more of a folder than that change."""
     reason: str | None = None
     """Why the mirror refused it."""
 
@@ -109,21 +109,21 @@ class MirrorRow(Struct, frozen=True):
     place: str
     """Where it is: the real path of its directory, or the name of a store."""
     identity: str
-    """What its folder must say of itself to be this mirror: its line, and a part that changes when its place was lost."""
+    """Identity that its folder must carry: the mirror's line, and a part that changes when its place was lost."""
     position: int
-    """Every change up to here is in the mirror durably, but for the paths it is behind with."""
+    """Every change up to this record is durably in the mirror, except its backlog."""
     is_filled: bool
-    """Whether it has what was there before it followed changes."""
+    """True if it has what was there before it followed changes."""
     root: bytes | None = None
     """Where the root was when the mirror was added to it; None if only callers named it."""
 
     @property
     def line(self) -> str:
-        """The part of the identity that stays."""
+        """The part of the identity that never changes."""
         return self.identity.partition("-")[0]
 
     def is_or_was(self, marker: str | None) -> bool:
-        """Whether a folder that says this identity of itself is the mirror, or was it before its place was lost."""
+        """True if a folder with this marker is the mirror, or was it before its place was lost."""
         return marker is not None and marker.partition("-")[0] == self.line
 
 
@@ -132,7 +132,7 @@ class RecordsForgottenError(Exception):
 
 
 class HeadMovedError(Exception):
-    """Raised when something is not as it was looked at, such as an open document; nothing was recorded, look again."""
+    """Raised if something, such as an open document, has changed since it was read; nothing was recorded, read it again."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -140,12 +140,12 @@ class HeadMovedError(Exception):
 
 
 class ObservedChanges:
-    """What other programs did, in the order in which it is recorded. Lives for one transaction."""
+    """Changes by other programs, in the order in which they are recorded. Used for one transaction."""
 
     def __init__(self, newest: int) -> None:
-        """Begin after the number of the newest record."""
+        """Start numbering after the newest record."""
         self.changes: list[tuple[int, Change]] = []
-        """With the numbers of their records."""
+        """Changes with the numbers of their records."""
         self._newest = newest
 
     def add(
@@ -168,11 +168,11 @@ class ObservedChanges:
             path: After the change.
             key: Of the path.
             old: Path and key before a move.
-            before: Hash of the bytes before; None if there were none, or nobody had read them.
+            before: Hash of the bytes before; None if there were none, or they were never read.
             after: Hash of the bytes after.
             size: In bytes, after the change.
             mode: Permission bits after the change; before a removal.
-            is_link: Whether it is about a link, whatever happened to it: these have no records.
+            is_link: True if the entry is a link; changes of links have no records.
 
         Returns:
             The number of its record; 0 if it has none.

@@ -1,7 +1,7 @@
-"""Checkpoints: what stood in the whole tree at a moment, under a name. Retention keeps all that came after the oldest.
+"""Checkpoints: named states of the whole tree. Retention keeps everything after the oldest.
 
-Snapshots share their rows: a row holds from its first snapshot to its last one, so that a checkpoint costs what has
-changed since the one before. A row without an end is open: the newest snapshot has it, and so will the next if it still holds.
+Snapshots share their rows: a row is valid from its first snapshot to its last one, so that a checkpoint stores only what
+changed since the one before. A row without an end is open: the newest snapshot has it, and the next one if it is unchanged.
 
 A save writes its rows under a checkpoint without a name, which protects them and their bytes from retention, and names it once
 the bytes are kept. Another save removes a checkpoint without a name; then the first one begins again.
@@ -26,7 +26,7 @@ from filetools.journal.storage.database import Database
 from filetools.models.words import EntryType
 
 MOST_AUTOMATIC: Final = 20
-"""Automatic checkpoints that are kept; the next one takes the place of the oldest."""
+"""Automatic checkpoints kept; the next one replaces the oldest."""
 _COLUMNS: Final = "name, number, time, snapshot, files, bytes, rows, automatic"
 _SELECT: Final = f"SELECT {_COLUMNS} FROM checkpoints WHERE name IS NOT NULL"
 _NUMBER: Final = "SELECT coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'snapshot'), 0)"
@@ -35,7 +35,7 @@ _TREE: Final = f"SELECT key, path, kind, size, mode, {VERSION_TEXT} FROM snapsho
 _ADD_ROW: Final = "INSERT INTO snapshot_rows (key, path, kind, size, mode, version, first) VALUES (?,?,?,?,?,?,?)"
 _END_ROW: Final = "UPDATE snapshot_rows SET last = ? WHERE key = ? AND last IS NULL"
 _DROP_NEEDLESS: Final = (
-    # Of open rows, which are the most, one number says it.
+    # For open rows, which are the most, one number decides.
     "DELETE FROM snapshot_rows WHERE CASE WHEN last IS NULL"
     " THEN first > (SELECT coalesce(max(snapshot), 0) FROM checkpoints)"
     " ELSE NOT EXISTS (SELECT 1 FROM checkpoints WHERE snapshot BETWEEN first AND last) END"
@@ -53,7 +53,7 @@ _log = logging.getLogger(__name__)
 
 
 class SnapshotRow(Struct, frozen=True, gc=False):
-    """What stood at one path."""
+    """The entry at one path."""
 
     path: str
     kind: EntryType
@@ -62,7 +62,7 @@ class SnapshotRow(Struct, frozen=True, gc=False):
     mode: int | None
     """Permission bits."""
     version: str | None
-    """Version of a file's bytes, or of a link's target; None of a folder."""
+    """Version of a file's bytes, or of a link's target; None for a folder."""
 
 
 Tree = Mapping[str, SnapshotRow]
@@ -70,7 +70,7 @@ Keep = Callable[[Tree], Set[str]]
 
 
 class Checkpoint(Struct, frozen=True, kw_only=True):
-    """A moment with a name."""
+    """A named state of the tree."""
 
     name: str
     number: int
@@ -85,21 +85,21 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     rows: int
     """Files, folders and links in its snapshot."""
     automatic: bool = False
-    """Whether nobody named it, so that it expires."""
+    """True if it was made automatically and expires."""
 
 
 class _Newest(Struct, frozen=True):
-    """The snapshot whose rows are the open ones."""
+    """The newest snapshot, whose rows are the open ones."""
 
     number: int
     """Number of the newest snapshot that was begun, or checkpoint that was removed."""
     tree: Tree
     lacking: Set[str]
-    """Keys of the rows whose bytes are not kept, or may not be."""
+    """Keys of the rows whose bytes may not be kept."""
 
 
 class Checkpoints:
-    """Checkpoints of an embedded journal; implements `Checkpoints`."""
+    """Checkpoints of an embedded journal."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -115,17 +115,16 @@ class Checkpoints:
         automatic: bool = False,
         keep: Keep = lambda _: frozenset(),
     ) -> Checkpoint | None:
-        """Give a state of the tree a name, all at once; None if another has it already and must not be replaced.
+        """Save a state of the tree under a name, all at once; None if the name is taken and must not be replaced.
 
         Args:
             name: Its name.
-            tree: What stands in the tree, by key; not to be changed any more.
+            tree: Entries of the tree, by key; must not be changed afterwards.
             number: Number of the newest record that the tree shows.
-            replace: Whether a checkpoint of that name goes.
-            automatic: Whether it expires, and takes the place of the oldest such one where there are too many.
-            keep: Has the bytes kept of the rows of a tree that may lack them, and returns the keys of those that still do;
-                called when the rows are written, from which on retention leaves them alone. Where it raises there is no
-                checkpoint.
+            replace: True to replace a checkpoint of that name.
+            automatic: True if it expires, and replaces the oldest automatic one if there are too many.
+            keep: Stores the bytes of rows that may lack them, and returns the keys of those that still do. Called once the
+                rows are written, from which on retention leaves them alone. If it raises, there is no checkpoint.
         """
         draft = Checkpoint(
             name=name, number=number, time=0.0, snapshot=0, files=sum(row.kind == "file" for row in tree.values()),
@@ -160,9 +159,9 @@ class Checkpoints:
         return None if row is None else _checkpoint(row)
 
     def snapshot(self, name: str) -> tuple[Checkpoint, Tree | None] | None:
-        """Return the checkpoint of a name and what stood in the tree, by key; no tree if not all of it is known.
+        """Return the checkpoint of a name and its entries, by key; None for the entries if not all of them are known.
 
-        Both as of one moment: another process may put another checkpoint in its place at any time.
+        Both are of one moment: another process may replace the checkpoint at any time.
         """
         with self._database.reading() as connection:
             row = connection.execute(f"{_SELECT} AND name = ?", (name,)).fetchone()
@@ -171,7 +170,7 @@ class Checkpoints:
             found = _checkpoint(row)
             tree = _tree(connection, "first <= ?1 AND (last IS NULL OR last >= ?1)", found.snapshot)
         if len(tree) != found.rows:
-            _log.warning("of the snapshot %r %d rows are there, not %d", name, len(tree), found.rows)
+            _log.warning("snapshot %r has %d rows, not %d", name, len(tree), found.rows)
             return found, None
         return found, tree
 
@@ -197,7 +196,7 @@ class Checkpoints:
         return row is not None and self.remove(row[0])
 
     def _open_snapshot(self) -> _Newest:
-        """Return the newest snapshot, from the database unless it is known. The rows are counted to see that none was lost."""
+        """Return the newest snapshot, from the database unless it is known. The rows are counted to notice a loss."""
         known = self._newest
         with self._database.reading() as connection:
             number, count = connection.execute(_STATE).fetchone()
@@ -207,7 +206,7 @@ class Checkpoints:
         return _Newest(number, tree, tree.keys())
 
     def _forget(self, snapshot: int) -> None:
-        """Remove what a save has written that failed."""
+        """Remove what a failed save has written."""
 
         with suppress(FileToolsError):  # the next save removes it
             forget = partial(forget_unnamed, "snapshot = ?", snapshot)
@@ -215,7 +214,7 @@ class Checkpoints:
 
 
 def forget_unnamed(condition: str, value: float, connection: sqlite3.Connection) -> None:
-    """Forget checkpoints that have no name yet, by a condition on one value, and the rows that they alone needed."""
+    """Forget unnamed checkpoints that meet a condition on one value, and the rows that only they needed."""
     found = connection.execute(f"DELETE FROM checkpoints WHERE name IS NULL AND {condition}", (value,))
     if found.rowcount:
         _next_number(connection)
@@ -229,14 +228,14 @@ def oldest_kept(connection: sqlite3.Connection) -> int | None:
 
 
 def _next_number(connection: sqlite3.Connection) -> int:
-    """Take the next number of a snapshot: whoever knows the open rows by an earlier one reads them again."""
+    """Take the next snapshot number; a process that knows the open rows by an earlier one reads them again."""
     (number,) = connection.execute(_NUMBER).fetchone()
     connection.execute("INSERT OR REPLACE INTO meta VALUES ('snapshot', ?)", (str(number + 1),))
     return int(number) + 1
 
 
 def _begin(draft: Checkpoint, number: int, ended: Tree, added: Tree, connection: sqlite3.Connection) -> int | None:
-    """Write the rows of a checkpoint that has no name yet; None if the open rows are others than those of a number."""
+    """Write the rows of an unnamed checkpoint; None if the open rows are no longer those of snapshot `number`."""
     snapshot = _next_number(connection)
     if snapshot != number + 1:
         return None
@@ -270,7 +269,7 @@ def _name(draft: Checkpoint, snapshot: int, replace: bool, connection: sqlite3.C
 
 def _differing(tree: Tree, other: Tree) -> dict[str, SnapshotRow]:
     """Return the rows of a tree that another does not have."""
-    # Most rows are the same object, which is seen sooner than that they are equal.
+    # Most rows are the same object, which is cheaper to check than equality.
     return {key: row for key, row in tree.items() if (found := other.get(key)) is not row and found != row}
 
 

@@ -50,7 +50,7 @@ _NUMBER: Final = TREE_COLUMNS.split(", ").index("number") - 3
 _PUT_MOVED: Final = (
     f"{PUT_ROW}, number = CASE excluded.kind WHEN 'directory' THEN tree.number ELSE excluded.number END,"
     " applied = CASE excluded.kind WHEN 'directory' THEN tree.applied ELSE excluded.applied END"
-    # What is gone from the old folder says nothing of what was told, before the move, to be in the new one.
+    # An absent row from the old folder does not overwrite an entry recorded in the new one before the move.
     " WHERE excluded.kind <> 'absent' OR tree.kind = 'absent'"
 )
 _PUT_FOLDER: Final = (
@@ -67,7 +67,7 @@ _USED: Final = (
     " (SELECT version FROM heads WHERE key >= ?2 AND key < ?3 AND version IS NOT NULL)"
 )
 _TAKE_AWAY: Final = (
-    # Of what was in the folder its deletion is all that is recorded; the rows keep the ids of the files.
+    # Only the folder's deletion is recorded, not that of its entries; the rows keep the ids of the files.
     "UPDATE tree SET kind = 'absent', version = NULL, mode = NULL, inode = NULL,"
     " number = CASE key WHEN ?1 THEN number ELSE 0 END, applied = CASE key WHEN ?1 THEN applied ELSE 1 END"
     f" WHERE {_IS_IN_FOLDER}"
@@ -87,27 +87,27 @@ _MOVE_DOCUMENT: Final = "UPDATE OR IGNORE documents SET key = ?, path = ? WHERE 
 
 
 class CommitDraft(Struct, frozen=True, kw_only=True):
-    """Everything one caller wants recorded together."""
+    """Changes that one caller records together."""
 
     changes: Sequence[Change]
     actor: Actor
 
     @property
     def makes_room(self) -> bool:
-        """Whether it takes files away or elsewhere, so that it must be possible on a full disk."""
+        """True if its own changes only delete, move or set back, so that it must be possible on a full disk."""
         own = [change for change in self.changes if not change.external]
         return bool(own) and all(change.operation in _TAKING_AWAY or change.compensates is not None for change in own)
 
 
 class Recorder:
-    """Records drafts for one opening of a journal. Lives as long as the journal; works behind the gate only."""
+    """Records drafts for one opening of a journal; call it behind the gate only."""
 
     def __init__(self, contents: Contents, opening: int) -> None:
         self._contents = contents
         self._opening = opening
 
     def record(self, connection: sqlite3.Connection, draft: CommitDraft) -> tuple[ChangeRecord, ...] | Exception:
-        """Record one draft; returns the refusal if an open document has moved on since it was looked at."""
+        """Record one draft; returns `HeadMovedError` if an open document has changed since it was read."""
         for change in draft.changes:
             if change.document is not None and not is_at(connection, change.document):
                 return HeadMovedError(change.path)
@@ -121,12 +121,12 @@ class Recorder:
     def record_observed(
         self, connection: sqlite3.Connection, found: Sequence[tuple[int, Change]], unseen: Set[int]
     ) -> tuple[ChangeRecord, ...]:
-        """Record what an observation found, of which the rows of the tree tell already.
+        """Record the changes that an observation found; the rows of the tree show them already.
 
         Args:
-            connection: The one that writes.
-            found: With the numbers that their records get.
-            unseen: Numbers of those of folders that went with files that nobody had read.
+            connection: The writing connection.
+            found: Changes with the numbers of their records.
+            unseen: Numbers of records that removed folders with files never read.
         """
         if not found:
             return ()
@@ -142,7 +142,7 @@ class Recorder:
         return tuple(made)
 
     def _record_one(self, work: _Work, change: Change, synced: int, number: int | None = None) -> ChangeRecord:
-        """Record a change; it has a number if the rows of the tree tell of it already."""
+        """Record a change; `number` is given if the rows of the tree show it already."""
         connection, is_told = work.connection, number is not None
         row = record_row(change, work.actor, now=work.now, batch=work.batch, opening=self._opening, synced=synced)
         number = connection.execute(INSERT_RECORD, (number, *row)).lastrowid
@@ -163,7 +163,7 @@ class Recorder:
 
 
 class _Work(Struct, kw_only=True):
-    """One draft while it is recorded."""
+    """A draft being recorded."""
 
     connection: sqlite3.Connection
     actor: Actor
@@ -185,20 +185,20 @@ def _work(connection: sqlite3.Connection, actor: Actor, changes: Sequence[Change
 
 
 def _takes_back(changes: Sequence[Change]) -> tuple[Relation, ...]:
-    """Return one relation of a commit that takes something back, for what is changed on the way."""
+    """Return the first undo or redo relation of a commit, which also applies to its incidental changes."""
     found = (relation for change in changes for relation in change.relations if relation.kind in _REVERSALS)
     return tuple(relation for relation in [next(found, None)] if relation is not None)
 
 
 def _relations(change: Change, on_the_way: tuple[Relation, ...]) -> tuple[Relation, ...]:
-    """Return the relations of a record: folders that an undo makes, and further names of a file, are part of the undo."""
+    """Return the relations of a record: folders that an undo creates, and further names of a file, are part of the undo."""
     if change.external or change.aside or any(relation.kind in _REVERSALS for relation in change.relations):
         return change.relations
     return (*change.relations, *on_the_way)
 
 
 def _set_back(connection: sqlite3.Connection, changes: Sequence[Change]) -> set[int]:
-    """Have what stays of commits that are set back take nothing back; returns what they took back."""
+    """Make the remaining records of set-back commits take nothing back; returns what they took back."""
     related: set[int] = set()
     for number in [change.compensates for change in changes if change.compensates is not None]:
         row = connection.execute("SELECT coalesce(batch, number) FROM records WHERE number = ?", (number,)).fetchone()
@@ -215,8 +215,8 @@ def _synced(connection: sqlite3.Connection, change: Change) -> int:
         return 1  # its step syncs what it makes
     if not change.external or change.compensates is not None or change.operation is Operation.MOVE_DIRECTORY:
         return 0
-    # What a foreign program wrote is as durable as that program made it; there is no promise of ours to sync for. But on
-    # top of what is not synced, the file may come back in a state from before both.
+    # A foreign program's write is as durable as that program made it; we did not promise to sync it. But if it follows
+    # an unsynced change, the file may come back in a state from before both.
     return int(connection.execute(_STANDS_ON_UNSYNCED, (change.key, change.old_key)).fetchone() is None)
 
 
@@ -242,7 +242,7 @@ def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> 
     if change.old_key is not None and change.old_key != change.key:
         move_file(connection, change.old_key, change.key, change.path)
     if change.after is None and change.operation in _ARRIVALS:
-        # What stands there has bytes that nobody knows: the next look finds it as one that was never recorded.
+        # The bytes of this file are unknown: the next look finds it as one that was never recorded.
         connection.execute("DELETE FROM tree WHERE key = ? AND kind IN ('file', 'absent')", (change.key,))
     else:
         connection.execute(_PUT_HEAD, _head_of(change, number))
@@ -251,7 +251,7 @@ def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> 
 
 
 def _move_documents(connection: sqlite3.Connection, change: Change) -> None:
-    """Have open documents follow what moves, unless another one is open where it goes."""
+    """Move open documents along with their files, unless another one is open at the new path."""
     here = (change.key, change.path)
     if change.returning is not None:
         connection.execute(_MOVE_DOCUMENT.format("id"), (*here, change.returning))
@@ -264,15 +264,15 @@ def _move_documents(connection: sqlite3.Connection, change: Change) -> None:
 def _head_of(change: Change, number: int) -> tuple[Any, ...]:
     """Return the values of `_PUT_HEAD` for the head that a change makes."""
     digest = None if change.after is None else digest_of(change.after)
-    mode = None if digest is None else change.mode  # of what went, the record has it
+    mode = None if digest is None else change.mode  # of a removed file, the record has it
     folder = change.key.rpartition("/")[0]
     return (change.key, folder, change.path, digest, change.size, mode, number, int(change.applied))
 
 
 def _abort(connection: sqlite3.Connection, number: int) -> None:
-    """Mark a record as set back, and with it what its commit had still to do at the same path, as before a move over it.
+    """Mark a record as set back, with its commit's other pending records of the path, such as one before a move onto it.
 
-    Foreign changes that were recorded along with it have happened all the same; new parents are set back one by one.
+    Foreign changes recorded in the same commit did happen, and stay; new parents are set back one by one.
     """
     row = connection.execute(_ABORT, (number,)).fetchone()
     if row is None:
@@ -291,7 +291,7 @@ def _abort(connection: sqlite3.Connection, number: int) -> None:
 
 
 def take_away_folder(connection: sqlite3.Connection, key: str, number: int) -> None:
-    """Set the rows of a folder aside that the record `number` deletes; contents below it count as used by it."""
+    """Set aside the rows of a folder that record `number` deletes; contents below it count as used by that record."""
     bounds = bounds_below(key)
     connection.execute(_SET_ASIDE, (key, *bounds, number))
     connection.execute(_USED, (number, *bounds))
@@ -299,29 +299,29 @@ def take_away_folder(connection: sqlite3.Connection, key: str, number: int) -> N
 
 
 def drop_rows_aside(connection: sqlite3.Connection) -> None:
-    """Forget the rows set aside by deletions that are forgotten and, of those that are done, what nobody has read."""
+    """Drop the rows set aside by forgotten deletions and, of finished deletions, files that were never read."""
     connection.execute(_DROP_ASIDE)
 
 
 def return_folder(connection: sqlite3.Connection, number: int) -> None:
-    """Have the rows again that the record `number`, which is set back, had set aside."""
+    """Restore the rows that record `number`, now set back, had set aside."""
     connection.execute(_FREE, (number,))
     connection.execute(_RETURN, (number,))
 
 
 def put_folder(connection: sqlite3.Connection, key: str, path: str, *, is_new: bool) -> None:
-    """Note that a folder is at a path; what a look has met of another one there is forgotten if it is new."""
+    """Note that a folder is at a path; if it is new, forget the inode found there before."""
     connection.execute(f"{_PUT_FOLDER}, inode = NULL" if is_new else _PUT_FOLDER, (key, folder_of(key), path))
 
 
 def move_folder(connection: sqlite3.Connection, change: Change) -> None:
-    """Give the rows of a moved folder, and of all below it, their new names."""
+    """Rename the rows of a moved folder and of everything below it."""
     assert change.old_key is not None
     assert change.old_path is not None
     moved = []
     for key, _, path, *facts in connection.execute(_LEAVE, (change.old_key, *bounds_below(change.old_key))).fetchall():
         if change.key != key == change.old_key and facts[_NUMBER] > 0:
-            # That a file of this name is gone stays so.
+            # A file of this name stays recorded as gone.
             put_gone(connection, key, change.old_path, facts[_NUMBER], facts[_NUMBER + 1])
             facts[_NUMBER : _NUMBER + 2] = 0, 1
         new_key, new_path = _moved(change, key, path)
@@ -331,17 +331,17 @@ def move_folder(connection: sqlite3.Connection, change: Change) -> None:
 
 
 def put_gone(connection: sqlite3.Connection, key: str, path: str, number: int, applied: int) -> None:
-    """Note that a file is gone, as a record says."""
+    """Note that a file is gone as of record `number`."""
     connection.execute(_PUT_HEAD, (key, folder_of(key), path, None, None, None, number, applied))
 
 
 def move_file(connection: sqlite3.Connection, old_key: str | None, key: str, path: str) -> None:
-    """Give the row of a file that moves its new name, in the place of what was there."""
+    """Rename the row of a moved file, replacing the row at its new name."""
     connection.execute(_RENAME, (key, folder_of(key), path, old_key))
 
 
 def move_documents_below(connection: sqlite3.Connection, change: Change) -> None:
-    """Have the open documents below a moved folder follow it."""
+    """Move the open documents below a moved folder along with it."""
     assert change.old_key is not None
     rows = connection.execute(
         "SELECT id, key, path FROM documents WHERE key >= ? AND key < ?", bounds_below(change.old_key)
@@ -351,7 +351,7 @@ def move_documents_below(connection: sqlite3.Connection, change: Change) -> None
 
 
 def _moved(change: Change, key: str, path: str) -> tuple[str, str]:
-    """Return what becomes of a key and a path, in or below a folder that moves, of which the spellings may differ in length."""
+    """Return the new key and path of an entry in or below a moved folder; the spellings of both may differ in length."""
     assert change.old_key is not None
     depth = change.old_key.count("/") + 1
     below, path_below = ("".join(f"/{part}" for part in name.split("/")[depth:]) for name in (key, path))

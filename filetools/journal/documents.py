@@ -1,7 +1,7 @@
 """Open documents of the embedded journal: their texts, edits and handles, as rows that every process sees.
 
-A document is advanced by comparing its version first: whoever comes second takes the newer text and tries again. Its rows
-are never synced for themselves; a power cut may cost the last moments of typing, a crash of a process nothing.
+A document advances by comparing its version first: the loser of a race takes the newer text and tries again. Its rows are
+never synced on their own: a power cut may lose the last moments of typing, the crash of a process loses nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from filetools.models.records import Actor
 T = TypeVar("T")
 
 KEPT_EDITS: Final = 1000
-"""Edits of one document that are kept, so that what was typed on an older text can be put on top of the newest."""
+"""Edits kept of one document, so that text typed on an older version can be rebased onto the newest."""
 EditReason = Literal["typed", "merged", "disk", "undo", "saved"]
 
 DOCUMENT_COLUMNS: Final = (
@@ -58,10 +58,10 @@ _HANDLES: Final = "SELECT handle, id, actor_kind, actor_id, session, leased_unti
 
 
 class Document(Struct, frozen=True, kw_only=True):
-    """One open document, whatever editors have it open. Its text is kept beside it."""
+    """One open document, shared by all its editors. Its text is stored separately."""
 
     id: str
-    """Unguessable name; a document that is opened again after its last editor left is another one."""
+    """Unguessable; a document reopened after its last editor left gets another."""
     key: str
     """Lock key of its path."""
     path: str
@@ -72,9 +72,9 @@ class Document(Struct, frozen=True, kw_only=True):
     version: int = 1
     """Grows by one with every change, from 1."""
     is_dirty: bool = False
-    """Whether its text is not in the file."""
+    """True if its text is not in the file."""
     parents: tuple[int, ...] = ()
-    """Records of changes that went into it and not into the file yet; the next save names them."""
+    """Records of changes in it that are not in the file yet; the next save names them."""
 
 
 class DocumentChange(Struct, frozen=True, kw_only=True):
@@ -94,9 +94,9 @@ class DocumentChange(Struct, frozen=True, kw_only=True):
     reason: EditReason
     parents: tuple[int, ...] = ()
     is_parent: bool = False
-    """Whether the record committed along with it becomes one more parent."""
+    """True if the record committed along with it becomes one more parent."""
     change_id: str | None = None
-    """Name that its author gave it, so that it can be told from another one if it comes again."""
+    """The author's name for it, so that it is recognised if it arrives again."""
 
 
 class DocumentClosing(Struct, frozen=True, kw_only=True):
@@ -112,7 +112,7 @@ class DocumentEdit(Struct, frozen=True, kw_only=True):
     version: int
     """Version of the document after it."""
     edits: tuple[TextEdit, ...]
-    """In the form editors see it; see `DocumentChange.edits`. Characters outside the BMP may stand as one."""
+    """As in `DocumentChange.edits`, but characters outside the BMP may be one character."""
     removed: tuple[str, ...]
     reason: EditReason
     actor: Actor
@@ -130,18 +130,18 @@ class Handle(Struct, frozen=True, kw_only=True):
 
 
 class ChangedDocuments(Struct, frozen=True, kw_only=True):
-    """What became of documents since a position."""
+    """Changes of documents since a position."""
 
     position: int
-    """Pass it to learn what follows."""
+    """Pass it to get the following changes."""
     documents: tuple[Document, ...]
-    """As they are now, without their texts. Those opened, changed or moved since; or all, if it is not known which."""
+    """Documents opened, changed or moved since, or all if that is unknown; as they are now, without their texts."""
     closed: frozenset[str] | None
-    """Names of documents that are not open any more; None if `documents` are all that are."""
+    """Ids of documents closed since; None if `documents` lists all that are open."""
 
 
 class DocumentTable:
-    """Documents of an embedded journal; implements `DocumentTable`."""
+    """Open documents of an embedded journal."""
 
     def __init__(self, database: Database, on_visible: Callable[[], None]) -> None:
         self._database = database
@@ -152,9 +152,9 @@ class DocumentTable:
         return [document_from(row) for row in self._database.rows(_DOCUMENTS)]
 
     def changed(self, since: int) -> ChangedDocuments:
-        """Return what became of documents since a position, at a cost that does not grow with those that are open."""
+        """Return the changes since a position, at a cost that does not grow with the number of open documents."""
         rows = self._database.rows(_CHANGED, (since,))
-        if not rows or rows[0][0] != since:  # the position itself is not kept any more, nor perhaps what followed it
+        if not rows or rows[0][0] != since:  # the position is no longer kept, nor perhaps what followed it
             position = rows[-1][0] if rows else 0
             return ChangedDocuments(position=position, documents=tuple(self.all()), closed=None)
         newest = {row[1]: row[2:] for row in rows[1:]}
@@ -165,7 +165,7 @@ class DocumentTable:
         )
 
     def behind(self) -> list[Document]:
-        """Return the documents that build on another version of their file than the head."""
+        """Return the documents whose base is not the head of their file."""
         where = "JOIN heads USING (key) WHERE heads.version IS NOT NULL AND heads.version IS NOT documents.base"
         return [document_from(row) for row in self._database.rows(f"{_DOCUMENTS} {where}")]
 
@@ -176,7 +176,7 @@ class DocumentTable:
         return [document_from(row) for row in rows]
 
     def text(self, document_id: str) -> tuple[Document, str] | None:
-        """Return a document and its text, both of one moment; None if it is closed."""
+        """Return a document and its text, both as of one moment; None if it is closed."""
         row = self._database.row(f"{_WITH_TEXT} WHERE documents.id = ?", (document_id,))
         return (
             None
@@ -185,7 +185,7 @@ class DocumentTable:
         )
 
     def history(self, document_id: str, since: int) -> list[DocumentEdit]:
-        """Return the edits that led from a version to the newest, as far as they are kept, the oldest first."""
+        """Return the kept edits after a version, oldest first."""
         return [_edit_from(row) for row in self._database.rows(_HISTORY, (document_id, since))]
 
     def made(self, document_id: str, change_id: str, actor: Actor) -> int | None:
@@ -205,7 +205,7 @@ class DocumentTable:
         return [_handle_from(row) for row in rows]
 
     def open(self, new: Document, text: str, handle: Handle) -> Document:
-        """Add a handle to the document of a path, which is the given one if nobody has it open; returns the document."""
+        """Add a handle to the open document of a path, which becomes `new` if there is none; returns the document."""
 
         def work(connection: sqlite3.Connection) -> Document:
             row = connection.execute(f"{_DOCUMENTS} WHERE documents.key = ?", (new.key,)).fetchone()
@@ -237,7 +237,7 @@ class DocumentTable:
         return self._database.write(work, durable=False)
 
     def release(self, name: str) -> None:
-        """Give up a handle; a document that nobody holds any more is closed unless it is dirty, see `abandoned`."""
+        """Release a handle; a document without handles is closed unless it is dirty, see `abandoned`."""
 
         def work(connection: sqlite3.Connection) -> None:
             gone = connection.execute("DELETE FROM document_handles WHERE handle = ? RETURNING id", (name,)).fetchall()
@@ -250,11 +250,11 @@ class DocumentTable:
         self._told(work)
 
     def abandoned(self) -> list[Document]:
-        """Return the documents that nobody holds; the text of a dirty one must be kept, and it be closed by a commit."""
+        """Return the documents without handles; keep the text of a dirty one, then close it by a commit."""
         return [document_from(row) for row in self._database.rows(f"{_DOCUMENTS} WHERE {_IS_LEFT}")]
 
     def advance(self, change: DocumentChange, actor: Actor) -> bool:
-        """Give a document its next text; False if it has moved on since, or is closed, and nothing was done."""
+        """Give a document its next text; False, with nothing changed, if its version is another or it is closed."""
 
         def work(connection: sqlite3.Connection) -> bool:
             if not is_at(connection, change):
@@ -286,7 +286,7 @@ def document_from(row: Sequence[Any]) -> Document:
 
 
 def is_at(connection: sqlite3.Connection, change: DocumentChange | DocumentClosing) -> bool:
-    """Whether a document is still at the version that its change was made for, and nobody holds one that shall end."""
+    """True if a document is still at the version that its change was made for and, for a closing, has no handles."""
     row = connection.execute("SELECT version FROM documents WHERE id = ?", (change.id,)).fetchone()
     if row is None or row[0] != change.expected_version:
         return False
@@ -300,13 +300,13 @@ def apply_to_document(
     actor: Actor,
     number: int | None = None,
 ) -> None:
-    """Advance or end a document whose version has been compared, inside a transaction.
+    """Advance or close a document whose version has been compared, inside a transaction.
 
     Args:
         connection: The transaction's.
-        change: What becomes of it.
-        actor: Whose change it is.
-        number: The record that is committed along with it, if there is one.
+        change: The change or closing.
+        actor: Author of the change.
+        number: Record committed along with it, if any.
     """
     if isinstance(change, DocumentClosing):
         remove_document(connection, change.id)
@@ -335,7 +335,7 @@ def remove_document(connection: sqlite3.Connection, document_id: str) -> None:
 
 
 def stored_text(text: str) -> bytes:
-    """Return a document's text as it is kept."""
+    """Encode a document's text for storage."""
     return text.encode("utf-8", "surrogatepass")
 
 

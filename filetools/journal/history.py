@@ -1,4 +1,4 @@
-"""The past, asked backwards: which records somebody made, what undoes what, and how a path came to its name."""
+"""Queries of past records: who made which, what undoes what, and how a path got its name."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _OF_KEY: Final = (
 )
 _GONE_BELOW: Final = (
     "SELECT path, kind, version, mode FROM tree_aside WHERE deletion = ? AND (kind = 'directory' OR (kind = 'file'"
-    # Of what was merely read the bytes may never have been kept.
+    # The bytes of a file that was only read may never have been kept.
     " AND version IS NOT NULL AND (number > 0 OR EXISTS (SELECT 1 FROM contents WHERE hash = version))))"
 )
 _PATHS_OF: Final = (
@@ -58,7 +58,7 @@ _PATHS_OF: Final = (
 
 
 class RecordFilter(Struct, frozen=True, kw_only=True):
-    """Which records are wanted; a field that is None wants all."""
+    """Selects records; a field that is None matches all."""
 
     numbers: tuple[int, ...] | None = None
     kind: ActorKind | None = None
@@ -71,32 +71,32 @@ class RecordFilter(Struct, frozen=True, kw_only=True):
     until: int | None = None
     """Last number."""
     since_time: float | None = None
-    """Seconds since the epoch, this moment included."""
+    """Seconds since the epoch, inclusive."""
     until_time: float | None = None
     key: str | None = None
-    """Lock key of a path; changes below it and moves away from it count, too."""
+    """Lock key of a path; changes below it and moves away from it also match."""
     moves_only: bool = False
     saved: bool = False
-    """Leave out what is in an unsaved document only."""
+    """Omit changes that are only in an unsaved document."""
     standing: bool = False
-    """Leave out what is taken back."""
+    """Omit records that are taken back."""
     undos: bool | None = None
-    """Only undos, or only what is none."""
+    """True for undos only, False for all but undos."""
 
 
 class History:
-    """The past of an embedded journal; implements `History`."""
+    """Past records of an embedded journal."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def select(self, wanted: RecordFilter, *, below: int | None = None, limit: int = 1000) -> list[ChangeRecord]:
-        """Return records that are in the files, or in an unsaved document, newest first; files merely found left out.
+        """Return records that are applied or in an unsaved document, newest first, without files that were merely found.
 
         Args:
-            wanted: Which.
-            below: Only records with a smaller number, to go on after a page.
-            limit: Most records; fewer are always the last.
+            wanted: Selects the records.
+            below: Only records with a smaller number, to continue after a page.
+            limit: Most records; if fewer are returned, there are no more.
         """
         conditions, values = _conditions(wanted)
         query = (
@@ -106,19 +106,19 @@ class History:
         return records_from(self._database, query, values)
 
     def together_with(self, record: ChangeRecord) -> list[ChangeRecord]:
-        """Return the records that were committed together with one, itself included, in their order."""
+        """Return the records of the commit that a record belongs to, in order."""
         if record.transaction is None:
             return [record]
         return records_from(self._database, _TOGETHER, (record.transaction,))
 
     def of_key(self, key: str, *, below: int | None = None, limit: int = 1000) -> list[ChangeRecord]:
-        """Return the changes of a file that bore this key at the time, newest first; folders of that name left out."""
+        """Return the changes of files that had this key at the time, newest first; folders are omitted."""
         return records_from(self._database, _OF_KEY, (key, _NO_NUMBER if below is None else below, limit))
 
     def gone_below(self, deletion: int) -> list[tuple[str, str | None, int | None]]:
-        """Return the folder that a record deleted and what is known to have been in it.
+        """Return the folder that a record deleted and its known entries.
 
-        Each is a path, a version, which is None of a folder, and a mode.
+        Each is a path, a version (None for a folder) and a mode.
         """
         return [
             (path, version_from(version) if kind == "file" else None, mode)
@@ -126,7 +126,7 @@ class History:
         ]
 
     def folder_change(self, keys: Sequence[str], *, below: int | None = None) -> ChangeRecord | None:
-        """Return the newest deletion of a folder of these keys, or move to such a key or away from it, before a record."""
+        """Return the newest deletion of a folder with one of these keys, or move from or to one, before record `below`."""
         values = (*keys, _NO_NUMBER if below is None else below)
         marks = ",".join("?" * len(keys))
         found = [
@@ -137,15 +137,15 @@ class History:
         return max(found, key=lambda record: record.number, default=None)
 
     def removals_since(self, number: int) -> list[ChangeRecord]:
-        """Return the records that moved or deleted folders after this number, oldest first, also those not applied yet."""
+        """Return the records that moved or deleted folders after this number, oldest first, including those not applied yet."""
         return records_from(self._database, _REMOVALS_SINCE, (number,))
 
     def paths_of(self, version: str) -> list[WorkspacePath]:
-        """Return all paths that are known to have had a version; looks through all records."""
+        """Return all paths that are known to have had a version; scans all records."""
         return [WorkspacePath(path) for (path,) in self._database.rows(_PATHS_OF, (digest_of(version),))]
 
     def undoers(self, numbers: Iterable[int]) -> dict[int, list[int]]:
-        """Return for each record the records that undo it, those set back left out."""
+        """Return for each record the records that take it back, except aborted ones."""
         query = (
             f"SELECT target, number FROM relations AS one WHERE {TAKES_BACK} AND target IN ({{}}) AND NOT EXISTS"
             " (SELECT 1 FROM records WHERE records.number = one.number AND state = 'aborted')"
@@ -153,15 +153,15 @@ class History:
         return self._related(query, numbers)
 
     def undone(self, numbers: Iterable[int]) -> set[int]:
-        """Return those of these records that are taken back."""
+        """Return the records among these that are taken back."""
         return set(self._related("SELECT number, number FROM undone WHERE number IN ({})", numbers))
 
     def taken_back(self, numbers: Iterable[int]) -> dict[int, list[int]]:
-        """Return for each undo or redo among these records what it takes back."""
+        """Return for each undo or redo among these records the records it takes back."""
         return self._related(f"SELECT number, target FROM relations WHERE {TAKES_BACK} AND number IN ({{}})", numbers)
 
     def targets(self, numbers: Iterable[int], kind: RelationKind) -> dict[int, list[int]]:
-        """Return for each record what it undoes or redoes, or whose children it is."""
+        """Return for each record the targets of its relations of one kind."""
         return self._related(
             f"SELECT number, target FROM relations WHERE kind = '{kind}' AND number IN ({{}})", numbers
         )
@@ -220,12 +220,12 @@ def _listed(numbers: Sequence[int]) -> str:
     return ",".join(str(int(number)) for number in numbers)
 
 
-# -- which records count as taken back: kept up to date by every commit, so that asking is one look. One is taken back as
-# long as one of the records that take it back is not taken back itself.
+# -- which records count as taken back: updated by every commit, so that a query is one lookup. A record is taken back
+# while one of the records that take it back is not taken back itself.
 
 
 def refresh_undone(connection: sqlite3.Connection, numbers: Iterable[int]) -> None:
-    """Note of records whether they are taken back now, and of what they take back in turn."""
+    """Update whether records are taken back, and then the records that they take back in turn."""
     waiting = set(numbers)
     while waiting:
         changed = [number for number in waiting if _refresh(connection, number)]
@@ -233,7 +233,7 @@ def refresh_undone(connection: sqlite3.Connection, numbers: Iterable[int]) -> No
 
 
 def discount(connection: sqlite3.Connection, first: int, last: int) -> None:
-    """Have the folders that a failed undo made on its way count for nothing: they stay, and are no undo, nor redoable."""
+    """Discount the folders that a failed undo created: they stay, but are neither an undo nor redoable."""
     left = "number BETWEEN ? AND ? AND operation = 'create_directory' AND state != 'aborted'"
     related = f"EXISTS (SELECT 1 FROM relations WHERE relations.number = records.number AND {TAKES_BACK})"
     query = f"INSERT OR IGNORE INTO undone (number) SELECT number FROM records WHERE {left} AND {related}"
@@ -241,13 +241,13 @@ def discount(connection: sqlite3.Connection, first: int, last: int) -> None:
 
 
 def targets_between(connection: sqlite3.Connection, first: int, last: int) -> set[int]:
-    """Return what the records of one commit take back."""
+    """Return the records that one commit takes back."""
     query = f"SELECT target FROM relations WHERE number BETWEEN ? AND ? AND {TAKES_BACK}"
     return {target for (target,) in connection.execute(query, (first, last))}
 
 
 def _refresh(connection: sqlite3.Connection, number: int) -> bool:
-    """Note of one record whether it is taken back; True if that is new."""
+    """Update whether one record is taken back; True if that changed."""
     (is_undone,) = connection.execute(_IS_TAKEN_BACK, (number,)).fetchone()
     note = "INSERT OR IGNORE INTO undone (number) VALUES (?)" if is_undone else _DROP_UNDONE
     return connection.execute(note, (number,)).rowcount > 0

@@ -63,7 +63,7 @@ _FIRST_PENDING: Final = (
 
 
 class Journal:
-    """One process's view of the journal. Lives as long as the workspace is open."""
+    """One process's view of the journal, open as long as the workspace."""
 
     def __init__(
         self,
@@ -81,11 +81,11 @@ class Journal:
             durability: "commit" syncs every commit, "relaxed" none.
             timeout_seconds: Longest wait for other processes' commits.
             on_visible: Called from a worker thread after rows changed that any process may wait for.
-            on_committed: Called instead of it after records became visible to the feed.
+            on_committed: Called instead of `on_visible` after records became visible to the feed.
 
         Raises:
             StateDamagedError, StateVersionError, AccessDeniedError, DiskFullError: It cannot be opened.
-            LockTimeoutError: Others write it all the time.
+            LockTimeoutError: Other processes kept it locked.
         """
         database = _open_database(directory, durability, timeout_seconds)
         self._database = database
@@ -93,10 +93,10 @@ class Journal:
             with TRANSLATED:
                 blobs = BlobFolder(directory / "blobs", durable=durability == "commit")
                 if durability == "commit":
-                    # SQLite syncs the name of its write-ahead file and takes no notice if that fails; without the name
-                    # a power cut takes every commit.
+                    # SQLite syncs the directory entry of its write-ahead file but ignores a failure; without the entry
+                    # a power cut loses every commit.
                     sync_directory(directory)
-            # Behind the gate still: from here on the file changes, and its time with it.
+            # Still behind the gate: from here on the file changes, and its ctime with it.
             self.epoch = database.write(
                 functools.partial(_confirmed_epoch, database, durability),
                 afterwards=lambda _: database.position.note_opened(),
@@ -123,12 +123,12 @@ class Journal:
         self.turn_gate = database.turn_gate
         self._recorder = Recorder(self.contents, database.opening)
         self.own_position, self.others_position = -1, 0
-        """Number of the newest record of this process, -1 if there is none; and the number up to which others may have recorded
-        changes, as far as the numbers of own commits tell."""
+        """Number of this process's newest record, -1 if there is none; and the number up to which others may have recorded
+        changes, as far as the numbers of own commits show."""
         self._retention = Retention(database, blobs)
 
     def view(self, key: str) -> View:
-        """Return what is known of a path now."""
+        """Return the journal's current view of a path."""
         is_moving, path, version, size, mode, number, applied, *opened = self._database.row(_VIEW, (key,))
         blocked = bool(is_moving) and self._is_below_moving(key)
         document = None if opened[0] is None else document_from(opened)
@@ -154,13 +154,13 @@ class Journal:
         newest_first: bool = False,
         foreign_only: bool = False,
     ) -> list[ChangeRecord]:
-        """Return records after `since` up to the first that is not applied; aborted ones included, their state says so.
+        """Return the records after `since` up to the first that is not applied, including aborted ones.
 
         Args:
             since: Number of the last record already seen.
-            limit: Most records returned; fewer are always the last.
-            key: Only changes of this path, its moves away and onto it included.
-            newest_first: Order by falling number; then pending records are included.
+            limit: Most records returned; if fewer are returned, there are no more.
+            key: Only changes of this path, including moves from and onto it.
+            newest_first: Order by descending number and include pending records.
             foreign_only: Leave out records committed through this instance.
         """
         query = _records_query(of_one=key is not None, newest_first=newest_first, foreign_only=foreign_only)
@@ -188,14 +188,14 @@ class Journal:
         return any(end is not None and key.startswith(f"{end}/") for end in ends)
 
     def commit(self, changes: Sequence[Change], actor: Actor) -> Records:
-        """Record changes in one transaction, durable on return as the durability of the journal says.
+        """Record changes in one transaction, durable on return if the journal's durability is "commit".
 
         Args:
             changes: Drafts in order; all are recorded or none.
             actor: Who makes them, except drafts marked external.
 
         Raises:
-            HeadMovedError: An open document is not as it was looked at; nothing was recorded.
+            HeadMovedError: An open document has changed since it was read; nothing was recorded.
         """
         (outcome,) = self.commit_all([CommitDraft(changes=changes, actor=actor)])
         if isinstance(outcome, Exception):
@@ -206,8 +206,8 @@ class Journal:
         """Record several drafts in one transaction.
 
         Returns:
-            For each its records, or why it was not recorded: `HeadMovedError`, or why the transaction failed. If one failed
-            that the others had no part in, these are recorded all the same.
+            For each draft its records or its error: `HeadMovedError`, or that of the transaction. If a single draft made the
+            transaction fail, the others are still recorded.
         """
         large = {
             one.after: one.content
@@ -222,23 +222,23 @@ class Journal:
                 afterwards=self._note,
                 may_use_reserve=lambda: all(draft.makes_room for draft in drafts),
             )
-        except Exception as exc:  # noqa: BLE001 - raised again by whoever has drafted it
+        except Exception as exc:  # noqa: BLE001 - raised again where the draft was made
             if isinstance(exc, DiskFullError) and large:
                 self.contents.take_back(large)
             if len(drafts) == 1 or (isinstance(exc, FileToolsError) and not isinstance(exc, DiskFullError)):
                 return [exc, *(copy.copy(exc) for _ in drafts[1:])]
-            # A draft that no database could take, such as a name that is no text, or one that the disk has no room for.
+            # One draft cannot be stored, such as a name that is not valid text, or does not fit on the disk.
             return [outcome for draft in drafts for outcome in self.commit_all([draft])]
         if any(record.state is not RecordState.PENDING for record in _records_of(outcomes)):
             self._on_committed()
         return outcomes
 
     def observe(self, key_of: Callable[[str], str], look: Callable[[ObservedChanges, TreeTable], None]) -> Records:
-        """Record what a look at the tree finds; call it in a turn.
+        """Record the changes that a look at the tree finds; call it in a turn.
 
         Args:
-            key_of: Gives the text that all spellings of a path share.
-            look: Gets what takes the changes, and the rows, which it brings up to what it finds.
+            key_of: Returns the key that all spellings of a path share.
+            look: Adds the changes it finds to its first argument and updates the rows to match.
         """
 
         def work(connection: sqlite3.Connection) -> Records:
@@ -253,7 +253,7 @@ class Journal:
         return records
 
     def _note(self, outcomes: Sequence[Records | Exception]) -> None:
-        """Note how far the numbers have come, behind the gate still."""
+        """Note the newest number, still behind the gate."""
         records = _records_of(outcomes)
         for record in records:
             if record.number != self.own_position + 1:
@@ -268,15 +268,15 @@ class Journal:
         self._database.reserve.fill()
 
     def needs_restoring(self) -> bool:
-        """Whether a power cut may have taken what files held since they were last synced, and nobody noted it yet."""
+        """True if a power cut may have undone unsynced changes of files and no process has noted it yet."""
         row = self._database.row("SELECT value FROM meta WHERE name = 'restored_boot'")
         return row is None or row[0] != boot_id()
 
     def begin_restoring(self) -> None:
-        """Note, once a start of the machine, which records a power cut may have undone in the files.
+        """Note, once per boot, which records a power cut may have undone in the files.
 
-        `marks.unrestored` returns them. Each stays noted until it is restored, however often that fails or the machine goes
-        down meanwhile; and until then no path shows its head for certain.
+        `marks.unrestored` returns them. Each stays noted until it is restored, even if that fails or the machine goes down
+        again; until then its paths do not count as showing their heads.
         """
 
         def work(connection: sqlite3.Connection) -> None:
@@ -289,10 +289,10 @@ class Journal:
         self._database.write(work)
 
     def maintain(self, *, retention_bytes: int, retention_records: int, retention_seconds: float | None = None) -> int:
-        """Checkpoint if due and remove what exceeds the retention; the keeper calls this now and then.
+        """Checkpoint if due and remove what exceeds the retention; the keeper calls this periodically.
 
         Args:
-            retention_bytes: Most bytes of contents; exceeded by a hundredth before anything is removed; records likewise.
+            retention_bytes: Most bytes of contents; nothing is removed until it is exceeded by 1 %. Records likewise.
             retention_records: Most records.
             retention_seconds: Greatest age of a record; None for any.
 
@@ -309,7 +309,7 @@ class Journal:
         return self._retention.retained()
 
     def close(self) -> None:
-        """Release the database; may be called twice, and after a fork does nothing."""
+        """Release the database; may be called twice, and does nothing after a fork."""
         self._database.close()
 
 
@@ -318,7 +318,7 @@ def _records_of(outcomes: Sequence[Records | Exception]) -> list[ChangeRecord]:
 
 
 def _guarded(listener: Callable[[], None]) -> Callable[[], None]:
-    """Return what calls a listener: somebody else's code, for which no commit may seem to fail that is recorded."""
+    """Wrap a listener, which is foreign code: its failure must not make a recorded commit seem to fail."""
 
     def call() -> None:
         try:
@@ -352,7 +352,7 @@ def _confirmed_epoch(database: Database, durability: Durability, connection: sql
     lost_tail = meta.get("durability") == "relaxed" and meta.get("boot") not in (None, boot)
     is_copy = database.is_restored or meta.get("inode", found) != found
     if issued < reached:
-        _log.warning("the journal had come to record %d and is back at %d; its readers start anew", reached, issued)
+        _log.warning("the journal had reached record %d and is back at %d; its readers start over", reached, issued)
     epoch = secrets.token_hex(6) if issued < reached or lost_tail or is_copy else str(meta["epoch"])
     mark = mark_of(database.directory)
     if mark is not None and meta.get("mark") != mark:

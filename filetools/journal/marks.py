@@ -1,6 +1,6 @@
-"""Marks of the embedded journal: which records the files carry, and which are durable by themselves.
+"""Marks of the embedded journal: which records are in the files, and which are synced there.
 
-Marks cost no sync of their own, because recovery finds out again what a lost mark had said.
+Marks are never synced on their own, because recovery finds out again what a lost mark recorded.
 """
 
 from __future__ import annotations
@@ -52,18 +52,18 @@ _APPLY_HEAD: Final = "UPDATE tree SET applied = 1 WHERE key = ? AND number = ?"
 
 
 class Marks:
-    """Marks of an embedded journal; implements `Marks`."""
+    """Marks of an embedded journal."""
 
     def __init__(self, database: Database, on_visible: Callable[[], None]) -> None:
         self._database = database
         self._on_visible = on_visible
 
     def applied(self, numbers: Iterable[int], identities: Mapping[str, Identity] = MappingProxyType({})) -> None:
-        """Mark records that files carry; those that are marked already stay as they are.
+        """Mark records as applied; those that are marked already stay as they are.
 
         Args:
-            numbers: Of the records.
-            identities: What the disk says of their files, by key.
+            numbers: Numbers of the records.
+            identities: Identities of their files on disk, by key.
         """
         several = [(number,) for number in numbers]
 
@@ -78,7 +78,7 @@ class Marks:
             self._on_visible()
 
     def synced(self, numbers: Iterable[int]) -> None:
-        """Note that files and folders of these records are durable themselves."""
+        """Note that the files and folders of these records are synced."""
         rows = [(number,) for number in numbers]
         if rows:
             update = "UPDATE records SET synced = 1 WHERE number = ? AND synced = 0"
@@ -87,7 +87,7 @@ class Marks:
             )
 
     def is_pending(self, number: int) -> bool:
-        """Whether a record is committed but not applied."""
+        """True if a record is committed but not applied."""
         row = self._database.row("SELECT state FROM records WHERE number = ?", (number,))
         return row is not None and row[0] == "pending"
 
@@ -101,7 +101,7 @@ class Marks:
         return records_from(self._database, _PENDING, (limit,))
 
     def unsynced(self, limit: int = 1000) -> list[ChangeRecord]:
-        """Return records that are applied but not synced, oldest first; those that must be restored first left out."""
+        """Return records that are applied but not synced, oldest first, except those that must be restored first."""
         return records_from(self._database, _UNSYNCED, (limit,))
 
     def unrestored(self, limit: int = 1000) -> list[ChangeRecord]:
@@ -109,7 +109,7 @@ class Marks:
         return records_from(self._database, _UNRESTORED, (limit,))
 
     def restored(self, number: int, keys: Iterable[str]) -> None:
-        """Note that the files of these keys carry their heads again, and with them this record."""
+        """Note that a record is restored, and that the files of these keys have their heads again."""
         heads = [(key,) for key in keys]
 
         def work(connection: sqlite3.Connection) -> None:

@@ -1,10 +1,10 @@
-"""What the journal forgets: the oldest records and contents beyond the limits, never anything still needed.
+"""Retention: removes the oldest records and contents beyond the limits, never anything still needed.
 
-Kept whatever the limits say: heads with their records and contents, what is not applied or not synced yet with what it
-replaced, the one text that an actor knows of a path, what open documents are based on, what is in a checkpoint, and all that
-came after the oldest. Checkpoints that nobody named expire for it, the oldest first.
-What may go is looked for outside the gate, a little more than the limits ask for at a time, so that what must stay is
-passed over once in a while and not on every round; the gate is held only to remove a few rows.
+Kept despite the limits: heads with their records and contents, what is not applied or not synced yet with what it replaced,
+the one text that an actor knows of a path, the bases of open documents, everything in a checkpoint, and everything after the
+oldest. Checkpoints that nobody named expire to make room, oldest first.
+Candidates are searched outside the gate, a little more than the limits require at a time, so that needed rows are not
+scanned on every round; the gate is held only to remove a few rows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from filetools.journal.tree_index import slices
 SLICE: Final = 200
 """Records or contents removed in one transaction, so that writers wait a few milliseconds at most."""
 SLACK: Final = 0.01
-"""Share of a limit by which it is exceeded before anything is removed, and then removed beyond it."""
+"""Share of a limit by which it may be exceeded before anything is removed; as much is then removed below it."""
 SWEEP_SECONDS: Final = 3600.0
 _NO_NUMBER: Final = 2**63 - 1
 _IS_HEAD: Final = (
@@ -57,7 +57,7 @@ _REMOVABLE_CONTENTS: Final = (
     f" WHERE used < ? AND {IS_FREE} ORDER BY used, id"
 )
 MOST_READ_BYTES: Final = 256 * 1024 * 1024
-"""Bytes of texts that are kept only because somebody has read them; beyond it those not used longest go."""
+"""Most bytes of texts kept only because an actor read them; beyond it the least recently used are removed."""
 _READ_TEXTS: Final = (
     f"SELECT hash, size, used, {IS_BLOB} FROM contents INDEXED BY contents_by_use WHERE used < 0"
     " ORDER BY (SELECT max(time) FROM seen_versions WHERE base = hash) DESC, rowid DESC"
@@ -99,7 +99,7 @@ Content = tuple[bytes, int, int, bool]
 
 
 class Retention:
-    """Keeps one journal within limits. Lives as long as the journal; one thread at a time calls."""
+    """Keeps one journal within limits; one thread at a time calls."""
 
     def __init__(self, database: Database, blobs: BlobFolder, *, clock: Callable[[], float] = time.time) -> None:
         self._database = database
@@ -108,16 +108,16 @@ class Retention:
         self._clock = clock
         self._swept_at: float | None = None
         self._in_vain: Row | None = None
-        """State in which all that exceeds the limits was needed; until it is another, nobody looks again."""
+        """State in which everything beyond the limits was needed; until it changes, nothing is searched again."""
 
     def collect(self, most_bytes: int, most_records: int, seconds: float | None = None) -> int:
-        """Remove what exceeds the limits, oldest first, and now and then what dead writers left.
+        """Remove what exceeds the limits, oldest first, and periodically what dead writers left.
 
-        Where that is not enough, automatic checkpoints expire, the oldest first, until it is; the newest one stays.
+        If that is not enough, automatic checkpoints expire, oldest first, until it is; the newest one stays.
 
         Args:
-            most_bytes: Of contents.
-            most_records: Their number.
+            most_bytes: Most bytes of contents.
+            most_records: Most records.
             seconds: Greatest age of a record; None for any.
 
         Returns:
@@ -186,7 +186,7 @@ class Retention:
 
     def _drop_contents(self, surplus: int) -> int:
         live_since = self._clock() - LIVE_SECONDS
-        # Before any version that was recorded: a large result never costs undo history.
+        # Before any recorded version: a large result must not cost undo history.
         for space in ("descriptors", "runs"):
             release = partial(release_bytes, space=space, surplus=surplus, is_freed=True)
             self._database.write(release, durable=False, may_use_reserve=lambda: True)
@@ -210,7 +210,7 @@ class Retention:
             self._database.write(work, durable=False, afterwards=self._blobs.remove, may_use_reserve=lambda: True)
 
     def _removable_contents(self, surplus: int, live_since: float) -> list[Content]:
-        """Return what may go, oldest first, until the surplus is covered."""
+        """Return removable contents, oldest first, until the surplus is covered."""
         with self._database.reading() as connection:
             first_unsynced, replaced = _needed(connection)
             kept = oldest_kept(connection)
@@ -246,7 +246,7 @@ class Retention:
 
 
 def _needed(connection: sqlite3.Connection) -> tuple[int, set[bytes]]:
-    """Return the first record that is not synced, and what such records replaced: it may have to be put back."""
+    """Return the first unsynced record, and what unsynced records replaced: it may have to be put back."""
     (first,) = connection.execute(_FIRST_UNSYNCED).fetchone()
     replaced = {digest for (digest,) in connection.execute(_REPLACED_BY_UNSYNCED)}
     return _NO_NUMBER if first is None else first, replaced

@@ -14,7 +14,7 @@ from filetools.models.words import ActorKind
 
 
 class Fixed(NamedTuple):
-    """The values of a record that never change, in the order of their columns; what its checksum is over."""
+    """The values of a record that never change, in the order of their columns; the checksum covers them."""
 
     operation: str
     path: str
@@ -43,7 +43,7 @@ INSERT_RECORD: Final = (
 RECORD_COLUMNS: Final = f"number, state, checksum, {FIXED_COLUMNS}"
 SELECT_RECORD: Final = f"SELECT {RECORD_COLUMNS} FROM records"
 NEVER_IN_FILE: Final = 2
-"""Value of `synced` for versions kept aside: nothing to sync, and no word on how durable the file itself is."""
+"""Value of `synced` for versions kept aside: nothing to sync, and no statement on how durable the file itself is."""
 
 
 def record_row(
@@ -75,7 +75,7 @@ def record_row(
 
 
 def record_of(change: Change, actor: Actor, *, now: float, batch: int | None, number: int) -> ChangeRecord:
-    """Return the record that one change became, as `record_from` its row would."""
+    """Return the record of a change, as `record_from` returns it for its row."""
     return ChangeRecord(
         number=number,
         operation=change.operation,
@@ -110,7 +110,7 @@ def record_from(row: tuple[Any, ...]) -> ChangeRecord:
     """Return the record of a `SELECT_RECORD` row.
 
     Raises:
-        StateDamagedError: Its values do not match its checksum, or its state is none.
+        StateDamagedError: Its values do not match its checksum, or one of them is invalid.
     """
     number, state, expected, *values = row
     if checksum(tuple(values)) != expected:
@@ -140,6 +140,6 @@ def records_from(database: Database, query: str, arguments: Arguments = ()) -> l
     """Return the records of a query for `RECORD_COLUMNS`.
 
     Raises:
-        StateDamagedError: One of them cannot be trusted.
+        StateDamagedError: One of them is damaged.
     """
     return [record_from(row) for row in database.rows(query, arguments)]

@@ -1,4 +1,4 @@
-"""Rows of the read tracker: which versions each actor has seen, or was told, of each path; over restarts."""
+"""Rows of the read tracker: which versions of each path each actor has seen or got reported; kept over restarts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from filetools.journal.storage.database import Database, Row
 from filetools.models.records import Actor
 
 MOST_SEEN: Final = 10_000
-"""Rows kept of one actor; the oldest go first."""
+"""Rows kept of one actor; the oldest are removed first."""
 MOST_SEEN_OF_PATH: Final = 64
-"""Rows kept of one actor and path; the oldest go first."""
+"""Rows kept of one actor and path; the oldest are removed first."""
 SLICE: Final = 200
 """Rows removed in one transaction, so that writers wait a few milliseconds at most."""
 _FORGET: Final = "DELETE FROM seen_versions WHERE owner = ? AND key = ?"
@@ -41,22 +41,22 @@ _HEADS: Final = (
 
 
 class SeenVersion(Struct, frozen=True, kw_only=True):
-    """A version of a path that an actor can name, and the text that it knows when it does."""
+    """A version of a path that an actor can name, and the text that it then knows."""
 
     version: str
     base: str
     """Version of the text that the actor knows: `version` itself once it has seen that. Where a result only reported
     `version`, because others' text is in it, what the actor had sent or knew before."""
     is_whole: bool = True
-    """False if only some lines of the base were read; then it is a base for merging and no more."""
+    """False if only some lines of the base were read; then it serves only as a base for merging."""
     time: float = 0.0
     """Seconds since the epoch."""
     encoding: str | None = None
-    """Codec that the actor named for the text; None if it took it as the bytes say."""
+    """Codec that the actor named for the text; None if it follows from the bytes."""
 
 
 class SeenVersions:
-    """The read tracker's rows in an embedded journal; implements `SeenVersions`."""
+    """The read tracker's rows in an embedded journal."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -77,14 +77,14 @@ class SeenVersions:
         ]  # fmt: skip
 
     def heads(self, owner: str) -> list[tuple[str, str, Actor, str | None]]:
-        """Return (key, path, who, version) of the newest change of every path that an actor knows, the newest last."""
+        """Return (key, path, actor, version) of the newest change of every path that an actor knows, the newest last."""
         return [
             (key, path, Actor(kind=kind, id=name, session=session), version_from(version))
             for key, path, version, kind, name, session in self._database.rows(_HEADS, (owner,))
         ]
 
     def save(self, changes: Iterable[tuple[str, str, SeenVersion | None]]) -> None:
-        """Keep (owner, key, row) in this order; None for a row drops all that was kept of the path."""
+        """Keep (owner, key, row) in this order; None for a row drops all rows of the path."""
         changes = list(changes)
         if changes:
             # Unsynced: after a power cut an actor knows less, and a stale write is refused instead of merged.
@@ -107,14 +107,14 @@ def _save(changes: list[tuple[str, str, SeenVersion | None]], connection: sqlite
 
 
 def tidy_seen_versions(database: Database, oldest_kept: float) -> int:
-    """Remove the rows that are too old, and of each actor those beyond the most; a slice behind the gate at a time.
+    """Remove rows that are too old or beyond their actor's limit, a slice behind the gate at a time.
 
     Args:
         database: Where they are.
         oldest_kept: Time of the oldest row that stays; seconds since the epoch.
 
     Returns:
-        How many were removed. The texts that were kept for them alone are free from now on.
+        How many were removed. Texts that were kept only for them may be removed from now on.
     """
     removed, place = 0, ("", "", b"")
     while aged := database.rows(_AGED, (*place, oldest_kept, SLICE)):
@@ -127,6 +127,6 @@ def tidy_seen_versions(database: Database, oldest_kept: float) -> int:
 
 
 def _remove(database: Database, rows: list[Row]) -> int:
-    # One that was recorded anew since it was looked at has another time, and stays.
+    # A row recorded again since the query has another time, and stays.
     statement = "DELETE FROM seen_versions WHERE owner = ? AND key = ? AND version = ? AND time = ?"
     return database.write(lambda connection: connection.executemany(statement, rows).rowcount, durable=False)

@@ -1,7 +1,7 @@
-"""Small rows of JSON by key, put only if nobody else has; a row may keep bytes.
+"""Small rows of JSON by key, put only if unchanged since they were read; a row may keep bytes.
 
-Each system has a space of its own. Retention removes bytes that only rows keep before all others, those used least recently
-first; their rows stay for a while without them.
+Each system has its own space. Retention removes bytes that only rows keep before any others, least recently used first;
+their rows stay for a while without them.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ class TableRow(Struct, frozen=True, kw_only=True):
     value: Mapping[str, Any]
     """JSON."""
     version: str | None = None
-    """Version of the bytes that it keeps, which are among the journal's contents; None for none, or none any more."""
+    """Version of the bytes that it keeps among the journal's contents; None if it keeps none, or no longer any."""
     size: int = 0
     """Bytes that it keeps, or kept."""
     used: float
     """When it was used last, in seconds since the epoch."""
     revision: int = 0
-    """How often it was put; 0 is a row that is not there yet. A key that was removed begins anew."""
+    """How often it was put; 0 for a row that does not exist yet. Starts anew after a removal."""
     is_gone: bool = False
-    """Whether `put` removes it; no row that is there."""
+    """True if `put` removes it; never set in a stored row."""
 
 
 class Table(Protocol):
@@ -53,26 +53,26 @@ class Table(Protocol):
         """Return a row, or None."""
 
     def put(self, rows: Sequence[TableRow], *, durable: bool = True, is_news: bool = True) -> bool:
-        """Put or remove all these rows, if each is still of the revision that it names; else none of them.
+        """Put or remove all these rows if each still has the revision that it names; otherwise none of them.
 
         Args:
             rows: Each key once.
-            durable: Whether it survives a power cut, where the journal does; what is found out again need not.
-            is_news: Whether those who wait are woken.
+            durable: False if it need not survive a power cut, because it can be found out again.
+            is_news: True to wake those who wait.
 
         Returns:
-            Whether it was done.
+            True if it was done.
         """
 
     def scan(self, prefix: str = "", *, limit: int = NO_LIMIT) -> list[TableRow]:
         """Return the first rows whose keys begin with a prefix, in the order of their keys."""
 
     def release(self, keep_bytes: int, *, unused_since: float) -> None:
-        """Let rows go of their bytes until all keep at most so many, and forget old rows that have lost theirs.
+        """Release bytes of rows until all keep at most so many, and remove old rows that have lost theirs.
 
         Args:
             keep_bytes: Most bytes of all rows together; bytes that several rows keep count once.
-            unused_since: Rows without their bytes that nobody used since, in seconds since the epoch, go.
+            unused_since: Rows without their bytes are removed if unused since then, in seconds since the epoch.
         """
 
 
@@ -82,7 +82,7 @@ class SqliteTable:
     Args:
         database: Where they are.
         space: Name of the system whose rows they are.
-        on_put: Called, in the calling thread, after rows were put that are news.
+        on_put: Called in the calling thread after rows were put as news.
     """
 
     def __init__(self, database: Database, space: str, on_put: Callable[[], None] = lambda: None) -> None:
@@ -96,7 +96,7 @@ class SqliteTable:
         return None if row is None else _row(row)
 
     def put(self, rows: Sequence[TableRow], *, durable: bool = True, is_news: bool = True) -> bool:
-        """Put or remove all these rows, if each is still of the revision that it names; else none of them."""
+        """Put or remove all these rows if each still has the revision that it names; otherwise none of them."""
         try:
             self._database.write(partial(self._put, rows), durable=durable)
         except _MovedOnError:
@@ -111,7 +111,7 @@ class SqliteTable:
         return [_row(row) for row in self._database.rows(query, (self._space, prefix, prefix + LARGEST_KEY, limit))]
 
     def release(self, keep_bytes: int, *, unused_since: float) -> None:
-        """Let rows go of their bytes until all keep at most so many, and forget old rows that have lost theirs."""
+        """Release bytes of rows until all keep at most so many, and remove old rows that have lost theirs."""
         with self._database.reading() as connection:
             surplus = held_bytes(connection, self._space) - keep_bytes
         if surplus > 0:
@@ -135,7 +135,7 @@ class SqliteTable:
 
 
 class _MovedOnError(Exception):
-    """Takes the transaction back."""
+    """Rolls the transaction back."""
 
 
 def held_bytes(connection: sqlite3.Connection, space: str) -> int:
@@ -145,10 +145,10 @@ def held_bytes(connection: sqlite3.Connection, space: str) -> int:
 
 
 def release_bytes(connection: sqlite3.Connection, space: str, surplus: int, *, is_freed: bool = False) -> None:
-    """Let rows of a space go of so many bytes, those used least recently first, inside the caller's transaction.
+    """Release so many bytes of the rows of a space, least recently used first, inside the caller's transaction.
 
-    The bytes stay for retention to remove, as the first of all. With `is_freed`, those that something else
-    needs, too, do not count: the copy of a file that still is as it was read makes no room.
+    The bytes stay for retention, which removes them first. With `is_freed`, bytes that something else needs, too, do
+    not count: releasing the copy of an unchanged file frees no space.
     """
     query = (
         "SELECT version, max(size) FROM rows WHERE space = ? AND version IS NOT NULL"

@@ -1,4 +1,4 @@
-"""Rows of the tree for those who ask outside of its turns: of one path, or of all at once."""
+"""Rows of the tree, read outside of its turns: of one path, or all at once."""
 
 from __future__ import annotations
 
@@ -31,35 +31,35 @@ _NOTE_READ: Final = (
 _NOTE_OPENED: Final = (
     "INSERT INTO tree (key, folder, path, kind, file, version, number, applied)"
     f" VALUES (?, ?, ?, 'file', {NEW_FILE_ID}, ?, 0, 1) ON CONFLICT (key) DO UPDATE SET version = excluded.version,"
-    " ctime = -1"  # nobody knows which state of the file was read
+    " ctime = -1"  # it is unknown which state of the file was read
     " WHERE kind = 'file' AND version IS NULL"
 )
 
 
 class IndexRow(Struct, frozen=True, gc=False):
-    """What is at one path, as filetools knows."""
+    """The entry at one path, as filetools knows it."""
 
     path: str
     kind: EntryType
     identity: Identity | None
-    """State in which it was met; None if nobody has looked yet."""
+    """Identity when it was last looked at; None if it never was."""
     mode: int | None
-    """Permission bits; None of a folder that nobody has looked at yet."""
+    """Permission bits; None for a folder that was never looked at."""
     version: str | None
-    """Version of a file's bytes, or of a link's target; None of a folder, and of what nobody has read."""
+    """Version of a file's bytes or a link's target; None for a folder, and if never read."""
     number: int = 0
-    """Of the newest record of a file there; 0 if there is none."""
+    """Number of the newest record of a file there; 0 if there is none."""
 
 
 class ReadVersion(NamedTuple):
-    """What was read at a path."""
+    """A version that was read at a path."""
 
     key: str
     kind: EntryType
     version: str
     identity: Identity
     ctime: int
-    """That of the identity, or -1 if the file was too young to be known by it."""
+    """ctime of the identity, or -1 if the file was too young to be identified by it."""
 
 
 class Looked(Struct, frozen=True):
@@ -70,10 +70,10 @@ class Looked(Struct, frozen=True):
     time: float
     """When it began, in seconds since the epoch."""
     rules: str = ""
-    """Version of what it left out."""
+    """Version of the rules for what it left out."""
 
     def text(self) -> str:
-        """Return it as the database keeps it."""
+        """Return it as text for the database."""
         return f"{self.position} {self.time} {self.rules}"
 
 
@@ -84,7 +84,7 @@ class TreeIndex:
         self._database = database
 
     def looked(self) -> Looked | None:
-        """Return when the whole tree was looked at last; None if it never was, so that what is missing here is unknown."""
+        """Return the newest look at the whole tree; None if there was none, so that what is missing here is unknown."""
         row = self._database.row(_LOOKED)
         if row is None:
             return None
@@ -92,11 +92,11 @@ class TreeIndex:
         return Looked(int(position), float(moment), rules)
 
     def rows(self) -> dict[str, IndexRow]:
-        """Return the rows of all that stands in the tree, by key."""
+        """Return the rows of all entries in the tree, by key."""
         return self.standing()[1]
 
     def standing(self) -> tuple[int, dict[str, IndexRow]]:
-        """Return the number of the newest record, and what stands in the tree after it: both of one moment."""
+        """Return the number of the newest record and the rows of all entries, by key, both as of one moment."""
         with self._database.reading() as connection:
             (number,) = connection.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
             return number, {row[0]: _row(*row) for row in connection.execute(_ROWS)}
@@ -116,7 +116,7 @@ class TreeIndex:
         return None if row is None else str(row[0])
 
     def note_read(self, read: Iterable[ReadVersion]) -> None:
-        """Give rows that have none the versions of what was read, as far as the same stands there."""
+        """Give the versions that were read to rows without one, if the entry is unchanged."""
         values = [(digest_of(one.version), one.ctime, one.key, one.kind, *one.identity[1:]) for one in read]
         for several in slices(values):
             self._write(_NOTE_READ, several)
@@ -139,7 +139,7 @@ def _row(
 
 
 def slices(rows: Iterable[T]) -> Iterator[list[T]]:
-    """Yield rows in as many as one transaction writes."""
+    """Yield rows in slices of one transaction each."""
     left = iter(rows)
     while several := list(islice(left, SLICE)):
         yield several

@@ -1,4 +1,4 @@
-"""Rows of the tree: what is at each path, as far as filetools knows. Only a turn of the writer changes them."""
+"""Rows of the tree: the entry at each path, as far as filetools knows. Only a turn of the writer changes them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Identity = tuple[int, int, int, int, int]
 
 
 class TreeRow(Struct, frozen=True, kw_only=True):
-    """What is at a path."""
+    """The entry at a path."""
 
     key: str
-    """Equal for all spellings that the file system takes for one name."""
+    """Equal for all spellings that the file system treats as one name."""
     path: str
     """As it was spelled when it was made or found."""
     kind: RowKind
@@ -28,25 +28,25 @@ class TreeRow(Struct, frozen=True, kw_only=True):
     file: int
     """Id that the file keeps over moves, deletion and undo."""
     version: bytes | None = None
-    """Hash of the bytes, of a link of its target; None if nobody read it yet, and for a folder."""
+    """Hash of a file's bytes or a link's target; None for a folder, and if not read yet."""
     mode: int | None = None
     identity: Identity | None = None
-    """None if unknown; of an absent one what it had, until the removal is applied."""
+    """None if unknown; an absent entry keeps its last one until the removal is applied."""
     number: int = 0
-    """Of the newest record of this path; 0 if it was found, and never changed since."""
+    """Number of the newest record of this path; 0 if it was found, and never changed since."""
     applied: bool = True
-    """False from the commit until the disk carries it."""
+    """False from the commit until the disk shows it."""
 
     @property
     def is_there(self) -> bool:
-        """Whether something is at the path."""
+        """True unless it is absent."""
         return self.kind != "absent"
 
 
 NEW_FILE_ID: Final = "random() & 0xFFFFFFFFFFFFFF"
 TREE_COLUMNS: Final = "key, folder, path, kind, file, version, mode, device, inode, size, mtime, ctime, number, applied"
 KEY, PATH, KIND, IDENTITY = 0, 2, 3, slice(7, 12)
-"""Where these are among the values of a row."""
+"""Indexes of these among the values of a row."""
 _SELECT: Final = f"SELECT {TREE_COLUMNS} FROM tree"
 _IGNORE_FILES: Final = (
     f"SELECT 1 FROM records WHERE number > ? AND (path = '{IGNORE_FILE}' OR path LIKE '%/{IGNORE_FILE}'"
@@ -54,7 +54,7 @@ _IGNORE_FILES: Final = (
 )
 _BY_KEY: Final = f"{_SELECT} WHERE key = ?"
 _INSERT: Final = f"INSERT INTO tree ({TREE_COLUMNS}) VALUES ({', '.join('?' * 14)}) ON CONFLICT (key) DO UPDATE SET "
-# An update writes each index of which it names a column: the folder follows from the key, and the inode is often the same.
+# An update rewrites each index with a column that it names: the folder follows from the key, the inode is often the same.
 _NAMES: Final = [name.strip() for name in TREE_COLUMNS.split(",")][2:]
 PUT_ROW: Final = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _NAMES)
 _PUT_SAME: Final = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _NAMES if name != "inode")
@@ -66,7 +66,7 @@ def folder_of(key: str) -> str | None:
 
 
 def bounds_below(key: str) -> tuple[str, str]:
-    """Return the bounds, the second one outside, of all keys below a folder; the empty key is the root."""
+    """Return the bounds of all keys below a folder, the second one exclusive; the empty key is the root."""
     return (f"{key}/", f"{key}0") if key else ("", "\U0010ffff")  # "0" is the character after "/"
 
 
@@ -77,19 +77,19 @@ class TreeTable:
         """Use the rows of a database.
 
         Args:
-            connection: The one that writes.
-            key_of: Gives the text that all spellings of a path share.
-            contents: Notes which bytes are in no file any more.
+            connection: The writing connection.
+            key_of: Returns the key that all spellings of a path share.
+            contents: Notes contents that are no longer in any file.
         """
         self._connection = connection
         self._contents = contents
         self._known: dict[str, TreeRow | None] = {}
         self.key_of: Final = key_of
         self.unseen: set[int] = set()
-        """Numbers of records of folders that went with files that nobody had read."""
+        """Numbers of records that removed folders with files never read."""
 
     def note_whole_look(self, about: str) -> None:
-        """Remember something about a look at the whole tree that has ended."""
+        """Store facts about a finished look at the whole tree."""
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('looked_at', ?)", (about,))
 
     def get(self, key: str) -> TreeRow | None:
@@ -138,13 +138,13 @@ class TreeTable:
         return sorted((row_from(row) for row in found), key=lambda row: row.key.split("/"))
 
     def by_inode(self, device: int, inode: int) -> list[TreeRow]:
-        """Return the rows of whatever has an inode."""
+        """Return the rows with an inode, without absent ones."""
         query = f"{_SELECT} WHERE inode = ? AND device = ? AND kind <> 'absent'"
         found = self._connection.execute(query, (inode, device))
         return [row_from(row) for row in found]
 
     def take_away(self, below: Iterable[TreeRow], number: int) -> None:
-        """Note that rows went with the folder above them: of them its removal is all that is recorded."""
+        """Note that rows went with the folder above them: only its removal is recorded."""
         rows = list(below)
         self._contents.replaced(
             self._connection, [(version_from(row.version) or "", number) for row in rows if row.version is not None]
@@ -161,7 +161,7 @@ class TreeTable:
         )
 
     def move_below(self, old: TreeRow, path: str) -> list[TreeRow]:
-        """Give everything below a folder that moves its new paths, and return the new rows; the old ones are gone."""
+        """Give everything below a moved folder its new path, and return the new rows; the old ones are removed."""
         moved = []
         for row in self.below(old.key):
             new = path + row.path[len(old.path) :]
@@ -177,12 +177,12 @@ class TreeTable:
         self._known.clear()
 
     def are_ignore_files_changed(self, position: int) -> bool:
-        """Whether an ignore file was made, changed, moved or removed after a record."""
+        """True if an ignore file was created, changed, moved or removed after a record."""
         return self._connection.execute(_IGNORE_FILES, (position,)).fetchone() is not None
 
 
 def _numbered(row: TreeRow, former: TreeRow | None) -> TreeRow:
-    """Return a row to be put: with a number of its own if it is of a file, else with that of the file that was there."""
+    """Return a row to put: with its own number if it is a file's, else with that of the file that was there."""
     is_file = row.kind == "file" or (row.kind == "absent" and (former is None or former.kind in ("file", "absent")))
     if not is_file:
         row = structs.replace(row, number=former.number if former is not None and former.kind != "file" else 0)

@@ -1,4 +1,4 @@
-"""The calls of a process that wait for a turn, in their order."""
+"""The calls of one process that wait for a turn, in order."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from filetools.writer.turn_calls import TurnCall
 from filetools.writer.worker_pool import CLOSED
 
 MOST_CALLS: Final = 64
-"""In one turn."""
+"""Most calls in one turn."""
 
 
 class CallQueue:
-    """The calls that wait. They are added on the loop of their workspace, and claimed in the thread that takes turns.
+    """Waiting calls. They are added on the workspace's event loop and claimed in the thread that takes turns.
 
     Args:
-        serve: Has a thread take turns until `is_due` says that no call waits.
-        describe_holder: Says who has the turn, for messages.
+        serve: Starts a thread that takes turns until `is_due` returns False.
+        describe_holder: Describes the holder of the turn, for error messages.
     """
 
     def __init__(self, serve: Callable[[], None], describe_holder: Callable[[], str]) -> None:
@@ -49,7 +49,7 @@ class CallQueue:
             raise WorkspaceGoneError(self._gone)
 
     def close(self) -> None:
-        """Refuse the calls that wait, and new ones."""
+        """Refuse waiting calls and new ones."""
         if self._alarm is not None:
             self._alarm.cancel()
         for call in self._refused(CLOSED):
@@ -58,8 +58,8 @@ class CallQueue:
             call.settle()
 
     def abandon(self, reason: str) -> Sequence[TurnCall]:
-        """Take no more calls in a forked child, and return those that wait."""
-        self._lock = Lock()  # a thread that the child does not have may have held the other one
+        """Refuse new calls in a forked child, and return the waiting ones."""
+        self._lock = Lock()  # a thread that does not exist in the child may have held the old one
         return self._refused(reason)
 
     def _refused(self, reason: str) -> Sequence[TurnCall]:
@@ -71,7 +71,7 @@ class CallQueue:
     # -- on the loop -------------------------------------------------------------------------------------------------
 
     def add(self, call: TurnCall) -> None:
-        """Have a call wait.
+        """Add a call.
 
         Raises:
             WorkspaceGoneError: The workspace was closed.
@@ -83,7 +83,7 @@ class CallQueue:
         self.watch(call)
 
     def withdraw(self, call: TurnCall) -> bool:
-        """Take a call back that still waits; False if it does not. Any thread may call."""
+        """Remove a waiting call; False if it no longer waits. Callable from any thread."""
         with self._lock:
             if call not in self._waiting:
                 return False
@@ -91,7 +91,7 @@ class CallQueue:
         return True
 
     def watch(self, call: TurnCall) -> None:
-        """Give a call up if it still waits when its time is over; one timer serves all, as nearly all have had their turn."""
+        """Fail a call with LockTimeoutError if it waits past its deadline. One timer serves all: few calls wait that long."""
         if call.given_up_at < self._alarm_at:
             if self._alarm is not None:
                 self._alarm.cancel()
@@ -128,7 +128,7 @@ class CallQueue:
     # -- in the thread that takes turns ------------------------------------------------------------------------------
 
     def is_due(self) -> bool:
-        """True if a call can have a turn; else the thread ends, and another is started when one can."""
+        """True if a call is due. Otherwise the thread ends, and another is started when one is."""
         now = time.monotonic()
         with self._lock:
             soonest = min((call.not_before for call in self._waiting), default=None)
@@ -139,20 +139,20 @@ class CallQueue:
             return self._is_served
 
     def due(self) -> Sequence[TurnCall]:
-        """Return the calls that can have a turn now, as many as one takes."""
+        """Return the calls that are due now, at most `MOST_CALLS`."""
         now = time.monotonic()
         with self._lock:
             return [call for call in self._waiting if call.not_before <= now][:MOST_CALLS]
 
     def claim(self, call: TurnCall) -> bool:
-        """Begin with a call; False if it does not wait any more."""
+        """Take a call out of the queue to run it; False if it no longer waits."""
         if not self.withdraw(call):
             return False
         call.claimed()
         return True
 
     def put_back(self, calls: list[TurnCall]) -> None:
-        """Have calls wait again, before all others; once the workspace is closed they fail, and the list is emptied."""
+        """Put calls back at the front; once the workspace is closed, fail them and empty the list."""
         with self._lock:
             if self._gone is not None:
                 for call in calls:

@@ -1,4 +1,4 @@
-"""Reports what turns have done, in the order of the numbers of their records."""
+"""Publishes the records of turns, in the order of their numbers."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _log = logging.getLogger(__name__)
 _LATE = "Changes by other processes are reported late"
 
 Ended = Sequence[tuple[TurnCall, Sequence[ChangeRecord]]]
-"""The calls of a turn, each with what others had done, as far as it has met it."""
+"""The calls of a turn, each with the changes by others that it found."""
 
 
 class Publisher:
-    """Reports turns one after the other, each after what other processes did before it. Belongs to one loop.
+    """Publishes turns one after the other, each after the earlier changes of other processes. Belongs to one loop.
 
     Args:
-        publish: Publishes what a turn has made and met.
+        publish: Publishes the records that a turn made or found.
     """
 
     def __init__(self, publish: Callable[[Sequence[Told]], None]) -> None:
@@ -33,11 +33,11 @@ class Publisher:
         self._ended: deque[tuple[Ended, Sequence[TurnCall]]] = deque()
         self._telling: asyncio.Task[None] | None = None
         self.precede: Callable[[], Awaitable[object] | None] = lambda: None
-        """Returns what reports the changes of other processes before the first that is untold; None if there are none."""
+        """Returns an awaitable that publishes the earlier changes of other processes; None if there are none."""
 
     @property
     def untold(self) -> int | None:
-        """Number from which on there may be changes of this process that are not reported yet; None if there are none."""
+        """Lowest number that an unpublished record of this process may have; None if all are published."""
         with suppress(IndexError):
             return self._untold[0]
         return None
@@ -45,21 +45,21 @@ class Publisher:
     # -- in the thread that takes turns ------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """A turn begins; `end` or `drop` must follow."""
+        """Note that a turn begins; `end` or `drop` must follow."""
         self._untold.append(sys.maxsize)
 
     def begins_at(self, number: int) -> None:
-        """The turn that has begun makes no record below this number."""
+        """Set the lowest number of the current turn's records."""
         self._untold[-1] = number
 
     def drop(self) -> None:
-        """The turn that has begun has done nothing."""
+        """Discard the current turn, which did nothing."""
         self._untold.pop()
 
     # -- on the loop -------------------------------------------------------------------------------------------------
 
     def end(self, calls: Ended, again: Sequence[TurnCall]) -> None:
-        """Report a turn once all before it is reported, and give its calls their outcome, except those that wait again."""
+        """Publish a turn once all earlier ones are published, then settle its calls, except those in `again`."""
         self._ended.append((calls, again))
         if self._telling is None:
             waiting = self._tell_ready()
@@ -67,7 +67,7 @@ class Publisher:
                 self._telling = asyncio.create_task(self._tell_slowly(waiting), name="filetools tell")
 
     def _tell_ready(self) -> Awaitable[object] | None:
-        """Report what can be reported; returns what must be awaited before the next."""
+        """Publish turns until one must wait; returns what to await before it, or None."""
         while self._ended:
             try:
                 waiting = self.precede()

@@ -1,4 +1,4 @@
-"""What waits for a turn: work, who is at it, and what became of it."""
+"""Calls that wait for a turn: their work, their owner and their outcome."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from filetools.writer.worker_pool import Hop
 
 T = TypeVar("T")
 Told = tuple[ChangeRecord, float | None]
-"""A record that is to be published, and when the turn of the call began that made it; None for what others made."""
+"""A record to publish, and when its call's turn began; None for changes by others."""
 Tell = Callable[[list[Told], Sequence[ChangeRecord], bool], None]
-"""Adds to the first what is to be published of a call: what it has met in a turn, and, if that was its last, what it made."""
+"""Adds the changes that a call found in a turn to the list and, if that was its last turn, the records it made."""
 
 SHORTEST_WAIT_SECONDS: Final = 0.05
-"""How long a call waits in any case: others of this process may have a turn just now."""
+"""Shortest wait before a call is given up: another call of this process may be in its turn."""
 MOST_TRIES: Final = 5
-"""Of a call that another program is quicker than each time."""
+"""Attempts of a call when another program changes its files each time."""
 FIRST_PAUSE_SECONDS: Final = 0.001
-"""Before the second try; doubles."""
+"""Pause before the second attempt; doubles each time."""
 BUSY_PAUSE_SECONDS: Final = 0.02
 BUSY_SECONDS: Final = 2.0
 """How long a call waits for another program to finish writing a file."""
@@ -41,28 +41,28 @@ class TurnWork(Protocol):
     """What a call does in its turn."""
 
     identities: Mapping[str, Identity]
-    """Of what it has put into place, by key, so that its own work is not read again."""
+    """Identities of the files it has written, by key, so that they are not read again."""
 
     def prepare(self) -> CommitDraft | None:
-        """Look, decide, and do all that may fail without a trace.
+        """Read, decide, and do everything that may fail, without leaving a trace.
 
         Returns:
-            What is to be committed; None if nothing is, and the call is done.
+            The draft to commit; None if there is nothing to commit and the call is done.
 
         Raises:
-            HeadMovedError: Another program was quicker; nothing was changed, try again.
+            HeadMovedError: Another program was faster; nothing was changed, try again.
             FileBusyError: Another program is writing one of the files.
         """
 
     def apply(self, records: Records) -> None:
-        """Make real what was committed, or set it back and raise; `HeadMovedError` means to try again."""
+        """Apply what was committed, or set it back and raise; `HeadMovedError` means to try again."""
 
     def abandon(self) -> None:
-        """Take back what was prepared, since it was not committed."""
+        """Undo the preparation, since nothing was committed."""
 
 
 class TurnTask(Generic[T]):
-    """Work that commits by itself; it has a turn without other calls before it."""
+    """Work that commits by itself; no other call precedes it in its turn."""
 
     def __init__(self, work: Callable[[], T]) -> None:
         self._work = work
@@ -70,7 +70,7 @@ class TurnTask(Generic[T]):
         self.identities: Mapping[str, Identity] = {}
 
     def prepare(self) -> CommitDraft | None:
-        """Do it."""
+        """Do the work."""
         self.results = [self._work()]
         return None
 
@@ -82,7 +82,7 @@ class TurnTask(Generic[T]):
 
 
 class TurnCall:
-    """A call that waits for its turn, or has it. Made and awaited on the loop of its workspace."""
+    """A call that waits for its turn or is in it. Created and awaited on the workspace's loop."""
 
     def __init__(
         self,
@@ -94,15 +94,15 @@ class TurnCall:
         timeout_seconds: float,
         tell: Tell = lambda _told, _met, _is_over: None,
     ) -> None:
-        """Describe a call.
+        """Create a call.
 
         Args:
             work: What it does.
-            keys: Of the paths that it changes.
-            path: What it is about, for messages.
-            owner: Who makes it, for messages.
+            keys: Keys of the paths that it changes.
+            path: Its path, for messages.
+            owner: Its caller, for messages.
             timeout_seconds: How long it may wait.
-            tell: Called on the loop after each of its turns, before the calls of later ones tell of theirs.
+            tell: Called on the loop after each of its turns, before later turns are published.
         """
         self.work = work
         self.keys = keys
@@ -111,28 +111,28 @@ class TurnCall:
         self.timeout_seconds = timeout_seconds
         self.tell = tell
         self.hop: Hop[None]
-        """Its outcome, from when it waits."""
+        """Its outcome; set when it begins to wait."""
         self.begun: asyncio.Future[None] | None = None
         self.met: list[ChangeRecord] = []
-        """What others did, as far as its turn has met it."""
+        """Changes by others that its turn found."""
         self.acquired = 0.0
         """When its turn began, in seconds since the epoch."""
         self.error: BaseException | None = None
         self.not_before = 0.0
         self.given_up_at = 0.0
-        """When it has waited too long for its turn, as `time.monotonic` counts."""
+        """When it is given up if its turn has not begun, in `time.monotonic` seconds."""
         self.is_finished = False
-        """Whether it has done what it is for."""
+        """True once its work is done."""
         self._deadline = 0.0
         self._tries = 0
         self._busy_since = 0.0
 
     def touches(self, touched: set[str]) -> bool:
-        """Whether it is about a path of these keys, or above or below one."""
+        """True if one of its paths has one of these keys, or is above or below one."""
         return bool(touched) and any(touches(key, touched) for key in self.keys)
 
     def is_tried_again(self, error: BaseException) -> bool:
-        """Whether it is to have another turn after an error; else this is what became of it."""
+        """True if it gets another turn after an error; otherwise the error becomes its outcome."""
         now = time.monotonic()
         if isinstance(error, FileBusyError):
             self._busy_since = self._busy_since or now
@@ -149,7 +149,7 @@ class TurnCall:
         return False
 
     def wait(self, withdraw: Callable[[], bool]) -> None:
-        """Begin to wait; `withdraw` takes the call back as long as it does."""
+        """Begin to wait; `withdraw` removes the call from the queue while it waits."""
         self.hop = Hop(withdraw)
         now = time.monotonic()
         self._deadline = now + self.timeout_seconds
@@ -158,19 +158,19 @@ class TurnCall:
             self.begun = self.hop.get_loop().create_future()
 
     def claimed(self) -> None:
-        """Have its turn, from now on; in the thread that has it."""
+        """Note that its turn begins; in the thread that takes it."""
         self.acquired = time.time()
         if self.begun is not None:
             with suppress(RuntimeError):  # the loop is closed, and nobody waits
                 self.hop.get_loop().call_soon_threadsafe(self.begin)
 
     def take_met(self) -> Sequence[ChangeRecord]:
-        """Return what its turn has met, and forget it: it may have another turn before this is told."""
+        """Return and clear the changes that its turn found: it may have another turn before they are published."""
         met, self.met = self.met, []
         return met
 
     def finish(self) -> None:
-        """Note that it has done what it is for."""
+        """Note that its work is done."""
         self.is_finished = True
 
     def fail(self, error: BaseException) -> None:
@@ -190,19 +190,19 @@ class TurnCall:
             self.hop.set_result(None)
         else:
             self.hop.set_exception(self.error)
-            self.hop.exception()  # it is asked for by who waits, if anybody does
+            self.hop.exception()  # marked as retrieved, since perhaps nobody waits
 
 
 def touches(key: str, touched: set[str]) -> bool:
-    """Whether a key is one of others, or above or below one."""
+    """True if a key is in the set, or above or below a key in it."""
     if key in touched or any(one.startswith(f"{key}/") for one in touched):
         return True
     return any(key.startswith(f"{one}/") for one in touched)
 
 
 def quietly(act: Callable[[], object]) -> None:
-    """Do what must not fail, such as telling listeners, which are foreign code: whatever they raise, callers wait."""
+    """Call what must not fail, such as listeners, which are foreign code, and log what it raises: callers wait."""
     try:
         act()
     except Exception:  # noqa: BLE001 - see above
-        _log.exception("what happened could not be told")
+        _log.exception("a callback of a turn failed")

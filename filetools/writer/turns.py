@@ -1,6 +1,6 @@
-"""Turns: whatever changes the tree does so in one of them, from its look to its mark, and no two overlap in any process.
+"""Turns: every change of the tree is made in one, from the first look to the mark, and no two overlap in any process.
 
-The calls of this process that wait share a turn, and with it one commit and one sync.
+Waiting calls of one process share a turn, and with it one commit and one sync.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from filetools.writer.worker_pool import InFlight, WorkerPool
 T = TypeVar("T")
 
 MOST_BYTES: Final = 8 * 1024 * 1024
-"""Of contents in one turn, after which it takes no further call."""
+"""Contents prepared in one turn; once exceeded, the turn takes no further call."""
 MOST_SECONDS: Final = 0.05
-"""Of looking and preparing, likewise."""
+"""Time spent preparing calls in one turn, likewise."""
 ALL_RECORDS: Final = 1_000_000
 UNSETTLED_PAUSE_SECONDS: Final = 1.0
-"""Until it is tried again to finish what a dead process left, after that has failed."""
+"""Pause before retrying to finish what a dead process left."""
 FORKED: Final = "this process was forked from the one that opened it"
 
 _log = logging.getLogger(__name__)
 
 
 class Turns:
-    """Leads the calls of one workspace through turns. Belongs to its loop; works in one worker thread at a time."""
+    """Runs the calls of one workspace in turns. Belongs to its loop; works in one worker thread at a time."""
 
     def __init__(
         self,
@@ -60,16 +60,16 @@ class Turns:
         made: Callable[[], object],
         publish: Callable[[Sequence[Told]], None],
     ) -> None:
-        """Lead nobody yet.
+        """Begin without calls.
 
         Args:
             workspace: The root.
-            journal: Gets what calls record.
-            crew: The threads in which turns are taken.
-            settle: Finishes what dead processes left of some records; returns the numbers of those that cannot be finished.
-            is_each_alone: Whether no two calls may share a turn now.
+            journal: Records the changes.
+            crew: Worker threads that take the turns.
+            settle: Finishes records that dead processes left; returns the numbers of those that cannot be finished.
+            is_each_alone: True if no two calls may share a turn now.
             made: Called in a worker thread at the end of each turn.
-            publish: Publishes what a turn has made and met, in the order of the numbers.
+            publish: Publishes the records that a turn made or found, in the order of their numbers.
         """
         self._workspace = workspace
         self._journal = journal
@@ -86,15 +86,15 @@ class Turns:
         abandon_in_child(self)
 
     async def run(self, call: TurnCall) -> None:
-        """Have a call do its work in a turn; returns once all it did is told.
+        """Run a call in a turn; returns once its records are published.
 
-        A caller that is cancelled while the call waits leaves at once; later, it waits for the end and is cancelled then.
+        A caller cancelled while the call waits returns at once; one cancelled later waits for the end of the turn first.
 
         Raises:
-            LockTimeoutError: It did not have its turn in time.
+            LockTimeoutError: Its turn did not begin in time.
             FileToolsError: It was refused or failed; nothing was changed.
             WorkspaceGoneError: The workspace was closed.
-            InvalidArgumentError: The time is negative.
+            InvalidArgumentError: The timeout is negative.
         """
         if not call.timeout_seconds >= 0:
             raise InvalidArgumentError(f"lock_timeout_seconds must be 0 or more, not {call.timeout_seconds}")
@@ -110,15 +110,15 @@ class Turns:
             raise asyncio.CancelledError
 
     async def do(self, work: Callable[[], T], *, path: str, owner: str, timeout_seconds: float) -> T:
-        """Do some work in a turn; raises what it raises, and as `run`."""
+        """Run a function in a turn; raises what it raises, and the errors of `run`."""
         task = TurnTask(work)
         await self.run(TurnCall(task, (), path=path, owner=owner, timeout_seconds=timeout_seconds))
         return task.results[0]
 
     def holder_of(self, key: str) -> LockInfo | None:
-        """Return who is at work on the path of a key, here or in another process; from any thread.
+        """Return the holder of a key's path, in this process or another; callable from any thread.
 
-        Of the paths of one call in another process only the first is known.
+        Of a call in another process, only the first path is known.
 
         Raises:
             WorkspaceGoneError: The workspace was closed.
@@ -133,17 +133,17 @@ class Turns:
         return other if self._workspace.key(other.path) == key else None
 
     def held(self) -> list[LockInfo]:
-        """Return who of this process is at work."""
+        """Return the holders in this process."""
         self._queue.check_open()
         return [info for info, _ in self._own_holders()]
 
     async def aclose(self) -> None:
-        """Refuse the calls that wait, and new ones; return when those that have begun are finished and told."""
+        """Refuse waiting and new calls; return when those that have begun are finished and published."""
         self._queue.close()
         await self._in_flight.none()
 
     def abandon(self) -> None:
-        """Refuse all calls in a forked child, where nobody would do them."""
+        """Fail all calls in a forked child, which has no thread to run them."""
         for call in (*self._queue.abandon(FORKED), *self._at_work):
             call.fail(WorkspaceGoneError(FORKED))
             with suppress(RuntimeError):  # the loop is closed, and nobody waits
@@ -158,14 +158,14 @@ class Turns:
     # -- on the loop -------------------------------------------------------------------------------------------------
 
     async def _is_cancelled_before(self, call: TurnCall, begun: asyncio.Future[None]) -> bool:
-        """Wait until a call has begun, which takes none of its caller's time; True if the caller was cancelled."""
+        """Wait for a call to begin, without counting the wait as its caller's time; True if the caller was cancelled."""
         try:
             with uncounted():
                 await begun
         except asyncio.CancelledError:
             if self._queue.withdraw(call):
                 raise
-            call.hop.cancel()  # it is only noted, and the call finished
+            call.hop.cancel()  # only noted: the call finishes first
             return True
         return False
 
@@ -209,7 +209,7 @@ class Turns:
                 self.publisher.drop()
 
     def _fail(self, error: Exception) -> None:
-        """Give all that wait an error: there are no turns."""
+        """Fail all waiting calls: no turn can begin."""
         calls = self._claimed()
         for call in calls:
             call.fail(error if isinstance(error, FileToolsError) else StorageFailedError("the journal", str(error)))
@@ -224,18 +224,18 @@ class Turns:
         for call in calls:
             if isinstance(call.error, StateDamagedError):
                 call.fail(self._crew.explained(call.error))
-        # Before they wait again: another turn may end before this one is told.
+        # Before they wait again: another turn may end before this one is published.
         met = [(call, call.take_met()) for call in calls]
         self._queue.put_back(again)
         with suppress(RuntimeError):  # the loop is closed, and nobody waits
             calls[0].hop.get_loop().call_soon_threadsafe(self._end_on_loop, met, again)
 
     def _take_turn(self, calls: list[TurnCall], again: list[TurnCall]) -> None:
-        """Do the work of the calls that wait.
+        """Run the waiting calls.
 
         Args:
-            calls: Gets those that have begun.
-            again: Gets those of them that are to have another turn.
+            calls: Filled with those that have begun.
+            again: Filled with those of them that get another turn.
         """
         journal = self._journal
         newest, is_pending = journal.marks.before_turn()
@@ -260,12 +260,12 @@ class Turns:
         self._mark(made, {key: identity for work in done for key, identity in work.identities.items()})
 
     def _prepare(self, calls: list[TurnCall], again: list[TurnCall]) -> list[tuple[TurnCall, CommitDraft]]:
-        """Prepare calls one after the other; one that is about what an earlier one changes waits for the next turn."""
+        """Prepare calls in order; a call whose paths an earlier one changes waits for the next turn."""
         ready: list[tuple[TurnCall, CommitDraft]] = []
         touched: set[str] = set()
         size, until = 0, time.monotonic() + MOST_SECONDS
         for call in self._queue.due():
-            # Each of several would wait for a strict mirror while the others wait for it.
+            # Otherwise each of several calls would wait for a strict mirror and hold up the others.
             is_alone = isinstance(call.work, TurnTask) or self._is_each_alone()
             is_full = size > MOST_BYTES or time.monotonic() > until
             if call.touches(touched) or (ready and (is_alone or is_full)):
@@ -291,7 +291,7 @@ class Turns:
                 continue
             keys = {key for change in draft.changes for key in (change.key, change.old_key) if key is not None}
             if any(touches(key, touched) for key in keys):
-                call.work.abandon()  # it has turned out to be about more than it said
+                call.work.abandon()  # it touches more paths than it declared
                 again.append(call)
                 continue
             ready.append((call, draft))
@@ -302,7 +302,7 @@ class Turns:
     def _put_off(
         self, ready: list[tuple[TurnCall, CommitDraft]], again: list[TurnCall], met: Sequence[ChangeRecord]
     ) -> None:
-        """Have calls look again that have looked before others changed their paths, as a later call has met."""
+        """Put calls back that were prepared before others changed their paths, as a later call has found."""
         keys = {self._workspace.key(path) for each in met for path in (each.path, each.old_path) if path is not None}
         for call, draft in [each for each in ready if each[0].touches(keys)]:
             call.work.abandon()
@@ -313,11 +313,11 @@ class Turns:
         try:
             self._journal.marks.applied(made, identities)
         except FileToolsError as exc:
-            # All of it is made, and the next turn finds that out.
-            _log.warning("changes are made, and cannot be marked: %s", exc)
+            # The changes are applied, and the next turn finds that out.
+            _log.warning("changes were applied but could not be marked: %s", exc)
 
     def _settle(self) -> None:
-        """Finish what dead processes left, before anything else is looked at."""
+        """Finish what dead processes left, before any call is prepared."""
         pending = self._journal.marks.pending(ALL_RECORDS)
         now = time.monotonic()
         if any(self._unsettled.get(record.number, 0.0) <= now for record in pending):
@@ -326,7 +326,7 @@ class Turns:
 
 
 def _applied(work: TurnWork, records: Records) -> BaseException | None:
-    """Have work make real what was committed; returns why it could not."""
+    """Apply committed work; returns the error if that fails."""
     try:
         work.apply(records)
     except BaseException as exc:  # noqa: BLE001 - raised again where the call is awaited

@@ -1,4 +1,4 @@
-"""The worker threads of one workspace: blocking work in one hop, to its end even if the caller is cancelled meanwhile."""
+"""Worker threads of one workspace: blocking work runs in one hop and finishes even if the caller is cancelled."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 Inbox = queue.SimpleQueue[Callable[[], None] | None]
-"""Work for one thread, which ends at None."""
+"""Work for one thread; None ends it."""
 CLOSED: Final = "it was closed"
 """Why calls on a closed workspace fail."""
 
 
 class InFlight:
-    """Counts what has begun and not ended yet, and waits until there is nothing. Belongs to one loop."""
+    """Counts operations in flight and waits until there are none. Belongs to one loop."""
 
     def __init__(self) -> None:
         self._count = 0
         self._waiting: asyncio.Future[None] | None = None
 
     def begin(self) -> None:
-        """Something has begun."""
+        """Count an operation that begins."""
         self._count += 1
 
     def end(self) -> None:
-        """Something has ended."""
+        """Count an operation that ends."""
         self._count -= 1
         if not self._count and self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)
@@ -59,20 +59,20 @@ class InFlight:
 class Hop(asyncio.Future[T]):
     """The outcome of work in a worker thread.
 
-    A thread cannot be stopped in the middle of a system call. So a caller that is cancelled waits for the end of the work,
-    and is cancelled then: what the work holds or writes is never left to chance.
+    A thread cannot be stopped in the middle of a system call. So a cancelled caller waits for the work to end, and is
+    cancelled then: the work never leaves behind what it holds, or half of what it writes.
     """
 
     is_cancelled = False
-    """Whether its caller was cancelled meanwhile; work that takes long may ask, from any thread."""
+    """True once the caller was cancelled; long work may check it, from any thread."""
 
     def __init__(self, withdraw: Callable[[], bool] = lambda: False) -> None:
-        """Begin; `withdraw` takes the work back if it has not begun."""
+        """Create a hop; `withdraw` takes the work back if it has not begun."""
         super().__init__()
         self._withdraw = withdraw
 
     def cancel(self, msg: Any | None = None) -> bool:
-        """Only note that the caller is cancelled; asyncio then raises CancelledError in it after the end of the work."""
+        """Withdraw the work, or only note the cancellation: asyncio raises CancelledError in the caller after the work ends."""
         if self._withdraw():
             return super().cancel(msg)
         self.is_cancelled = True
@@ -82,19 +82,19 @@ class Hop(asyncio.Future[T]):
 class WorkerPool(Executor):
     """The worker threads of one workspace. Nothing of the product runs on the loop's default pool.
 
-    Of one loop but for `submit`, which any thread may call. Threads start when work waits for one.
+    Belongs to one loop, except `submit` and `put`, which any thread may call. Threads are started on demand.
     """
 
     def __init__(self, threads: int) -> None:
         self.check_root: Callable[[], None] = lambda: None
-        """Raises WorkspaceGoneError if the root is gone: then the state in it is not damaged, it went along."""
+        """Raises WorkspaceGoneError if the root is gone: then the state in it is gone too, not damaged."""
         self._most_threads = threads
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
         # Guarded by the lock:
         self._work: deque[Callable[[], None]] = deque()
         self._idle: list[Inbox] = []
-        """Of threads without work, the last to become idle last: waking one alone costs least, and its caches are warm."""
+        """Inboxes of idle threads, the last to become idle last: waking only that one costs least, and its caches are warm."""
         self._in_flight = InFlight()
         self._hops: weakref.WeakSet[Hop[Any]] = weakref.WeakSet()
         self._is_sealed = False
@@ -103,7 +103,7 @@ class WorkerPool(Executor):
         abandon_in_child(self)
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Run `work` in a worker thread, in one hop, to its end even if the caller is cancelled meanwhile.
+        """Run `work` in a worker thread, in one hop; it finishes even if the caller is cancelled.
 
         Raises:
             WorkspaceGoneError: The workspace was closed.
@@ -111,11 +111,11 @@ class WorkerPool(Executor):
         return await self.start(work)
 
     def start(self, work: Callable[[], T], hop: Hop[T] | None = None) -> Hop[T]:
-        """Start `work` in a worker thread; the caller sees to it that it is awaited.
+        """Start `work` in a worker thread; the caller must await it.
 
         Args:
             work: What to do.
-            hop: A new one, where the work asks it whether its caller was cancelled.
+            hop: A new hop, if the work checks it for cancellation.
 
         Raises:
             WorkspaceGoneError: The workspace was closed.
@@ -125,12 +125,12 @@ class WorkerPool(Executor):
         return self._start(work, hop)
 
     async def seal(self) -> None:
-        """Take no more work, and wait for what is under way: what it uses is about to be closed."""
+        """Refuse new work, and wait for work in progress: what it uses is about to be closed."""
         self._is_sealed = True
         await self._in_flight.none()
 
     async def run_last(self, work: Callable[[], T]) -> T:
-        """Run `work` although the pool is sealed, to release what the others used."""
+        """Run `work` although the pool is sealed, to release what other work used."""
         return await self._start(work)
 
     def close(self) -> None:
@@ -138,7 +138,7 @@ class WorkerPool(Executor):
         self.shutdown(wait=False)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run a function as of any executor, for libraries that want one."""
+        """Run a function as any executor does, for libraries that need one."""
         future: Future[T] = Future()
 
         def work() -> None:
@@ -152,7 +152,7 @@ class WorkerPool(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the threads after the work that waits; may be called twice."""
+        """End the threads after the queued work; may be called twice."""
         self._is_sealed = True
         with self._lock:
             self._is_closed = True
@@ -164,12 +164,12 @@ class WorkerPool(Executor):
             thread.join()
 
     def abandon(self) -> None:
-        """In a forked child, which has none of the threads, fail what waits for them, and take nothing more."""
+        """In a forked child, which has none of the threads, fail waiting work and refuse new work."""
         self._lock, self._threads, self._idle = (
             threading.Lock(),
             [],
             [],
-        )  # a thread that the child does not have may have held the lock
+        )  # a thread that does not exist in the child may have held the lock
         self._is_sealed = self._is_closed = True
         for hop in tuple(self._hops):
             with suppress(RuntimeError):  # the loop is closed, and nobody waits
@@ -190,7 +190,7 @@ class WorkerPool(Executor):
             settle = partial(hop.set_result, work())
         except StateDamagedError as exc:
             settle = partial(hop.set_exception, self.explained(exc))
-        except StopIteration as exc:  # which no future takes
+        except StopIteration as exc:  # futures reject it
             settle = partial(hop.set_exception, RuntimeError(f"work raised {exc!r}"))
         except BaseException as exc:  # noqa: BLE001 - raised again where the hop is awaited
             settle = partial(hop.set_exception, exc)
@@ -199,7 +199,7 @@ class WorkerPool(Executor):
         del settle  # the traceback of an error refers to this frame
 
     def explained(self, error: StateDamagedError) -> BaseException:
-        """Return why a state seems to be damaged: the root may be gone, with the state in it."""
+        """Return the error to raise for a damaged state: that of `check_root` if the root is gone, with the state in it."""
         try:
             self.check_root()
         except FileToolsError as exc:
@@ -212,7 +212,7 @@ class WorkerPool(Executor):
             settle()
 
     def put(self, work: Callable[[], None]) -> None:
-        """Have a thread do work of which nobody hears; from any thread.
+        """Run work in a thread without reporting its outcome; callable from any thread.
 
         Raises:
             WorkspaceGoneError: The workspace was closed.
@@ -225,7 +225,7 @@ class WorkerPool(Executor):
             elif len(self._threads) < self._most_threads:
                 inbox = Inbox()
                 inbox.put(work)
-                # A daemon, because the interpreter joins all others before it runs what ends these.
+                # Daemons, because the interpreter joins all other threads before it runs the exit handler that ends these.
                 name = f"filetools_{len(self._threads)}"
                 self._threads.append(threading.Thread(target=self._serve, args=(inbox,), name=name, daemon=True))
                 self._threads[-1].start()
@@ -246,7 +246,7 @@ class WorkerPool(Executor):
 
 
 def _at_exit(pool: WorkerPool) -> None:
-    """Let work that is under way finish before the interpreter goes."""
+    """Finish work in progress before the interpreter exits."""
     reference = weakref.ref(pool)
 
     def finish() -> None:

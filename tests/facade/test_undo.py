@@ -13,7 +13,7 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
-from filetools.errors import DiskFullError
+from filetools.errors import AccessDeniedError, DiskFullError
 from filetools.facade.facade import FileToolsFacade
 from filetools.paths.workspace_path import WorkspacePath
 from tests.support.crashing import QUIET, Tree, grow, snapshot
@@ -513,6 +513,30 @@ async def test_a_moved_file_whose_former_text_is_not_kept_stays_where_it_is(alic
     result = await alice.undo(since=1, partial=True)
     assert {conflict.code for conflict in result.conflicts} == {"VERSION_GONE"}
     assert snapshot(root) == {**{path: BEFORE[path] for path in BEFORE if path != "a.txt"}, "b.txt": b"2\n"}
+
+
+async def test_a_moved_folder_stays_with_what_cannot_be_taken_back_in_it(alice: FileToolsFacade, root: Path) -> None:
+    await alice.move_file("d", "t")
+    await alice.edit_file("t/e.txt", edit("deep", "DEEP"))
+    lose_version(alice, version(b"deep\n"))
+    await alice.undo(since=1, partial=True)
+    assert snapshot(root) == {
+        "a.txt": BEFORE["a.txt"], "d": None, "d/f.bin": BEFORE["d/f.bin"], "t": None, "t/e.txt": b"DEEP\n"
+    }  # fmt: skip
+
+
+async def test_a_file_that_may_not_move_back_stays_where_it_is_and_the_rest_is_taken_back(
+    alice: FileToolsFacade, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_source: WorkspacePath, destination: WorkspacePath, **_options: Any) -> None:
+        raise AccessDeniedError(destination)
+
+    await alice.move_file("a.txt", "b.txt")
+    await alice.write_file("n.txt", "n\n")
+    monkeypatch.setattr(parts(alice).store, "move", refuse)
+    result = await alice.undo(since=1, partial=True)
+    assert [(conflict.path, conflict.code) for conflict in result.conflicts] == [("a.txt", "PERMISSION_DENIED")]
+    assert snapshot(root) == {**{path: BEFORE[path] for path in BEFORE if path != "a.txt"}, "b.txt": BEFORE["a.txt"]}
 
 
 async def test_a_text_in_between_need_not_be_kept(alice: FileToolsFacade, root: Path) -> None:

@@ -33,7 +33,7 @@ DecideWith: TypeAlias = Callable[[OnConflict], Decide]
 """Returns how a call decides that may do this about unsaved text."""
 
 
-class Answered(Struct, frozen=True, kw_only=True):
+class AnsweredPut(Struct, frozen=True, kw_only=True):
     """Decides as a person did, if what they saw still stands there. A `Decide`."""
 
     text: str
@@ -93,7 +93,7 @@ def decide_as_allowed(permit: Permit | None, decide: DecideWith, on_conflict: On
     text = None if permit is None else permit.settled if drops else permit.edited_text
     if permit is None or text is None:
         return decide(on_conflict)
-    return Answered(
+    return AnsweredPut(
         text=text, unsaved_version=permit.proposal.unsaved_version, disk_version=permit.proposal.version,
         own=decide("allow" if drops else on_conflict), again=decide("ask") if drops else None, actor=actor,
     )  # fmt: skip
@@ -101,7 +101,7 @@ def decide_as_allowed(permit: Permit | None, decide: DecideWith, on_conflict: On
 
 def decide_as_settled(question: UnsavedQuestion, text: str | None, decide: DecideWith, actor: Actor) -> Decide:
     """Return how a call decides after a person has let it drop unsaved text, for its own text or for one that they gave."""
-    return Answered(
+    return AnsweredPut(
         text=question.proposed if text is None else text, unsaved_version=question.unsaved_version,
         disk_version=question.disk_version, own=decide("allow"), again=decide("ask"), actor=actor,
     )  # fmt: skip

@@ -48,7 +48,9 @@ def possible(parts: Parts, tree: DraftTree, refused: Mapping[str, Clash]) -> tup
     origins = (one.origin for one in drafted if one.path in blocked)
     stays = {*blocked, *(origin.path for origin in origins if origin is not None and origin.trash is None)}
     keys = set(map(tree.key, stays))
-    return [one for one in drafted if keys.isdisjoint(within(tree.key(one.path)))], blocked
+    above = {folder for key in keys for folder in within(key)}
+    left = [one for one in drafted if keys.isdisjoint(within(tree.key(one.path)))]
+    return [one for one in left if one.then is not None or tree.key(one.path) not in above], blocked
 
 
 def _obstacle(parts: Parts, tree: DraftTree, one: Drafted) -> Clash | None:

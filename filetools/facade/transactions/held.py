@@ -58,7 +58,7 @@ class HeldTree:
         self.disk = disk
         self.key = key
         self.lock = threading.RLock()
-        base = BaseTree(seen_path=self._seen_path, children=self._children, content=self._content, key=key)
+        base = BaseTree(seen_path=self._seen_path, children=self._children, key=key)
         self.overlay = Overlay(base)
         self._limit = limit
         self._began_ns = time.time_ns()
@@ -77,6 +77,10 @@ class HeldTree:
     def before(self, path: WorkspacePath) -> DiskPath:
         """Return what was at a path when it was first changed."""
         return self._before.get(self.key(path)) or DiskPath(path=path)
+
+    def changed(self) -> list[WorkspacePath]:
+        """Return the paths that were changed; what is in a folder that was made, or has moved there, is not listed."""
+        return [each.path for each in self._before.values()]
 
     def before_below(self, path: WorkspacePath) -> Mapping[str, DiskPath]:
         """Return by key what was below a folder that was moved or deleted."""
@@ -173,7 +177,13 @@ class HeldTree:
         except (DirectoryNotFoundError, PathNotDirectoryError):
             return ()
 
-    def _content(self, origin: SeenPath) -> bytes:
+    def content(self, origin: SeenPath) -> bytes:
+        """Return the bytes of a file, as they were when the transaction moved it.
+
+        Raises:
+            VersionMismatchError: Others have changed it since.
+            FileTooLargeError: They are too many to be written elsewhere.
+        """
         content, stat = self.disk.read(origin.path, limit=self._limit)
         refuse_changed(origin, stat)
         return content

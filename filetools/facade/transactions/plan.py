@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from operator import itemgetter
 
@@ -11,9 +11,7 @@ from msgspec.structs import replace
 
 from filetools.changes.decision import PutDecision
 from filetools.changes.knowledge import read_as
-from filetools.changes.operations import MakeFolder, Move, Put, Remove, RemoveFolder, TreeOperation
 from filetools.changes.overlay import OverlayNode
-from filetools.changes.planner import plan
 from filetools.changes.rebasing import CHANGED, on_top
 from filetools.errors import VersionMismatchError
 from filetools.facade.deciding import preconditions
@@ -23,6 +21,7 @@ from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFol
 from filetools.facade.steps.look import Look
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
+from filetools.facade.steps.put_back import opened
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
 from filetools.facade.steps.unsaved import unsaved_error, unsaved_text
@@ -35,7 +34,8 @@ from filetools.search.walk import walk_tree
 def steps_of(parts: Parts, held: HeldTree, actor: Actor) -> list[Step]:
     """Return the steps of a transaction's exit: folders are made first and removed last. Call it in a worker thread.
 
-    The way looks at all paths before it changes one, so each step is one that the others neither need nor hinder.
+    The way looks at all paths before it changes one, so each step is one that the others neither need nor hinder. What has
+    moved is renamed where such a step can do so; else it is written anew, with the bytes that it has now.
 
     Args:
         parts: The workspace itself.
@@ -46,58 +46,86 @@ def steps_of(parts: Parts, held: HeldTree, actor: Actor) -> list[Step]:
         VersionMismatchError: Others have changed what the transaction moved, and its bytes are needed now.
         FileTooLargeError: They are needed, and too many.
     """
+    found: list[tuple[int, str, Step]] = []
+    gone: list[DiskPath] = []
+    renamed: set[str] = set()
     with held.lock:
-        operations = plan(held.overlay, partial(_may_rename, held))
-        replaced = {operation.to for operation in operations if isinstance(operation, Move)}
-        found = []
-        for operation in operations:
-            path = operation.to if isinstance(operation, Move) else operation.path
-            if not (isinstance(operation, Remove) and path in replaced):
-                found += [(rank, held.key(path), step) for rank, step in _steps(parts, held, actor, operation)]
+        waiting, met = held.changed(), set[str]()
+        while waiting:
+            path = waiting.pop()
+            key, node, before = held.key(path), held.overlay.find(path), held.before(path)
+            if key in met:
+                continue
+            met.add(key)
+            if node is None:
+                gone += [] if before.kind is None else [before]
+            elif node.origin is not None and _may_rename(held, path, node):
+                renamed.add(held.key(node.origin.path))
+                found.append((1 if node.kind == "directory" else 2, key, _move(parts, held, node.origin.path, path)))
+            elif node.kind != "directory":
+                found += [(3, key, put) for put in _put(held, path, node, actor)]
+            elif not _is_at(held, node, path):
+                found += [(0, key, made) for made in _made_folder(node, before)]
+                waiting += [path.child(child.name) for child in held.overlay.children(node)]
+        for before in gone:
+            key, path = held.key(before.path), before.path
+            # What lay in a folder that goes or moves away goes with it.
+            if key not in renamed and all(held.overlay.find(above) is not None for above in path.folders):
+                rank = 4 if before.kind == "directory" else 3
+                found.append((rank, key, _removal(parts, held, actor, before)))
     return [step for _, _, step in sorted(found, key=itemgetter(0, 1))]
 
 
-def _steps(parts: Parts, held: HeldTree, actor: Actor, operation: TreeOperation) -> list[tuple[int, Step]]:
-    """Return the step of an operation, if it has one, and when its turn is."""
-    path = operation.path
-    before = held.before(path)
-    match operation:
-        case MakeFolder(mode=int()) if before.kind is None:
-            return [(0, MakeFolderStep(path))]
-        case Move(to=to) if held.key(path) != held.key(to):
-            if before.kind == "directory":
-                require = partial(_refuse_new, parts, path, held.before_below(path))
-                return [(1, MoveFolder(path, to, require=require))]
-            target = held.before(to)
-            permit = partial(permit_move, parts, (before, target))
-            return [(2, MoveFile(path, to, overwrite=target.kind is not None, permit=permit))]
-        case Put():
-            node, content = held.overlay.find(path), operation.content
-            encoding = None if node is None else node.encoding
-            facts = read_as(content, encoding, name=path)[0]
-            plain = PutDecision(
-                content=content,
-                facts=facts,
-                mode=operation.mode,
-                encoding=encoding,
-                sent=content,
-                sent_version=facts.version,
-            )
-            decide = DecidePut(plain=plain, base=before, is_strict=held.is_strict(path), actor=actor)
-            return [(3, PutFile(path, decide))]
-        case Remove():
-            return [(3, RemoveFile(path, partial(permit_removal, parts, actor, before)))]
-        case RemoveFolder():
-            below = held.before_below(path)
-            require = partial(_refuse_new, parts, path, below)
-            return [(4, RemoveFolderStep(path, recursive=bool(below), require=require))]
-    return []
+def _is_at(held: HeldTree, node: OverlayNode, path: WorkspacePath) -> bool:
+    """Whether it is there what was there before the transaction."""
+    return node.origin is not None and held.key(node.origin.path) == held.key(path)
+
+
+def _move(parts: Parts, held: HeldTree, source: WorkspacePath, path: WorkspacePath) -> Step:
+    before, target = held.before(source), held.before(path)
+    if before.kind == "directory":
+        return MoveFolder(source, path, require=partial(_refuse_new, parts, source, held.before_below(source)))
+    permit = partial(permit_move, parts, (before, target))
+    return MoveFile(source, path, overwrite=target.kind is not None, permit=permit)
+
+
+def _put(held: HeldTree, path: WorkspacePath, node: OverlayNode, actor: Actor) -> Iterator[Step]:
+    before, origin, content, mode = held.before(path), node.origin, node.content, node.mode
+    if origin is not None and not _is_at(held, node, path):
+        content = held.content(origin) if content is None else content
+        mode = origin.mode if mode is None else mode
+    if content is None:
+        return
+    facts = read_as(content, node.encoding, name=path)[0]
+    if before.version != facts.version or mode not in (None, before.mode):
+        plain = PutDecision(
+            content=content, facts=facts, mode=mode, encoding=node.encoding, sent=content, sent_version=facts.version
+        )
+        yield PutFile(path, DecidePut(plain=plain, base=before, is_strict=held.is_strict(path), actor=actor))
+
+
+def _made_folder(node: OverlayNode, before: DiskPath) -> Iterator[Step]:
+    """Yield the step that makes a folder, unless one is there, or it is there only for what it holds."""
+    mode = None if node.origin is None or node.origin.mode is None else opened(node.origin.mode)
+    if before.kind is None and (node.origin is not None or node.mode is not None):
+        yield MakeFolderStep(before.path, mode)
+
+
+def _removal(parts: Parts, held: HeldTree, actor: Actor, before: DiskPath) -> Step:
+    if before.kind != "directory":
+        return RemoveFile(before.path, partial(permit_removal, parts, actor, before))
+    below = held.before_below(before.path)
+    return RemoveFolderStep(before.path, recursive=bool(below), require=partial(_refuse_new, parts, before.path, below))
 
 
 def _may_rename(held: HeldTree, path: WorkspacePath, node: OverlayNode) -> bool:
     """Whether what has moved to a path can be renamed by a step that does not depend on any other."""
     if node.content is not None or node.origin is None or held.overlay.find(node.origin.path) is not None:
         return False
+    for above in node.origin.path.folders:
+        folder = held.overlay.find(above)
+        if folder is None or (folder.origin is not None and not _is_at(held, folder, above)):
+            return False
     return node.kind != "directory" or (held.before(path).kind is None and _is_whole(held, node))
 
 

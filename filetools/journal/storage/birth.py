@@ -1,7 +1,7 @@
-"""The birth of a journal's database, and what must hold of its files ever after: before they are opened, and while they are.
+"""Creates a journal's database, and checks its files before they are opened and while they are open.
 
-A database appears under its name only when it is complete. So an empty or missing one is damage, not a beginning, and
-SQLite never gets the chance to make a fresh one out of it or to throw its write-ahead file away.
+A database gets its name only when it is complete. So an empty or missing one is damage, not a beginning, and SQLite never
+gets the chance to make a fresh one out of it or to discard its write-ahead file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from filetools.paths.birth import birth_ns
 DATABASE_NAME: Final = "journal.db"
 PARTS: Final = (DATABASE_NAME, *(f"{DATABASE_NAME}-{part}" for part in ("wal", "shm", "journal")))
 MARK_FILE: Final = "mark"
-"""What the user's own configuration folder knows a state directory by; a database keeps the mark beside which it was made."""
+"""Identifies a state directory to the user's own configuration folder; a database stores the mark of its directory."""
 _MARK: Final = re.compile("[0-9a-f]{32}")
 PAGE_BYTES: Final = 4096
 _UNFINISHED: Final = f"{DATABASE_NAME}.new"
@@ -36,7 +36,7 @@ _FLAGS: Final = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _PATH_ONLY: Final[int | None] = getattr(os, "O_PATH", None)
 SURE_AFTER_NS: Final = 3_000_000_000
-"""Age from which on a directory's time of change shows every later change, on the coarsest clock of a file system."""
+"""Age of a directory's change time from which on every later change shows, even on the coarsest file-system clock."""
 _TIMES_TELL: Final = os.name != "nt"
 """On Windows the time of change of a directory is the time of its birth."""
 NEWEST: Final = "SELECT coalesce(max(number), 0) FROM records"
@@ -44,10 +44,10 @@ NEWEST: Final = "SELECT coalesce(max(number), 0) FROM records"
 
 
 def has_database(directory: Path) -> bool:
-    """Whether there is a database; False only if there never was one.
+    """True if there is a database; False only if there never was one.
 
     Raises:
-        StateDamagedError: A database was there and is missing now, or something else stands in its place.
+        StateDamagedError: A database was there and is now missing or empty, or something else is at its path.
     """
     sizes = [_size_of(directory / part) for part in PARTS]
     if sizes[0] == 0:
@@ -61,10 +61,10 @@ def connect(database: Path, *, mode: str = "rw") -> sqlite3.Connection:
     """Open a connection to an existing database; it never creates one.
 
     Raises:
-        OSError: It cannot be opened; SQLite tells one code for every reason, so the reason is asked for.
+        OSError: It cannot be opened; SQLite reports one code for every cause, so the cause is looked up.
     """
     if _size_of(database.with_name(f"{database.name}-journal")):
-        mode = "rw"  # what a dead process was committing without a write-ahead file is rolled back first
+        mode = "rw"  # a commit that a dead process began without a write-ahead file is rolled back first
     address = f"file:{quote(str(database.absolute()))}?mode={mode}"
     with ExitStack() as opened:
         try:
@@ -90,7 +90,7 @@ def connect(database: Path, *, mode: str = "rw") -> sqlite3.Connection:
 
 def install(fresh: Path, directory: Path) -> None:
     """Put a complete, closed database into its place, durably."""
-    # In its place this change could be cut off, and leave a rollback that whoever only reads must not make.
+    # Before the move: interrupted in place, this change could leave a rollback that a reader must not make.
     try:
         with closing(connect(fresh)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -99,7 +99,7 @@ def install(fresh: Path, directory: Path) -> None:
         if exc.sqlite_errorcode not in NO_SHARED_MEMORY:
             raise
         with closing(connect(fresh)) as connection:
-            # The file says WAL by now; whoever is alone needs no shared memory to say otherwise.
+            # The file is in WAL mode by now; in exclusive mode leaving it needs no shared memory.
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             connection.execute("PRAGMA journal_mode = TRUNCATE")
     with fresh.open("rb+") as file:
@@ -109,14 +109,14 @@ def install(fresh: Path, directory: Path) -> None:
 
 
 def create_empty(place: Path) -> None:
-    """Make a private, empty file for a database to be built in; what a dead builder left there goes."""
+    """Make a private, empty file to build a database in, and remove what a dead builder left there."""
     for suffix in ("", "-journal", "-wal", "-shm"):
         Path(f"{place}{suffix}").unlink(missing_ok=True)
     os.close(os.open(place, _FLAGS, 0o600))
 
 
 def connect_to_empty(fresh: Path) -> sqlite3.Connection:
-    """Open a connection to an empty file, to build a database whose file can become smaller again."""
+    """Open a connection to an empty file, to build a database whose file can shrink again."""
     connection = connect(fresh)
     connection.execute("PRAGMA synchronous = OFF")  # a dead builder's work is thrown away; `install` syncs
     connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
@@ -141,7 +141,7 @@ def create_database(directory: Path) -> None:
 
 
 def mark_of(directory: Path) -> str | None:
-    """Return the mark of a state directory; None if it has none, as one that its user named with `state_dir`."""
+    """Return the mark of a state directory; None if it has none, like one that its user named with `state_dir`."""
     try:
         mark = (directory / MARK_FILE).read_text(encoding="ascii").strip()
     except (OSError, ValueError):
@@ -150,7 +150,7 @@ def mark_of(directory: Path) -> str | None:
 
 
 def keep_mark(connection: sqlite3.Connection, directory: Path) -> None:
-    """Have a database say beside which mark it lies, so that one that is put in its place is noticed."""
+    """Store the mark of its directory in a database, so that a replacement is noticed."""
     if (mark := mark_of(directory)) is not None:
         connection.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('mark', ?)", (mark,))
 
@@ -173,7 +173,7 @@ def refuse_others(directory: Path) -> None:
         StateVersionError: Another version of filetools wrote it.
         sqlite3.Error: It cannot be read.
     """
-    # Reading only: the last connection that could write removes the write-ahead file when it is closed.
+    # Read-only: the last connection that can write removes the write-ahead file when it is closed.
     with closing(connect(directory / PARTS[0], mode="ro")) as connection:
         require_known_schema(connection)
         (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
@@ -182,7 +182,7 @@ def refuse_others(directory: Path) -> None:
 
 
 def boot_id() -> str:
-    """Return what identifies this start of the machine, or "unknown"."""
+    """Return the id of this boot, or "unknown"."""
     try:
         return _BOOT_ID.read_text(encoding="ascii").strip()
     except OSError:
@@ -190,11 +190,11 @@ def boot_id() -> str:
 
 
 def file_id(database: Path) -> str:
-    """Return what tells the file of a database from every other, and from a later one that is given the same inode."""
+    """Return an id of a database's file; with O_PATH it differs even from that of a later file with the same inode."""
     inode = str(database.lstat().st_ino)
     if _PATH_ONLY is None:
         return inode
-    # A descriptor for the path alone: closing any other would drop the locks that SQLite holds on it in this process.
+    # An O_PATH descriptor: closing any other would drop the locks that SQLite holds on the file in this process.
     descriptor = os.open(database, _PATH_ONLY | os.O_CLOEXEC)
     try:
         return f"{inode}-{birth_ns(descriptor)}"
@@ -203,10 +203,10 @@ def file_id(database: Path) -> str:
 
 
 class Identities:
-    """The files of an open database. Lives as long as it is open; call `check` behind the gate."""
+    """The files of an open database; call `check` behind the gate."""
 
     def __init__(self, directory: Path) -> None:
-        """Take the files that are there now for the right ones."""
+        """Take the current files as the right ones."""
         self._directory = str(directory)
         # Without shared memory there is no write-ahead file.
         self._parts = tuple(str(directory / part) for part in PARTS if os.path.lexists(directory / part))
@@ -216,12 +216,12 @@ class Identities:
         self._checked: tuple[int, int, int] | None = None
 
     def check(self) -> None:
-        """Raise if another file stands under one of the names, or none.
+        """Raise if one of the files was replaced or removed.
 
         Raises:
-            StateDamagedError: So it is.
+            StateDamagedError: One was, or the directory has vanished.
         """
-        # Whatever is removed, made or renamed in a directory changes its time, which no program can set back.
+        # Removing, making or renaming an entry changes the directory's ctime, which no program can set back.
         try:
             found = os.lstat(self._directory)
         except (FileNotFoundError, NotADirectoryError) as exc:
@@ -232,7 +232,7 @@ class Identities:
         if tuple(map(_identity, self._parts)) != self._expected:
             raise StateDamagedError("the journal's database was replaced while open")
         is_sure = _TIMES_TELL and time.time_ns() - found.st_ctime_ns > SURE_AFTER_NS
-        # Behind another file nobody is excluded; SQLite alone keeps the database sound until that is seen.
+        # A lock on a replaced gate excludes nobody; until that is noticed only SQLite keeps the database sound.
         if is_sure and tuple(map(_identity, self._gates)) != self._expected_gates:
             raise StateDamagedError("the journal's gate was replaced while open")
         self._checked = state if is_sure else None

@@ -1,4 +1,4 @@
-"""Contents too large for the database: one file a version, named by its hash, complete or absent."""
+"""Contents too large for the database: one file per version, named by its hash, complete or absent."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _OLD: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _PLAIN
 
 
 class BlobFolder:
-    """A folder of blobs; every name is a hash, every other name a writer's unfinished work."""
+    """A folder of blobs: their names are hashes, any other name is a writer's unfinished work."""
 
     def __init__(self, directory: Path, *, durable: bool) -> None:
         """Open or create the folder.
 
         Raises:
-            StateDamagedError: Something else stands in its place.
+            StateDamagedError: Something else is at its path.
             OSError: It cannot be made.
         """
         make_private_folder(directory)
@@ -40,11 +40,11 @@ class BlobFolder:
     def put_all(self, contents: Mapping[str, bytes], *, is_synced: bool = True) -> None:
         """Store contents by name; durable on return, unless they need not be.
 
-        What is there already is written anew only if it is damaged: the disk may be full.
+        Existing ones are rewritten only if they are damaged: the disk may be full.
         """
         is_synced = is_synced and self._durable
         for name, content in contents.items():
-            # It may be another writer's of this instant, or a relaxed journal's, so that nobody has synced it yet.
+            # An existing one may be another writer's of this instant, or a relaxed journal's, and not synced yet.
             if self.intact_size(name, is_synced=is_synced) is None:
                 self._write(self._directory / name, content, is_synced)
         if is_synced and contents:
@@ -60,14 +60,14 @@ class BlobFolder:
             return file.read()
 
     def has(self, name: str, size: int) -> bool:
-        """Whether a blob of this size is there."""
+        """True if there is a blob of this size."""
         try:
             return (self._directory / name).lstat().st_size == size
         except FileNotFoundError:
             return False
 
     def intact_size(self, name: str, *, is_synced: bool = False) -> int | None:
-        """Return the size of a blob whose bytes have its hash, durable if asked for; None for any other."""
+        """Return the size of a blob whose bytes match its hash, synced if asked for; None if there is none."""
         try:
             with open(open_regular(self._directory / name), "rb") as file:
                 if hashlib.file_digest(file, "sha256").hexdigest() != name:
@@ -79,7 +79,7 @@ class BlobFolder:
             return None
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove blobs, as far as they are there."""
+        """Remove blobs that exist."""
         for name in names:
             (self._directory / name).unlink(missing_ok=True)
 
@@ -89,9 +89,9 @@ class BlobFolder:
             yield from (entry.name for entry in entries if _NAME.fullmatch(entry.name))
 
     def sweep(self) -> list[str]:
-        """Remove the unfinished work of dead writers; returns the names of blobs that have had the time to be committed."""
+        """Remove the unfinished work of dead writers; returns the names of blobs old enough to have been committed."""
         with os.scandir(self._directory) as entries:
-            # By age, not by the process in the name: its number says nothing across containers that share a root.
+            # By age, not by the process id in the name, which means nothing across containers that share a root.
             old = [entry.name for entry in entries if _is_old(entry)]
         self.remove(name for name in old if not _NAME.fullmatch(name))
         return [name for name in old if _NAME.fullmatch(name)]
@@ -123,7 +123,7 @@ def make_private_folder(directory: Path) -> None:
     """Make a folder that only its owner may enter, if it is missing.
 
     Raises:
-        StateDamagedError: Something else stands in its place.
+        StateDamagedError: Something else is at its path.
         OSError: It cannot be made.
     """
     with suppress(FileExistsError):
@@ -133,14 +133,14 @@ def make_private_folder(directory: Path) -> None:
 
 
 def write_all(descriptor: int, content: bytes) -> None:
-    """Write all bytes of content where the file stands."""
+    """Write all bytes of content at the file's current offset."""
     view = memoryview(content)
     while view:
         view = view[os.write(descriptor, view) :]
 
 
 def sync_directory(directory: Path) -> None:
-    """Make the names in a directory durable; does nothing where directories cannot be synced (Windows)."""
+    """Make the entries of a directory durable; does nothing where directories cannot be synced (Windows)."""
     if os.name == "nt":
         return
     descriptor = os.open(directory, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
@@ -154,7 +154,7 @@ def open_regular(place: Path, flags: int = _OLD) -> int:
     """Return a descriptor of a regular file.
 
     Raises:
-        StateDamagedError: Something else stands in its place.
+        StateDamagedError: Something else is at its path.
         OSError: There is none, or it cannot be opened.
     """
     descriptor = os.open(place, flags)

@@ -1,7 +1,7 @@
-"""Where the bytes of versions are kept: in the journal's database, or large ones in a file each.
+"""Stores the bytes of versions: in the journal's database, or large ones in a file each.
 
-What is kept for a snapshot is deflated first, where that pays: a row whose bytes are fewer than its `size` is. What a commit
-keeps is not, so that no call waits for it. `size` is always that of the content, and so is what retention counts.
+Contents of snapshots are deflated if that pays: a row with fewer bytes than its `size` is. Contents of commits are not, so
+that no call waits for it. `size` is always that of the content, and so is what retention counts.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ LARGEST_ROW_BYTES: Final = 128 * 1024
 SLICE_BYTES: Final = 512 * 1024
 """Bytes of contents written in one transaction, so that commits wait a few milliseconds at most."""
 LARGEST_READ_BYTES: Final = 4 * 1024 * 1024
-"""Larger texts are not kept because somebody has read them."""
+"""Largest text that is kept because an actor read it."""
 DEFLATE_LEVEL: Final = 1
-"""Twice as fast as zlib's own choice, and text comes out a twentieth to a tenth larger."""
+"""Twice as fast as zlib's default; text comes out 5 to 10 % larger."""
 _KEEP: Final = (
     "INSERT INTO contents (hash, size, used, bytes) VALUES (?, ?, ?, ?)"
-    # The bytes again, which repairs a damaged row and costs nothing where they are the same.
+    # Writes the bytes again, which repairs a damaged row and costs nothing if they are the same.
     " ON CONFLICT (hash) DO UPDATE SET used = max(used, excluded.used), bytes = excluded.bytes"
 )
 _GET: Final = "SELECT bytes, size FROM contents WHERE hash = ?"
 _KNOWN: Final = "SELECT 1 FROM contents WHERE hash = ?"
 VERSION_TEXT: Final = f"CASE WHEN version IS NOT NULL THEN '{VERSION_PREFIX}' || lower(hex(version)) END"
-"""Gives the column `version` as text, for queries of so many rows that it matters."""
+"""The column `version` as text, for queries of so many rows that it matters."""
 UNSYNCED: Final = -1
-"""Value of `used` for texts that somebody read and no record needs: nobody has synced them, and they are the first to go."""
+"""Value of `used` for texts that an actor read and no record needs: not synced, and removed first."""
 IS_BLOB: Final = "typeof(bytes) = 'null'"
-"""Whether content is in a file of its own. `bytes IS NULL` would say the same, after reading all of the bytes."""
+"""True if content is in a file of its own. `bytes IS NULL` is equivalent, but reads all of the bytes."""
 IS_FREE: Final = (
-    # A file that was only found needs its bytes for a snapshot alone.
+    # A file that was only found needs its bytes only for a snapshot.
     "NOT EXISTS (SELECT 1 FROM heads WHERE heads.version = contents.hash AND heads.number > 0)"
     " AND NOT EXISTS (SELECT 1 FROM snapshot_rows WHERE snapshot_rows.version = contents.hash)"
     # Of all that an actor has seen of a path, only the newest row's base is kept for it.
@@ -51,7 +51,7 @@ IS_FREE: Final = (
     " AND NOT EXISTS (SELECT 1 FROM documents WHERE documents.base = contents.hash)"
     " AND NOT EXISTS (SELECT 1 FROM rows WHERE rows.version = contents.hash)"
 )
-"""Whether nothing but records of the past needs a row of contents; takes the time since when a base counts, in seconds."""
+"""True if only past records need a row of contents; takes the time since which a base counts, in seconds."""
 _TOUCH: Final = "UPDATE contents SET used = ? WHERE hash = ?"
 
 _OF_BLOB: Final = f"SELECT 1 FROM contents WHERE hash = ? AND {IS_BLOB}"
@@ -61,7 +61,7 @@ Portion = list[tuple[str, bytes, bytes]]
 
 
 class Contents:
-    """Contents of an embedded journal; implements `Contents`."""
+    """Contents of an embedded journal."""
 
     def __init__(self, database: Database, blobs: BlobFolder) -> None:
         self._database = database
@@ -81,7 +81,7 @@ class Contents:
         return bytes(content)
 
     def has(self, version: str) -> bool:
-        """Whether the bytes of a version are kept; those that nobody has synced do not count."""
+        """True if the bytes of a version are kept; unsynced ones do not count."""
         digest = digest_of(version)
         row = self._database.row(_STORED, (digest,))
         return row is not None and (not row[1] or self._blobs.has(digest.hex(), row[0]))
@@ -94,11 +94,11 @@ class Contents:
             )
 
     def take_back(self, versions: Iterable[str]) -> None:
-        """Remove what `put_all` has stored of versions that nothing refers to, since their commit had no room."""
+        """Remove what `put_all` has stored of versions that nothing refers to because their commit had no room."""
         remove_unused(self._database, self._blobs, [digest_of(version) for version in versions])
 
     def keep(self, content: bytes, version: str) -> None:
-        """Keep bytes that no record refers to, if they are not kept yet, until retention takes them as the oldest."""
+        """Keep bytes that no record refers to, if they are not kept yet, until retention removes them as the oldest."""
         if not self.has(version):
             self.put_all({version: content})
             self._database.write(lambda connection: self.record(connection, content, version, 0))
@@ -120,11 +120,11 @@ class Contents:
             self._database.write(partial(self._keep_portion, portion, 0), durable=False)
 
     def missing(self, versions: Iterable[str]) -> set[str]:
-        """Return those of these versions whose bytes are not kept."""
+        """Return the versions among these whose bytes are not kept."""
         return {version for version in versions if not self.has(version)}
 
     def keep_read(self, texts: Mapping[str, bytes]) -> None:
-        """Keep texts that actors have read, by version, all at once and unsynced; what is kept already is not kept twice."""
+        """Keep texts that actors have read, by version, all at once and unsynced; those kept already are skipped."""
         new = {
             version: text
             for version, text in texts.items()
@@ -149,7 +149,7 @@ class Contents:
         self, connection: sqlite3.Connection, digest: bytes, content: bytes, used: int, stored: bytes | None = None
     ) -> None:
         is_large = len(content) > LARGEST_ROW_BYTES
-        # Perhaps put before the gate; retention may have removed it in between, and cannot now.
+        # Perhaps stored before the gate; retention may have removed it since, and cannot now.
         if is_large and not self._blobs.has(digest.hex(), len(content)):
             self._blobs.put_all({digest.hex(): content}, is_synced=used != UNSYNCED)
         connection.execute(_KEEP, (digest, len(content), used, None if is_large else stored or content))
@@ -159,7 +159,7 @@ class Contents:
             self._enter(connection, digest_of(version), content, used, stored)
 
     def _read(self, digest: bytes, stored: bytes | None, size: int) -> bytes | None:
-        """Return what stands where a row says, intact or not; None if that cannot be read."""
+        """Return the stored content of a row, intact or not; None if it cannot be read."""
         if stored is not None:
             return inflated(stored, size)
         try:
@@ -169,7 +169,7 @@ class Contents:
 
 
 def remove_unused(database: Database, blobs: BlobFolder, digests: Iterable[bytes]) -> None:
-    """Remove those of these files to which no row refers."""
+    """Remove the files among these to which no row refers."""
 
     def work(connection: sqlite3.Connection) -> list[str]:
         return [digest.hex() for digest in digests if connection.execute(_OF_BLOB, (digest,)).fetchone() is None]
@@ -179,23 +179,23 @@ def remove_unused(database: Database, blobs: BlobFolder, digests: Iterable[bytes
 
 
 def deflated(content: bytes) -> bytes:
-    """Return content as it is kept for a snapshot: deflated, or as it is where that does not save an eighth."""
+    """Return content as it is kept for a snapshot: deflated, or unchanged if that does not save an eighth."""
     packed = zlib.compress(content, DEFLATE_LEVEL)
     return packed if len(packed) < len(content) - len(content) // 8 else content
 
 
 def inflated(stored: bytes, size: int) -> bytes:
-    """Return content of a size from what is stored of it; other bytes if that is damaged."""
+    """Return content of a size from its stored bytes; other bytes if those are damaged."""
     if len(stored) >= size or size > LARGEST_ROW_BYTES:
         return stored
     try:
-        return zlib.decompressobj().decompress(stored, size)  # never more, whatever stands there
+        return zlib.decompressobj().decompress(stored, size)  # never more, even if damaged
     except zlib.error:
         return stored
 
 
 def _portions(contents: Mapping[str, bytes], packed: Callable[[bytes], bytes]) -> Iterator[Portion]:
-    """Yield as many contents at a time as one transaction writes; `packed` makes the bytes of a row."""
+    """Yield contents in portions of one transaction each; `packed` makes the bytes of a row."""
     portion: Portion = []
     held = 0
     for version, content in contents.items():

@@ -35,12 +35,12 @@ from filetools.journal.storage.translation import BUSY_SECONDS, TRANSLATED, of_s
 from filetools.models.words import Durability
 
 CHECKPOINT_BYTES: Final = 16 * 1024 * 1024
-"""Size of the write-ahead file from which the keeper copies it into the database."""
+"""Size of the write-ahead file at which the keeper copies it into the database."""
 IDLE_BYTES: Final = 1024 * 1024
-"""Size of a write-ahead file up to which it stays as it is while nobody writes."""
+"""Size up to which a write-ahead file is left as it is while nobody writes."""
 _SMALLEST_WAL_BYTES: Final = 384 * 1024
 _SHARE_OF_FREE: Final = 16
-"""The write-ahead file takes about one part in so many of the free space, also where nobody calls `checkpoint`."""
+"""The write-ahead file takes at most about one part in so many of the free space, even if nobody calls `checkpoint`."""
 _FAILED_SYNCS: Final = (sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC)
 _log = logging.getLogger(__name__)
 
@@ -48,24 +48,24 @@ _FLAGS: Final = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXE
 
 Row = tuple[Any, ...]
 Arguments = tuple[Any, ...] | Mapping[str, Any]
-"""Values of a query, by place or by name."""
+"""Values of a query, by position or by name."""
 T = TypeVar("T")
 
 
 class Database:
-    """An open database. Lives as long as the workspace; unusable after a fork.
+    """An open database, closed with the workspace; unusable after a fork.
 
     Attributes:
-        gate: The right to write.
-        turn_gate: The right to have a turn; whoever has it writes as all do, through the other gate.
-        connection: The one that writes, for statements inside a transaction.
-        has_log: Whether it has a write-ahead file; False where the file system has no memory that processes share.
-        opening: Random number of this opening; tells own records from other processes'.
-        reserve: Room for what makes room.
-        position: How far the numbers have come, noted outside the database.
-        is_restored: Whether it was put back from a copy since it was closed.
-        file_id: Of its main file.
-        identities: Which files the database consists of.
+        gate: Lock for writing.
+        turn_gate: Lock for a turn; its holder still writes through `gate`.
+        connection: The writing connection, for statements inside a transaction.
+        has_log: True if it has a write-ahead file; False where the file system offers no shared memory.
+        opening: Random number of this opening; distinguishes own records from other processes'.
+        reserve: Disk space held back for changes that free space.
+        position: Note of the newest record number, outside the database.
+        is_restored: True if it was put back from a copy since it was closed.
+        file_id: Id of its main file.
+        identities: The files of the database.
     """
 
     def __init__(self, directory: Path, *, durability: Durability, timeout_seconds: float = 30.0) -> None:
@@ -75,7 +75,7 @@ class Database:
             StateDamagedError: The file is not a journal, or cannot be read.
             StateVersionError: Another version of filetools wrote it.
             AccessDeniedError, DiskFullError: The directory cannot be written.
-            LockTimeoutError: Somebody writes it all the time.
+            LockTimeoutError: Other processes kept it locked.
         """
         self.directory = directory
         self.opening = secrets.randbits(62)
@@ -106,12 +106,12 @@ class Database:
 
     @property
     def is_open(self) -> bool:
-        """Whether this process may use it."""
+        """True if this process may use it."""
         return not self._closed and self.gate.is_open
 
     def rows(self, query: str, arguments: Arguments = ()) -> list[Row]:
         """Return all rows of a query; each call sees the newest commit of any process."""
-        # In a turn with the connection that writes, which alone still holds the pages of the last commit.
+        # In a turn with the writing connection: only its cache still holds the pages of the last commit.
         in_turn = self.turn_gate.is_held_here() and self._writing.acquire(blocking=False)
         connection = self.connection if in_turn else self._take()
         try:
@@ -131,7 +131,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Lend a connection for reading; all that is read in the block is of one moment. Leave no cursor open."""
+        """Lend a connection for reading; everything read in the block is of one moment. Leave no cursor open."""
         connection = self._take()
         try:
             with TRANSLATED:
@@ -156,8 +156,8 @@ class Database:
             work: Gets the connection inside the transaction.
             durable: False leaves the commit unsynced, for what recovery can find again by itself.
             afterwards: Gets the result after the commit, still behind the gate.
-            may_use_reserve: Whether `work`, which has failed for want of space, takes no room for long, as a deletion;
-                then it is run again in the room that is kept for it.
+            may_use_reserve: Called if `work` has failed for lack of space. True if it needs none for long, like a deletion;
+                then it is run again in the reserved space.
 
         Raises:
             StateDamagedError: The database is no longer the file that was opened; nothing is acknowledged.
@@ -183,7 +183,7 @@ class Database:
             try:
                 return self._once(work, durable)
             except DiskFullError as exc:
-                # An OSError comes from contents beside the database, which would take all of that room.
+                # An OSError comes from contents outside the database, which would take up the whole reserve.
                 if has_restarted or not isinstance(exc.__cause__, sqlite3.Error) or not may_use_reserve():
                     raise
             if not self.reserve.shrink():
@@ -211,15 +211,15 @@ class Database:
                     self._sync_failed = True
                     self._take_back()
                 raise
-            if durable:  # looked at again: a folder removed during the commit took the commit with it
+            if durable:  # checked again: a folder removed during the commit took the commit with it
                 self.identities.check()
             return result
 
     def checkpoint(self, *, at_least_bytes: int = CHECKPOINT_BYTES) -> bool:
         """Copy the write-ahead file into the database if it is due; False if it is not.
 
-        Due is a file that has grown to `at_least_bytes`, and one of some size that nobody has written since the last
-        call: that one is cut off, too. While somebody writes it is overwritten, which takes less time than extending it.
+        It is due when it has grown to `at_least_bytes`, or has some size and was not written since the last call: then it is
+        truncated, too. A file in use is overwritten, which takes less time than extending it.
         """
         self._check_usable()
         try:
@@ -242,7 +242,7 @@ class Database:
         return True
 
     def restart_wal(self) -> None:
-        """Copy the write-ahead file into the database and cut both off, unless a reader stands in the way now.
+        """Copy the write-ahead file into the database and truncate both, unless a reader is in the way.
 
         The caller is behind the gate.
         """
@@ -258,7 +258,7 @@ class Database:
                 connection.execute(f"PRAGMA busy_timeout = {round(BUSY_SECONDS * 1000)}")
 
     def close(self) -> None:
-        """Checkpoint and release every connection; may be called twice, and after a fork does nothing."""
+        """Checkpoint and release every connection; may be called twice, and does nothing after a fork."""
         if not self.is_open:
             return
         self._closed = True
@@ -268,7 +268,7 @@ class Database:
                 self.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
                 self._close_idle()
                 self.connection.close()
-                # Nobody else has it open: the last one who closes removes the write-ahead file.
+                # Then nobody else has it open: the last one to close it removes the write-ahead file.
                 if self.has_log and not self._wal.exists():
                     self.position.note_closed(self.directory / PARTS[0])
         except FileToolsError as exc:
@@ -294,7 +294,7 @@ class Database:
             self.identities.check()
             connection = opened.enter_context(closing(connect(self.directory / PARTS[0])))
             connection.execute("PRAGMA query_only = ON")
-            # Again: what was opened by its name may have been another file already.
+            # Again: the name may have led to another file already.
             self.identities.check()
             opened.pop_all()
         return connection
@@ -314,16 +314,16 @@ class Database:
             self._synchronous_now = synchronous
 
     def _take_back(self) -> None:
-        """Write over the frames of a commit whose sync failed: whole as they are, the next opening would take them."""
+        """Overwrite the frames of a commit whose sync failed: the next opening would replay them if they stay intact."""
         with suppress(sqlite3.Error):
             self._use("NORMAL")
             note = "INSERT OR REPLACE INTO meta (name, value) VALUES ('sync_failed', ?)"
             self.connection.execute(note, (time.time(),))
 
     def _write_anew(self) -> None:
-        """After a failed sync the kernel may have dropped what was written before, and says so only once.
+        """Copy all of the write-ahead file into the database and start it anew, after a failed sync.
 
-        So the write-ahead file is never synced again as it is: all of it goes into the database, and it starts anew.
+        The kernel may have dropped earlier writes, and reports that only once: the file must never be synced again as it is.
         """
         (busy, _, _) = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
@@ -334,11 +334,11 @@ class Database:
 
 
 def _prepare(connection: sqlite3.Connection, directory: Path, *, is_durable: bool) -> bool:
-    """Make a connection ready to write; returns whether the database has a write-ahead file, as at its birth."""
+    """Prepare a connection for writing; returns True if the database was created with a write-ahead file."""
     (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
     if mode != "wal":
         connection.execute("PRAGMA journal_mode = TRUNCATE")
-    # What goes on being written is not cut off each time: extending the file takes longer than writing over it.
+    # A file in use is not truncated each time: extending it takes longer than overwriting it.
     limit = max(_SMALLEST_WAL_BYTES, min(4 * CHECKPOINT_BYTES, free_bytes(directory) // _SHARE_OF_FREE))
     connection.execute(f"PRAGMA wal_autocheckpoint = {limit // PAGE_BYTES}")
     connection.execute(f"PRAGMA journal_size_limit = {limit}")
@@ -353,18 +353,18 @@ def _prepare(connection: sqlite3.Connection, directory: Path, *, is_durable: boo
 
 
 def _sync_ahead(wal: Path) -> bool:
-    """Sync the write-ahead file while others write, so that a checkpoint keeps them waiting for the rest alone.
+    """Sync the write-ahead file while others write, so that a checkpoint makes them wait only for the rest.
 
     A checkpoint syncs this file before all else, and most of its time goes into that. SQLite holds no locks on it that closing
     a descriptor would drop.
 
     Returns:
-        False if that failed; what was written before must not be relied on then.
+        False if that failed; earlier writes must not be relied on then.
     """
     try:
         descriptor = os.open(wal, _FLAGS)
     except OSError:
-        return True  # none was written, or the checkpoint meets the same
+        return True  # there is none, or the checkpoint fails the same way
     try:
         os.fsync(descriptor)
     except OSError:

@@ -1,4 +1,4 @@
-"""Looking at an embedded journal without opening it for work: is it sound, how large is it, what waits in it."""
+"""Examines an embedded journal without opening it for work: whether it is sound, its size, what is pending."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class JournalReport(Struct, frozen=True, kw_only=True):
     wal_bytes: int = 0
     """Size of the write-ahead file."""
     problem: FileToolsError | None = None
-    """Why the journal cannot be used, or None; `StateDamagedError` is what a repair is for."""
+    """Why the journal cannot be used, or None; a repair can mend a `StateDamagedError`."""
     schema: int = 0
     records: int = 0
     pending: int = 0
@@ -34,13 +34,13 @@ class JournalReport(Struct, frozen=True, kw_only=True):
     """Records that a power cut may have undone in the files, and that could not be restored yet."""
     contents: int = 0
     backlog: dict[str, int] = field(default_factory=dict)
-    """For each mirror how many paths it lacks."""
+    """Number of paths that each mirror lacks."""
     mirrors: tuple[MirrorRow, ...] = ()
     """The mirrors that were added to the root."""
 
 
 def examine_journal(directory: Path) -> JournalReport | None:
-    """Read a whole journal, changing nothing; None if there is none yet. Takes seconds where it is large."""
+    """Read a whole journal, changing nothing; None if there is none yet. Takes seconds if it is large."""
     sizes = JournalReport(database_bytes=_size(directory / PARTS[0]), wal_bytes=_size(directory / PARTS[1]))
     try:
         with TRANSLATED:

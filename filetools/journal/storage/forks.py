@@ -1,4 +1,4 @@
-"""Releasing descriptors in forked children, where they would keep locks and notices of a dead parent alive."""
+"""Releases descriptors in forked children, where they would keep locks and notices of a dead parent alive."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def abandon_in_child(holder: Abandonable) -> None:
 
 @functools.cache
 def _register_fork_hook() -> None:
-    # With the first holder and not at import, which starts nothing.
+    # With the first holder, since importing must not start anything.
     if hasattr(os, "register_at_fork"):  # not on Windows
         os.register_at_fork(after_in_child=_abandon_all)
 

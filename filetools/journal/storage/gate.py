@@ -26,26 +26,26 @@ from filetools.journal.storage.position import read_at, write_at
 GATE_FILE: Final = "gate"
 TURN_FILE: Final = "turn"
 TENURE_NS: Final = 5_000_000
-"""How long one process may go through the gate again and again before it lets others in that wait."""
+"""How long one process may re-enter the gate before it lets waiting processes in."""
 SHORTEST_PAUSE_SECONDS: Final = 0.00005
 LONGEST_PAUSE_SECONDS: Final = 0.0005
 NEWS_NS: Final = 2_000_000
-"""How long it counts that somebody waits; whoever still does has said so again by then."""
+"""How long a waiter's note is valid; a process that still waits has renewed it by then."""
 _WAITER_AT: Final = 1
 """Windows locks the first byte for all but the holder."""
 _WAITER: Final = struct.Struct("<qq")
-"""Since when the one waits who has waited longest, and when it said so, in nanoseconds of a clock that processes share."""
+"""When the longest waiter began to wait, and when it noted that, in nanoseconds of a clock that processes share."""
 _LOOK_UP_SECONDS: Final = 0.05
-"""How long a turn is waited for before it is asked whether it is still wanted."""
+"""How long to wait for a turn before checking whether it is still wanted."""
 _LINE_AT: Final = 32
 LINE_BYTES: Final = 512
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Gate:
-    """Exclusive right between threads and between processes: to write a database, or to have a turn. Not re-entrant.
+    """Exclusive lock between threads and between processes: to write a database, or to have a turn. Not re-entrant.
 
-    Its file has a word of the process that waits longest, which gets in before others, and a line of whoever has a turn.
+    Its file holds a note of the longest waiting process, which gets in first, and a line about the holder of the turn.
     """
 
     def __init__(self, directory: Path, *, name: str = GATE_FILE, timeout_seconds: float = 30.0) -> None:
@@ -56,12 +56,12 @@ class Gate:
         self._tenure_since = 0
         self._left_at = 0
         self._holder = 0
-        """Thread that has the right; 0 if none of this process has it."""
+        """Thread that holds the lock; 0 if none of this process does."""
         abandon_in_child(self)
 
     @property
     def is_open(self) -> bool:
-        """Whether it can be used; not after a fork."""
+        """True if it can be used; False after a fork."""
         return self._descriptor >= 0
 
     def __enter__(self) -> None:
@@ -73,7 +73,7 @@ class Gate:
         self.leave()
 
     def enter(self, deadline: float | None = None) -> None:
-        """Wait for the right; `leave` must follow.
+        """Wait for the lock; `leave` must follow.
 
         Raises:
             LockTimeoutError: The deadline has passed.
@@ -90,7 +90,7 @@ class Gate:
             raise
 
     def leave(self) -> None:
-        """Give the right back."""
+        """Release the lock."""
         self._holder = 0
         try:
             unlock_descriptor(self._descriptor)
@@ -99,13 +99,13 @@ class Gate:
             self._mutex.release()
 
     def enter_if(self, is_wanted: Callable[[], bool]) -> bool:
-        """Wait for the right as long as it is wanted; `leave` must follow.
+        """Wait for the lock while it is wanted; `leave` must follow.
 
         Args:
-            is_wanted: Asked now and then.
+            is_wanted: Called periodically.
 
         Returns:
-            False if it is not wanted any more.
+            False if it is no longer wanted.
         """
         while is_wanted():
             with suppress(LockTimeoutError):
@@ -114,7 +114,7 @@ class Gate:
         return False
 
     def sign(self, line: bytes) -> None:
-        """Say who has the turn, for messages of other processes."""
+        """Write who has the turn into the file, for messages of other processes."""
         with suppress(OSError):  # a full disk
             write_at(self._descriptor, _LINE_AT, line)
 
@@ -125,15 +125,15 @@ class Gate:
         return b""
 
     def is_held_here(self) -> bool:
-        """Whether the calling thread has the right."""
+        """True if the calling thread holds the lock."""
         return self._holder == threading.get_ident()
 
     def is_held_elsewhere(self) -> bool:
-        """Whether another process has the right at this moment."""
+        """True if another process holds the lock at this moment."""
         if self._holder:
             return False
         with suppress(OSError):
-            # On a descriptor of its own: a try on the other one would succeed where a thread of this process has it.
+            # On a separate descriptor: on the shared one the attempt would succeed if a thread of this process holds the lock.
             descriptor = os.open(self._path, os.O_RDWR)
             try:
                 return not lock_descriptor(descriptor, blocking=False)
@@ -142,10 +142,10 @@ class Gate:
         return False
 
     def _timed_out(self) -> LockTimeoutError:
-        """Return the error of whoever waited in vain, with who has the right."""
+        """Return the error for a wait that timed out, with the holder of the lock."""
         holder = "another process"
         with suppress(OSError):
-            # Asked of the kernel, so that nobody has to write down each time that it holds the right.
+            # From the kernel, so that holders need not write down each time that they hold the lock.
             held = re.search(
                 rf" FLOCK .* ([1-9]\d*) \S*:{os.fstat(self._descriptor).st_ino} ", Path("/proc/locks").read_text()
             )
@@ -183,7 +183,7 @@ class Gate:
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
         self._tenure_since = time.monotonic_ns()
         if has_waited:
-            self._say(0, 0)  # the next one need not wait until this is old
+            self._say(0, 0)  # so that the next one need not wait until the note is old
 
     def _say(self, since: int, now: int) -> None:
         with suppress(OSError):  # a full disk: others may get in before

@@ -1,8 +1,8 @@
-"""A note beside the database of how far its numbers have come, so that a database with fewer is known for what it is.
+"""A note of the newest record number beside the database, so that a database that was rolled back is recognised.
 
-Written after each commit without a sync: it outlives the process, and after a power cut it never knows of more than the
-kernel had been told. A clean closing adds when the database's file changed last. No program can choose that time, so a
-database that is put back from a copy has another.
+Written after each commit without a sync: it survives the process, and after a power cut it never shows more than the
+kernel was given. A clean close adds the ctime of the database's file. No program can choose a ctime, so a database that is
+put back from a copy has another.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from typing import Final
 POSITION_FILE: Final = "position"
 _DIGITS: Final = 20
 _OPEN: Final = 0
-"""Instead of a time, as long as the database is open, and after a crash."""
+"""Replaces the time while the database is open, and after a crash."""
 _log = logging.getLogger(__name__)
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class PositionNote:
-    """The note of one journal. Lives as long as its journal; one thread at a time writes it."""
+    """The note of one journal; one thread at a time writes it."""
 
     def __init__(self, directory: Path) -> None:
         self._descriptor = os.open(directory / POSITION_FILE, _FLAGS, 0o600)
         self.at_opening, self._closed = _numbers((directory / POSITION_FILE).read_bytes())
-        """How far the numbers had come when the journal was opened; 0 if nobody noted it."""
+        """Newest number when the journal was opened; 0 if there is no note."""
 
     def is_restored(self, database: Path) -> bool:
-        """Whether a database that was closed cleanly is another, or was written by another program, since."""
+        """True if a cleanly closed database was replaced, or written by another program, since."""
         return self._closed not in (_OPEN, database.lstat().st_ctime_ns)
 
     def note_closed(self, database: Path) -> None:
-        """Note when the file of a database changed last that nobody has open any more: no copy has the same time."""
+        """Note the ctime of a database's file that nobody has open any more: no copy has the same."""
         self._write_at(_DIGITS, b" %020d" % database.lstat().st_ctime_ns)
 
     def note_opened(self) -> None:
@@ -41,7 +41,7 @@ class PositionNote:
         self._write_at(_DIGITS, b" %020d" % _OPEN)
 
     def write(self, number: int) -> None:
-        """Note how far the numbers have come."""
+        """Note the newest record number."""
         self._write_at(0, b"%020d" % number)
 
     def close(self) -> None:
@@ -54,12 +54,12 @@ class PositionNote:
         try:
             write_at(self._descriptor, offset, content)
         except OSError as exc:
-            # A note that is missing only means that a rollback may go unnoticed; no commit fails for it.
+            # Without the note a rollback may go unnoticed; no commit fails for that.
             _log.debug("the journal's position was not noted: %s", exc)
 
 
 def _numbers(note: bytes) -> tuple[int, int]:
-    """Return the position of a note and when its journal was closed; 0 for what it does not say."""
+    """Return the position of a note and when its journal was closed; 0 for what is missing."""
     numbers = (note[:_DIGITS].strip(), note[_DIGITS:].strip())
     position, closed = (int(one) if one.isdigit() else 0 for one in numbers)
     return position, closed

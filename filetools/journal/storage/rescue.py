@@ -1,7 +1,7 @@
-"""Starting again from a damaged journal: it is set aside as it is, and a fresh one takes over what cannot be found on disk.
+"""Repairs a damaged journal: sets it aside as it is, and starts a fresh one with what cannot be found on disk.
 
-Only SQLite reads the damaged database, as far as it can. Contents that have their hash, and mirrors, are taken over; texts that
-may be unsaved become files beside what is set aside. The files of the workspace are not touched.
+Only SQLite reads the damaged database, as far as it can. Contents that match their hash, and mirrors, are taken over; texts
+that may be unsaved become files beside the damaged journal. The files of the workspace are not touched.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ Row = tuple[Any, ...]
 
 
 class Rescue(Struct, frozen=True, kw_only=True):
-    """What a fresh journal has of a damaged one."""
+    """What a fresh journal took over from a damaged one."""
 
     contents: int
     """Versions whose bytes are kept."""
     texts: dict[str, str | None] = {}
-    """Paths of unsaved texts by the names of their files in the folder of what was set aside; None cannot be read."""
+    """Paths of unsaved texts, by the names of their files beside the damaged journal; None if it cannot be read."""
     mirrors: tuple[str, ...] = ()
     """Places of mirrors; each is compared with the tree when it is next used."""
     records: int | None = None
@@ -58,7 +58,7 @@ class Rescue(Struct, frozen=True, kw_only=True):
 
 
 def folder_for_damage(directory: Path) -> Path:
-    """Return where the damaged journal of a state directory goes: the folder of an interrupted repair, or a new one."""
+    """Return the folder for the damaged journal of a state directory: that of an interrupted repair, or a new one."""
     started = sorted(directory.glob(f"damaged-*/{_FRESH}"), reverse=True)
     usable = (fresh.parent for fresh in started if _can_move(PARTS, directory, fresh.parent))
     name = time.strftime("damaged-%Y%m%d-%H%M%S")
@@ -69,21 +69,21 @@ def folder_for_damage(directory: Path) -> Path:
 def start_again(directory: Path, aside: Path) -> Rescue:
     """Set a damaged journal aside, and put a fresh one into its place.
 
-    Interrupted at any moment, each file of the damaged database lies in its place or aside; done again, it is finished.
+    If it is interrupted, each file of the damaged database is in its place or aside; run it again to finish.
 
     Args:
         directory: The state directory; nobody may have its journal open.
         aside: A directory inside it, as `folder_for_damage` returns it; made if it is missing.
 
     Raises:
-        LockTimeoutError: Somebody writes the journal.
-        DiskFullError, AccessDeniedError, StateDamagedError: It could not be done, as when there is a part of another
-            database in `aside`; nothing was changed.
+        LockTimeoutError: Another process writes the journal.
+        DiskFullError, AccessDeniedError, StateDamagedError: It failed, for example because `aside` holds a part of
+            another database; nothing was changed.
     """
     with TRANSLATED, closing(Gate(directory, timeout_seconds=GATE_SECONDS)) as gate, gate:
         is_new = not aside.exists()
         aside.mkdir(mode=0o700, exist_ok=True)
-        _move(PARTS[::-1], aside, directory)  # what an interrupted repair has moved, so that no failure leaves it aside
+        _move(PARTS[::-1], aside, directory)  # undoes an interrupted repair, so that no failure leaves parts aside
         try:
             create_empty(aside / _FRESH)
             _move(PARTS, directory, aside)
@@ -94,7 +94,7 @@ def start_again(directory: Path, aside: Path) -> Rescue:
             if is_new:
                 shutil.rmtree(aside)
             raise
-        # Numbers begin anew. Until the database is there, the note says that there was one.
+        # Numbers start anew. Until the database is in its place, the note shows that there was one.
         (directory / POSITION_FILE).unlink(missing_ok=True)
         return rescue
 
@@ -102,8 +102,8 @@ def start_again(directory: Path, aside: Path) -> Rescue:
 def _move(parts: Sequence[str], source: Path, target: Path) -> None:
     if not _can_move(parts, source, target):
         raise FileExistsError(errno.EEXIST, "the journal's database was replaced while it was repaired")
-    # The write-ahead file is never away from a database in its place, which could be opened without it, and never beside a
-    # fresh one, which would take over its pages. Without the syncs a power cut could undo a move, and keep a later one.
+    # The write-ahead file is never missing beside a database in its place, which could be opened without it, and never beside
+    # a fresh one, which would replay its pages. Without the syncs a power cut could undo a move, and keep a later one.
     for part in parts:
         if os.path.lexists(source / part):
             (source / part).rename(target / part)
@@ -112,7 +112,7 @@ def _move(parts: Sequence[str], source: Path, target: Path) -> None:
 
 
 def _can_move(parts: Sequence[str], source: Path, target: Path) -> bool:
-    """Whether what is in both folders can be of one database: each part once, those that are moved first in the target."""
+    """True if the parts in both folders can be of one database: each part once, those that are moved first in the target."""
     found = [part for place in (target, source) for part in parts if os.path.lexists(place / part)]
     return found == [part for part in parts if part in found]
 
@@ -142,7 +142,7 @@ def _take_over(source: sqlite3.Connection, target: sqlite3.Connection, aside: Pa
             values = (digest, size, min(used, 0), content)
             target.execute("INSERT OR IGNORE INTO contents (hash, size, used, bytes) VALUES (?, ?, ?, ?)", values)
     put = "INSERT OR IGNORE INTO mirrors (place, identity, root) VALUES (?, ?, ?)"
-    # Without their positions: each is compared as a whole.
+    # Without their positions: each is compared in full.
     target.executemany(put, _rows(source, "SELECT place, identity, root FROM mirrors", "place"))
     return Rescue(
         contents=0,
@@ -170,7 +170,7 @@ def _write_texts(source: sqlite3.Connection, aside: Path) -> dict[str, str | Non
 
 
 def _rows(source: sqlite3.Connection, query: str, key: str, *values: Any) -> Iterator[Row]:
-    """Yield the rows of a query that SQLite can read, from both ends to the damage; some may come twice."""
+    """Yield the rows of a query that SQLite can read, from both ends up to the damage; some may be repeated."""
     for order in ("ASC", "DESC"):
         try:
             yield from source.execute(f"{query} ORDER BY {key} {order}", values)
@@ -187,7 +187,7 @@ def _count(source: sqlite3.Connection, table: str) -> int | None:
 
 
 def _take_blobs(target: sqlite3.Connection, blobs: BlobFolder) -> None:
-    """Keep contents in files of their own that have their hash."""
+    """Keep the contents in files of their own that match their hash."""
     found = ((bytes.fromhex(name), blobs.intact_size(name)) for name in blobs.names())
     put = "INSERT OR IGNORE INTO contents (hash, size, used, bytes) VALUES (?, ?, 0, NULL)"
     target.executemany(put, [(digest, size) for digest, size in found if size is not None])

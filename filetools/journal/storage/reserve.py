@@ -1,4 +1,4 @@
-"""Room on the disk that is kept free for the journal, so that things can still be deleted and moved when it is full."""
+"""Disk space held back for the journal, so that files can still be deleted and moved on a full disk."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Final
 RESERVE_BYTES: Final = 512 * 1024
 """Enough for several deletions until a checkpoint makes room in the write-ahead file again."""
 SLICE_BYTES: Final = 64 * 1024
-"""Given back at a time: other programs take what is free on a full disk at once."""
+"""Released at a time: on a full disk other programs take free space at once."""
 _FLAGS: Final = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Reserve:
-    """A file that takes up room and becomes smaller when the room is needed. All processes on a root share it."""
+    """A file that takes up space and shrinks when the space is needed. All processes on a root share it."""
 
     def __init__(self, directory: Path) -> None:
         self._file = directory / "reserve"
 
     def fill(self) -> None:
-        """Take up the room again if the disk has twice as much; a failure is no harm."""
+        """Grow to the full size again if the disk has twice as much free; failures are ignored."""
         missing = RESERVE_BYTES - self._size()
         if missing > 0 and free_bytes(self._file.parent) >= 2 * RESERVE_BYTES:
             with suppress(OSError), open(os.open(self._file, _FLAGS, 0o600), "wb", buffering=0) as file:
@@ -33,7 +33,7 @@ class Reserve:
                     file.write(bytes(missing))
 
     def shrink(self) -> bool:
-        """Give a slice of the room back; False if there is none left."""
+        """Release a slice; False if none is left."""
         size = self._size()
         with suppress(OSError):
             if size:
@@ -42,9 +42,9 @@ class Reserve:
         return False
 
     def has_room(self) -> bool:
-        """Give back what opening a database takes, if the disk has less; False if it has less all the same.
+        """Release what opening a database takes, if the disk has less; False if it still has less.
 
-        A database shares memory through a file: where that cannot grow, the process is killed.
+        A database shares memory through a file: if that cannot grow, the process is killed.
         """
         while free_bytes(self._file.parent) < SLICE_BYTES:
             if not self.shrink():
@@ -58,7 +58,7 @@ class Reserve:
 
 
 def free_bytes(folder: Path) -> int:
-    """Return how much room a disk has; very much if nobody knows."""
+    """Return how many bytes of a disk are free; `sys.maxsize` if unknown."""
     with suppress(OSError, AttributeError):
         found = os.statvfs(folder)
         if found.f_blocks:

@@ -12,7 +12,7 @@ SCHEMA_VERSION: Final = 35
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
 IS_PENDING: Final = "synced = 0 AND (state = 'pending') = 1"
 IS_UNSYNCED: Final = "synced = 0 AND (state = 'pending') = 0"
-"""Conditions on records, each in the words of the index that answers it."""
+"""Conditions on records, each worded like the index that answers it."""
 _TREE_ROW: Final = """
         folder TEXT,
         path TEXT NOT NULL,
@@ -68,11 +68,11 @@ _TABLES: Final = (
         PRIMARY KEY (number, kind, target)
     ) WITHOUT ROWID""",
     "CREATE INDEX relations_of_target ON relations (target, kind)",
-    # Which records are taken back now; it follows from the relations, and is kept by every commit that adds one.
+    # Records that are taken back now; follows from the relations, and is updated by every commit that adds one.
     "CREATE TABLE undone (number INTEGER PRIMARY KEY)",
     "CREATE TABLE unrestored (number INTEGER PRIMARY KEY)",
-    # What is at each path, or was. `folder`: key of its folder. `version` NULL: not read yet. `inode` NULL: nobody
-    # has looked since. `number`: of the newest record of a file of this name, also where a folder is now; 0 if there is none.
+    # The entry at each path, now or before. `folder`: key of its folder. `version` NULL: not read yet. `inode` NULL: not
+    # looked at since. `number`: of the newest record of a file of this name, also where a folder is now; 0 if there is none.
     # `applied` 0: committed, and perhaps not on the disk.
     f"CREATE TABLE tree (key TEXT PRIMARY KEY,{_TREE_ROW}) WITHOUT ROWID",
     "CREATE INDEX tree_in_folder ON tree (folder)",
@@ -106,7 +106,7 @@ _TABLES: Final = (
         reason TEXT,
         PRIMARY KEY (mirror, key)
     ) WITHOUT ROWID""",
-    # `position`: every record up to it is in the mirror durably, but for what it is behind with. `root`: where the root was
+    # `position`: every record up to it is durably in the mirror, except its backlog. `root`: where the root was
     # when the mirror was added; NULL if only callers named it. It need not be UTF-8.
     """CREATE TABLE mirrors (
         place TEXT PRIMARY KEY,
@@ -126,7 +126,7 @@ _TABLES: Final = (
         PRIMARY KEY (owner, key, version)
     ) WITHOUT ROWID""",
     "CREATE INDEX seen_versions_of_base ON seen_versions (base)",
-    # Without a name as long as its bytes are not all kept.
+    # `name` is NULL until all of its bytes are kept.
     """CREATE TABLE checkpoints (
         snapshot INTEGER PRIMARY KEY,
         name TEXT UNIQUE,
@@ -137,7 +137,7 @@ _TABLES: Final = (
         rows INTEGER NOT NULL,
         automatic INTEGER NOT NULL
     )""",
-    # What stood in the tree at each snapshot: a row holds from the snapshot `first` to `last`, or to the newest one.
+    # Entries of the tree at each snapshot: a row is valid from snapshot `first` to `last`, or to the newest one.
     """CREATE TABLE snapshot_rows (
         key TEXT NOT NULL,
         path TEXT NOT NULL,
@@ -185,7 +185,7 @@ _TABLES: Final = (
         leased_until REAL NOT NULL
     ) WITHOUT ROWID""",
     "CREATE INDEX document_handles_of ON document_handles (id)",
-    # Which documents were opened, changed, moved or closed last, so that nobody reads them all to learn of one.
+    # Documents that were opened, changed, moved or closed last, so that nobody reads all of them to find one.
     "CREATE TABLE document_changes (number INTEGER PRIMARY KEY, id TEXT NOT NULL)",
     *(
         f"CREATE TRIGGER documents_{event.lower()} AFTER {event} ON documents"
@@ -219,7 +219,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
 
 
 def require_known_schema(connection: sqlite3.Connection) -> None:
-    """Refuse a database that is no journal, or one of another schema, before anything is written to it.
+    """Refuse a database that is not a journal, or has another schema, before anything is written to it.
 
     Raises:
         StateDamagedError: It is another program's.
@@ -235,7 +235,7 @@ def require_own_schema(connection: sqlite3.Connection) -> None:
     """Refuse a database of another schema, inside the caller's transaction.
 
     Raises:
-        StateVersionError: So it is.
+        StateVersionError: Another version of filetools wrote it.
     """
     found = schema_of(connection)
     if found != SCHEMA_VERSION:

@@ -1,4 +1,4 @@
-"""Errors of SQLite and of the operating system, turned into the product's own where they leave the journal."""
+"""Translates errors of SQLite and of the operating system into the product's own."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ BUSY_SECONDS: Final = 10.0
 """How long SQLite waits for programs that lock the database without going through the gate."""
 _WHAT: Final = "the journal"
 _DAMAGE: Final = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST)
-"""Something is missing in the state directory, or something else stands in its place; all else is the system's trouble."""
+"""Something in the state directory is missing or was replaced; all other errors are trouble of the system."""
 _SHORT_OF_BYTES: Final = (sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
 
 NO_SHARED_MEMORY: Final = (sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMLOCK, sqlite3.SQLITE_IOERR_SHMMAP)
 
 
 class Translation:
-    """A context in which foreign errors become the product's; has no state, so that one serves all."""
+    """A context that translates foreign errors into the product's; has no state, so that one serves all."""
 
     def __enter__(self) -> None:
         """Nothing to prepare."""

@@ -406,6 +406,14 @@ async def test_a_patch_and_a_copy_work_inside(files: FileToolsFacade, root: Path
     assert snapshot(root) == after({"p.txt": b"p\n", "q.txt": b"one\n2\nthree\nfour\nfive\n"}, "a.txt")
 
 
+async def test_a_private_folder_that_moves_in_parts_stays_private(files: FileToolsFacade, root: Path) -> None:
+    (root / "d").chmod(0o700)
+    async with files.transaction() as tx:
+        await tx.move_file("d", "t")
+        await tx.write_file("t/more", "more\n")
+    assert ((root / "t").stat().st_mode & 0o777, (root / "d").exists()) == (0o700, False)
+
+
 async def test_permissions_are_asked_at_the_end_about_what_comes_of_it(root: Path) -> None:
     settings = {**QUIET, "permissions": "guarded"}
     async with filetools.open(root, settings=settings) as files:
