@@ -87,7 +87,7 @@ class LocalStore(LocalReading, LocalChanging):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What was probed or given."""
+        """As probed or given."""
         return self._disk.capabilities
 
     def open(self, path: WorkspacePath) -> Reader:

@@ -1,4 +1,4 @@
-"""Files displaced on a local disk that nobody sees any more, and their final removal."""
+"""Files displaced on a local disk, which are no longer visible, and their final removal."""
 
 from __future__ import annotations
 

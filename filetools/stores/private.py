@@ -257,7 +257,7 @@ def is_left_behind(name: str, changed_ns: int) -> bool:
 
 
 def examine_folder(folder: Path) -> Capabilities | None:
-    """Return what a temporary folder's file system can do; None if there is no folder, or nothing can be made in it."""
+    """Return a temporary folder's file-system capabilities; None if it is missing, or nothing can be made in it."""
     with closing(Owner()) as owner, suppress(OSError), Opened(os.open, folder, FOLDER_FLAGS) as descriptor:
         return probe_capabilities(descriptor, owner.new_name)
     return None

@@ -129,7 +129,7 @@ def read_stable(
     path: str,
     limit: int | None = None,
 ) -> tuple[Content, os.stat_result]:
-    """Read a whole file that nobody writes meanwhile; it is reopened for each try, since it may be replaced.
+    """Read a whole file while it does not change; it is reopened for each try, since it may be replaced.
 
     Args:
         read: Returns so many bytes from the start of a descriptor's file.

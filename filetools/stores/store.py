@@ -74,7 +74,7 @@ class Reader(Protocol):
 
 
 class Displaced(Protocol):
-    """A file that an exchange, a removal or a move took out of its place and that nobody sees any more."""
+    """A file that an exchange, a removal or a move took out of its place, and that is no longer visible."""
 
     @property
     def temporary(self) -> str:

@@ -125,7 +125,7 @@ class Bell:
             self._timer = None
 
     def _is_alone(self) -> bool:
-        """True if it listens and nobody else does; False if that is unknown."""
+        """True if it is the only listener; False if that is unknown."""
         lock = self._lock  # once: another thread may be closing it
         if not _LOCKS or lock < 0:
             return False

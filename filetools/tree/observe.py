@@ -275,7 +275,7 @@ class Observation:
             self._compare(row, path, stat)
 
     def _is_ignored(self, path: WorkspacePath, is_folder: bool) -> bool:
-        """True if a new path is not recorded; one that was recorded before is, despite ignore rules."""
+        """True if a new path is not recorded; a path that was recorded before is, despite ignore rules."""
         if not self._context.is_left_out(path, is_folder):
             return False
         former = self._rows.at(path)
