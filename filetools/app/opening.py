@@ -316,7 +316,7 @@ _OUTCOMES: Mapping[str, Callable[..., Event]] = {
 
 
 def _event_of(notice: ApprovalNotice) -> Event:
-    """Return the event for a notice. It stands here because permissions and events do not import each other."""
+    """Return the event for a notice. It is defined here because permissions and events do not import each other."""
     request = notice.request
     facts: dict[str, Any] = {} if notice.reason is None else {"reason": notice.reason}
     facts |= {"tool_name": request.tool, "tool_call_id": request.actor.call or "", "path": request.path}
