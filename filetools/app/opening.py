@@ -184,7 +184,8 @@ class Opening:
         bus = EventBus()
         self._stack.push_async_callback(bus.aclose)
         parts = await self._build(crew, state, settings, bus, bell)
-        # Everything is built now. Callbacks pushed after this run before the pool is sealed and may still use it.
+        # Everything is built now. Callbacks pushed after this run before the pool is sealed and may still use the parts;
+        # those pushed before run later and close parts that nothing uses any more.
         self._stack.push_async_callback(crew.seal)
         actor = Actor(kind="agent", id=f"actor-{secrets.token_hex(4)}")
         parts.tracker.end_with_process(actor)
