@@ -1,4 +1,4 @@
-"""What happened, told to whoever subscribed: the typed events and the bus that carries them."""
+"""The typed events, and the bus that delivers them to subscribers."""
 
 from __future__ import annotations
 

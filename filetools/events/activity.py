@@ -1,4 +1,4 @@
-"""What the mirror, tool calls, permissions and retries are doing, as frozen records; on the bus only."""
+"""Events of the mirror, tool calls, permissions, projects and instances, as frozen records; on the bus only."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ToolEvent(Event, frozen=True, kw_only=True):
     tool_name: str
     tool_call_id: str
     path: str | None = None
-    """Workspace-relative path the call is about, where it has one."""
+    """Workspace-relative path of the call, if it has one."""
 
 
 class ToolStarted(ToolEvent, frozen=True, kw_only=True):

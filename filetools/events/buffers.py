@@ -1,6 +1,6 @@
-"""What happened to documents that editors have open, as frozen records; on the bus only, never in the journal.
+"""Events of documents that editors have open, as frozen records; on the bus only, never in the journal.
 
-Edits are as editors have them: of LF text, with places in UTF-16 units of the text before them, in order.
+Edits are in the editors' form: LF text, positions in UTF-16 units of the text before them, in order.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class BufferEvent(Event, frozen=True, kw_only=True):
     """Workspace-relative path of the document."""
     actor: Actor
     document: str = ""
-    """Opaque name of the document, as `files.buffers` gives it; one that is opened anew after its last editor left is
-    another one, though its path may be the same."""
+    """Opaque name of the document, as `files.buffers` returns it; a document that is reopened after its last editor left
+    gets another one, even at the same path."""
 
     @property
     def source(self) -> ActorKind:
-        """What sort of party acted."""
+        """Kind of the actor."""
         return self.actor.kind
 
 
@@ -46,10 +46,10 @@ class BufferChanged(BufferEvent, frozen=True, kw_only=True):
     name: ClassVar[str] = "buffer:changed"
 
     version: int
-    """Version of the document after it; one more than before."""
+    """Version of the document after the change; one more than before."""
     edits: tuple[TextEdit, ...]
     dirty: bool
-    """Whether the text is not in the file, as of the newest version known."""
+    """True if the text is not in the file, as of the newest version known."""
     reason: ChangeReason
 
     def to_dict(self) -> dict[str, Any]:

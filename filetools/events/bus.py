@@ -34,10 +34,10 @@ Responder = Callable[[Any], Any | Awaitable[Any]]
 
 
 class BusStatistics(Struct, frozen=True, kw_only=True):
-    """What a bus carries, and what went wrong with its listeners since it was made."""
+    """Listeners of a bus, and their failures since it was created."""
 
     listeners: int
-    """Subscriptions to events now."""
+    """Current subscriptions to events."""
     failures: int
     """Calls of listeners and responders that raised."""
     dropped: int
@@ -45,10 +45,10 @@ class BusStatistics(Struct, frozen=True, kw_only=True):
 
 
 class EventBus:
-    """Carries events from the code that caused them to whoever subscribed; belongs to the loop it was made on.
+    """Delivers events from the code that caused them to subscribers; belongs to the loop on which it was created.
 
     Plain listeners run inside `publish`, in the order they subscribed; async ones each have a queue and a task, so that
-    a slow one costs nothing. Lives as long as its workspace and is closed with `aclose`.
+    a slow one costs nothing. Open as long as its workspace; closed with `aclose`.
 
     Args:
         queue_limit: How many events may wait for one async listener before they give way to a `Resync`.
@@ -77,7 +77,7 @@ class EventBus:
             pattern: An event name ("file:created"), the beginning of names and a star ("file:*"), or "*".
             listener: Called with the event; plain or async. An async one gets a `Resync`, whatever its pattern, in
                 place of the events that its full queue could not hold.
-            once: Whether the first event is also the last.
+            once: True to unsubscribe after the first event.
 
         Raises:
             InvalidArgumentError: The pattern can match no event.
@@ -101,7 +101,7 @@ class EventBus:
             pattern: As in `subscribe`.
             listener: Called with a list of at least one event; plain or async. While it runs, events are collected.
             wait: Seconds without a new event after which a list is delivered.
-            max_wait: Seconds after which it is delivered although events keep coming.
+            max_wait: Seconds after which it is delivered even if events keep coming.
 
         Raises:
             InvalidArgumentError: The pattern can match no event, or not 0 <= wait <= max_wait.
@@ -118,14 +118,14 @@ class EventBus:
         return route
 
     def has_listeners(self, name: str) -> bool:
-        """Whether anybody would receive an event of this name; lets publishers skip making it."""
+        """True if an event of this name has a listener; lets publishers skip creating it."""
         listened = self._routes.listened.get(name)
         return self._routes.resolve(name) if listened is None else listened
 
     def publish(self, event: Event) -> None:
         """Deliver an event: plain listeners run now, async ones find it in their queue. Never waits.
 
-        On a closed bus it does nothing, so that work which ends late need not ask.
+        Does nothing on a closed bus, so that work that ends late need not check.
 
         Raises:
             InternalError: Called from another thread; hand over with `loop.call_soon_threadsafe(bus.publish, event)`.
@@ -138,7 +138,7 @@ class EventBus:
             self._routes.emit(name, event)
 
     def answer(self, name: str, responder: Responder) -> Subscription:
-        """Answer the queries of a name; responders that came earlier are asked first.
+        """Answer the queries of a name; responders that were added earlier are asked first.
 
         Raises:
             InternalError: The bus is closed, or belongs to another thread.
@@ -149,7 +149,7 @@ class EventBus:
     async def query(self, name: str, payload: Any = None) -> Any | None:
         """Ask the responders of a name, one after the other.
 
-        A responder that raises is logged, counted and passed over. One that hangs is waited for: callers set the limit.
+        A responder that raises is logged, counted and skipped. There is no timeout: callers set the limit.
 
         Returns:
             The first answer that is not None; None if there is none.
@@ -192,12 +192,12 @@ class EventBus:
         if isinstance(route, Route):
             self._routes.remove(route)
             if route.lane is not None:
-                # What is queued still counts for a listener that had its one event, and at the end of the bus.
+                # Queued events are still delivered to a listener that wanted only one, and when the bus closes.
                 route.lane.finish(drop=not (route.is_once or self._is_closed))
 
 
 class _Routes:
-    """Which subscriptions an event name leads to.
+    """The subscriptions of each event name.
 
     For each name, the emitter keeps the entries of all subscriptions whose pattern matches, in the order they were
     made: matching costs each subscription and the first publication of a name, not every publication.
@@ -205,7 +205,7 @@ class _Routes:
 
     def __init__(self) -> None:
         self.listened: dict[str, bool] = {}
-        """Whether a name has listeners; a missing name was never asked for."""
+        """True for a name that has listeners; a missing name was never looked up."""
         self._routes: dict[Route, None] = {}
         self._emitter = EventEmitter()
         self.emit = self._emitter.emit
@@ -228,7 +228,7 @@ class _Routes:
             self.listened[name] = bool(self._emitter.listeners(name))
 
     def resolve(self, name: str) -> bool:
-        """Connect the subscriptions to a name that is new, and tell whether there are any."""
+        """Connect the subscriptions to a new name; True if there are any."""
         matching = [route for route in self._routes if route.matches(name)]
         for route in matching:
             self._emitter.add_listener(name, route.entry)
@@ -248,7 +248,7 @@ class _Responders:
         self._tally = tally
 
     def add(self, name: str, responder: Responder) -> Subscription:
-        """Add a responder behind those of the same query."""
+        """Add a responder after those of the same query."""
         subscription = Subscription(name, self._remove)
         self._by_name.setdefault(name, {})[subscription] = responder
         return subscription

@@ -1,4 +1,4 @@
-"""Running listeners so that none disturbs the publisher or another listener.
+"""Runs listeners so that none disturbs the publisher or another listener.
 
 A plain listener runs at once on the loop. An async one has a lane: a bounded queue and a task of its own.
 """
@@ -21,13 +21,13 @@ Listener = Callable[[Any], Awaitable[None] | None]
 
 QUEUE_LIMIT_EVENTS: Final = 10_000
 BATCH_LIMIT_FACTOR: Final = 10
-"""How much longer the queue of a batch may be, which lets events wait on purpose."""
+"""Factor by which the queue of a batch, which lets events wait on purpose, may be longer."""
 BATCH_POLL_SECONDS: Final = 0.05
-"""How often a collecting batch looks whether it has grown too large to wait on."""
+"""How often a collecting batch checks whether it has grown too large to wait."""
 
 
 class Tally:
-    """Counts what went wrong with the listeners of one bus; lives as long as the bus."""
+    """Counts failures of the listeners of one bus, and dropped events."""
 
     __slots__ = ("dropped", "failures")
 
@@ -42,20 +42,20 @@ class Tally:
 
 
 def _name_of(listener: Callable[..., Any]) -> str:
-    """Return what a person would call a callable in a log line."""
+    """Return the name of a callable for a log line."""
     return getattr(listener, "__qualname__", None) or type(listener).__qualname__
 
 
 def is_async(listener: Callable[..., Any]) -> bool:
-    """Whether calling it gives a coroutine: an async function, or an object whose `__call__` is one."""
+    """True if calling it returns a coroutine: an async function, or an object whose `__call__` is one."""
     return iscoroutinefunction(listener) or iscoroutinefunction(getattr(listener, "__call__", None))  # noqa: B004 - asks whether it is async, not whether it is callable
 
 
 class Lane:
-    """The queue and the task of one listener; lives until the subscription ends and the queue is empty.
+    """The queue and the task of one listener, until the subscription has ended and the queue is empty.
 
-    Putting costs the publisher the same whatever the listener does. A full queue is emptied, and one `Resync` takes the
-    place of everything in it.
+    A put costs the publisher the same whatever the listener does. A full queue is emptied, and one `Resync` replaces
+    everything in it.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Lane:
         self._rouse()
 
     def finish(self, *, drop: bool) -> None:
-        """End the task after the call that runs now and, unless `drop`, what is queued; may be called twice."""
+        """End the task after the running call and, unless `drop`, the queued events; may be called twice."""
         if drop:
             self._queue.clear()
         self._finishing = True
@@ -152,9 +152,9 @@ def _last_position_before(lost: Iterable[Event]) -> int | None:
 
 
 class BatchLane(Lane):
-    """A lane whose listener gets lists: everything that came until it was quiet for a while.
+    """A lane whose listener receives lists: all events up to a pause.
 
-    It delivers early when its queue is half full, so that only a listener that hangs ever loses something.
+    It delivers early when its queue is half full, so that only a listener that hangs ever loses events.
     """
 
     def __init__(
@@ -183,7 +183,7 @@ class BatchLane(Lane):
             left = min(self._newest_at + self._wait, deadline) - self._loop.time()
             if left <= 0:
                 break
-            # Not woken by put(): a burst would then cost one task step an event.
+            # Not woken by put(): a burst would then cost one task step per event.
             await asyncio.sleep(min(left, BATCH_POLL_SECONDS))
         events = list(self._queue)
         self._queue.clear()

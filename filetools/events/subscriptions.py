@@ -1,4 +1,4 @@
-"""The tie between the bus and one listener."""
+"""Subscriptions: the connection between the bus and one listener."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ LaneMaker = Callable[[Awaitable[None] | None], Lane]
 
 
 class Subscription:
-    """What `subscribe`, `batch` and `answer` return; lives until `unsubscribe` or the end of the bus."""
+    """Returned by `subscribe`, `batch` and `answer`; active until `unsubscribe` or the end of the bus."""
 
     def __init__(self, pattern: str, detach: Callable[[Subscription], None]) -> None:
         self.pattern = pattern
-        """What it was made for; an event name, a prefix ending in "*", or the name of a query."""
+        """An event name, a prefix ending in "*", or the name of a query."""
         self._detach: Callable[[Subscription], None] | None = detach
 
     @property
     def is_active(self) -> bool:
-        """Whether it still receives something."""
+        """True until it ends."""
         return self._detach is not None
 
     def unsubscribe(self) -> None:
-        """Receive nothing more; a call that runs now may finish, queued events are dropped. May be called twice."""
+        """Stop receiving; a running call may finish, queued events are dropped. May be called twice."""
         detach, self._detach = self._detach, None
         if detach is not None:
             detach(self)
@@ -66,7 +66,7 @@ class Route(Subscription):
         self.entry = self._only_first(lane.put) if self.is_once else lane.put
 
     def matches(self, name: str) -> bool:
-        """Whether events of this name are meant."""
+        """True if the pattern matches events of this name."""
         return matches(self.pattern, name)
 
     def _only_first(self, deliver: Callable[[Event], None]) -> Callable[[Event], None]:
@@ -82,7 +82,7 @@ class Route(Subscription):
 
     def _call_plainly(self, event: Event) -> None:
         if not self.is_active:
-            return  # an earlier listener of the same event ended it, and the emitter goes through a copy of its list
+            return  # an earlier listener of the same event ended it, and the emitter iterates over a copy of its list
         if self.lane is not None:
             self.lane.put(event)
             return
@@ -99,10 +99,10 @@ class Route(Subscription):
 
 
 def known_pattern(pattern: str) -> str:
-    """Return a pattern that an event there is may match: one of filetools, or of a class derived from `Event`.
+    """Return the pattern if an existing event may match it: one of filetools, or of a class derived from `Event`.
 
     Raises:
-        InvalidArgumentError: There is none; names the nearest.
+        InvalidArgumentError: No event matches; the message names the nearest.
     """
     if not isinstance(given := pattern, str):
         raise InvalidArgumentError(f"An event is named by text such as 'file:modified', not by {type(given).__name__}")
@@ -121,9 +121,9 @@ def known_pattern(pattern: str) -> str:
 
 
 def event_names() -> set[str]:
-    """Return the names of all events there are."""
+    """Return the names of all events."""
     for module in ("activity", "buffers"):
-        import_module(f"filetools.events.{module}")  # its classes are there once it is imported
+        import_module(f"filetools.events.{module}")  # its classes exist once it is imported
     found, classes = set(), [Event]
     while classes:
         event = classes.pop()
@@ -134,17 +134,17 @@ def event_names() -> set[str]:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether a pattern means the events of a name."""
+    """True if a pattern matches the events of a name."""
     return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
 
 
 def checked_pattern(pattern: str) -> str:
-    """Return a pattern that some event may match.
+    """Return the pattern if an event may match it.
 
     Raises:
         InvalidArgumentError: It is neither "*", nor "topic:fact", nor such a name's beginning followed by "*".
     """
-    # ":" keeps clear of the names that the emitter uses itself, "error" and "new_listener".
+    # ":" avoids the names that the emitter uses itself, "error" and "new_listener".
     if pattern != "*" and (":" not in pattern or "*" in pattern[:-1] or pattern != pattern.strip()):
         raise InvalidArgumentError(f"Bad event pattern {pattern!r}: use a name like 'file:created', 'file:*' or '*'")
     return pattern

@@ -1,4 +1,4 @@
-"""What happened to files, directories and the feed, as frozen records that listeners receive.
+"""Events of files, directories and the feed: frozen records that listeners receive.
 
 Events inform; they are made from journal records after the fact is on disk, and nothing depends on their delivery.
 """
@@ -22,10 +22,10 @@ _WITHOUT_EVENT: Final = (Operation.FOUND, *WITHOUT_BYTES)
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """Base of everything the bus carries. An event lives as long as a listener keeps it."""
+    """Base of everything the bus delivers."""
 
     name: ClassVar[str] = "event:unnamed"
-    """Topic and fact, such as "file:created"; what patterns are matched against."""
+    """Topic and fact, such as "file:created"; patterns are matched against it."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-compatible form: the name as "event", then every field that is not None."""
@@ -42,17 +42,17 @@ class Event(Struct, frozen=True, kw_only=True):
 
 
 class TreeEvent(Event, frozen=True, kw_only=True):
-    """Base of the events that say what happened to one path."""
+    """Base of the events about one path."""
 
     path: str
     """Workspace-relative path, after the change."""
     actor: Actor
     seq: int | None = None
-    """Journal number of the change; None for what the journal does not keep."""
+    """Journal number of the change; None if the journal does not record it."""
 
     @property
     def source(self) -> ActorKind:
-        """What sort of party acted."""
+        """Kind of the actor."""
         return self.actor.kind
 
 
@@ -66,9 +66,9 @@ class ContentEvent(TreeEvent, frozen=True, kw_only=True):
     lock_acquired: float | None = None
     """Seconds since the epoch when the writer got the path's lock; None if no lock was taken."""
     lock_released: float | None = None
-    """Seconds since the epoch when the writer gave the path's lock back."""
+    """Seconds since the epoch when the writer released the path's lock."""
     content_loader: ContentLoader | None = None
-    """Tells nothing of the change, and is not compared."""
+    """Loads the text for `content`; ignored in comparisons."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ContentEvent) and self.to_dict() == other.to_dict()
@@ -106,7 +106,7 @@ class FileDeleted(TreeEvent, frozen=True, kw_only=True):
     name: ClassVar[str] = "file:deleted"
 
     version: str | None = None
-    """Version that was deleted, where it was known."""
+    """Version that was deleted, if it was known."""
 
 
 class FileRead(TreeEvent, frozen=True, kw_only=True):
@@ -128,7 +128,7 @@ class FileRenamed(TreeEvent, frozen=True, kw_only=True):
 
 
 class DirectoryCreated(TreeEvent, frozen=True, kw_only=True):
-    """A directory was made."""
+    """A directory was created."""
 
     name: ClassVar[str] = "directory:created"
 
@@ -165,13 +165,13 @@ def from_record(
     lock_acquired: float | None = None,
     lock_released: float | None = None,
 ) -> list[Event]:
-    """Return the events that tell of a change, in the order to publish them.
+    """Return the events for a change, in the order to publish them.
 
     Args:
         record: The change, as the journal keeps it.
         content_loader: Loads the text of `record.after` when a listener asks for it.
         lock_acquired: Seconds since the epoch when the writer got the path's lock.
-        lock_released: Seconds since the epoch when the writer gave it back.
+        lock_released: Seconds since the epoch when the writer released it.
 
     Returns:
         Nothing for a file that was merely found, a link, a folder's mode, a change of an unsaved document, and a change

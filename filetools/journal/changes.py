@@ -44,7 +44,7 @@ class Head(Struct, frozen=True, kw_only=True):
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """What the journal knows of a path at one moment."""
+    """The journal's view of a path at one moment."""
 
     head: Head | None
     """None if the path has never been recorded."""
@@ -73,7 +73,7 @@ class Change(Struct, frozen=True, kw_only=True):
     applied: bool = False
     """True if the file carries it already, as with a foreign change."""
     external: bool = False
-    """True to record it as made by the external actor, not by the one that commits."""
+    """True to attribute it to the external actor instead of the committing one."""
     aside: bool = False
     """Keep it as a version of the path that never became the head, such as foreign bytes found in a mirror."""
     compensates: int | None = None

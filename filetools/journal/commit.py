@@ -242,7 +242,7 @@ def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> 
     if change.old_key is not None and change.old_key != change.key:
         move_file(connection, change.old_key, change.key, change.path)
     if change.after is None and change.operation in _ARRIVALS:
-        # The bytes of this file are unknown: the next look finds it as one that was never recorded.
+        # The bytes of this file are unknown: the next look finds it as a file that was never recorded.
         connection.execute("DELETE FROM tree WHERE key = ? AND kind IN ('file', 'absent')", (change.key,))
     else:
         connection.execute(_PUT_HEAD, _head_of(change, number))

@@ -1,1 +1,1 @@
-"""Locks of paths: first come, first served among tasks, exclusive among processes, freed by the death of the holder."""
+"""Records of the holders of locks."""

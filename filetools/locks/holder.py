@@ -1,4 +1,4 @@
-"""Who holds a lock: the record callers see, and the line in the lock file that tells it to other processes."""
+"""The holder of a lock: the record that callers see, and the line in the lock file that other processes read."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _OWNER_CHARACTERS: Final = 100
 
 
 class LockInfo(Struct, frozen=True, kw_only=True):
-    """The holder of a lock, as it introduced itself when it took it."""
+    """The holder of a lock, as recorded when it took the lock."""
 
     path: str
-    """What it locked; cut where another process holds a path of over about 400 bytes."""
+    """What it locked; truncated if another process holds a path of over about 400 bytes."""
     owner: str
     """Name of the actor; empty if the holder could not write its line."""
     process_id: int
@@ -45,7 +45,7 @@ def to_line(info_path: str, owner: str, *, process_id: int, since_ns: int) -> by
 
 
 def from_line(line: bytes) -> LockInfo:
-    """Return what a line of `to_line` says; `UNKNOWN` if it is empty or torn."""
+    """Parse a line of `to_line`; `UNKNOWN` if it is empty or torn."""
     fields = line.rstrip(b"\0").decode("utf-8", "backslashreplace").split("\t", 3)
     try:
         process_id, since_ns = int(fields[0]), int(fields[1])

@@ -1,4 +1,4 @@
-"""When a file was made, which Python does not ask Linux for.
+"""The creation time of a file, which Python does not query on Linux.
 
 Source: statx(2), Linux 4.11.
 """
@@ -17,11 +17,11 @@ _STATX_BTIME: Final = 0x800
 
 
 _BIRTH_OFFSET: Final = 80
-"""Of the seconds (64 bits) and nanoseconds (32 bits) in the record, which begins with the mask of what it holds."""
+"""Offset of the seconds (64 bits) and nanoseconds (32 bits) in the record, which begins with a mask of its fields."""
 
 
 def birth_ns(descriptor: int) -> int | None:
-    """Return when what is open was made, in nanoseconds since the epoch; None where the system does not tell."""
+    """Return the creation time of an open file, in nanoseconds since the epoch; None if the system does not report it."""
     told = getattr(os.fstat(descriptor), "st_birthtime", None)  # BSD and macOS
     if told is not None:
         return int(told * 1_000_000_000)

@@ -1,4 +1,4 @@
-"""Translation of operating-system errors, by errno and where the path is known."""
+"""Translates operating-system errors, by errno and where the path is known."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ for _name, _kind in (
 MAYBE_ON_THE_WAY: Final = frozenset(
     (errno.ELOOP, errno.ENOTDIR, errno.EXDEV, getattr(errno, "EMLINK", errno.ELOOP), errno.ENXIO, errno.ENODEV)
 )
-"""Errors behind which a link may stand (EMLINK: FreeBSD), or a special file whose kind should be named."""
+"""Errors that a link may have caused (EMLINK: FreeBSD), or a special file whose kind should be named."""
 MAYBE_GONE: Final = frozenset(
     (errno.ENOENT, errno.EBADF, getattr(errno, "ESTALE", errno.EBADF), getattr(errno, "ENOTCONN", errno.EBADF))
 )
-"""Errors behind which the loss of the root itself may stand."""
+"""Errors that the loss of the root itself may have caused."""
 
 _KINDS: Final = {
     stat.S_IFIFO: "pipe",
@@ -91,7 +91,7 @@ def translate(path: str, error: OSError) -> FileToolsError:
 
     Args:
         path: Workspace-relative path concerned; the only one that the message names.
-        error: What the operating system said.
+        error: The operating system's error.
     """
     make = _BY_ERRNO.get(error.errno or 0)
     if make is not None:

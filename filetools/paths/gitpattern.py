@@ -40,7 +40,7 @@ def to_expression(tokens: Iterable[Token]) -> str:
     """Return a regular expression (for DOTALL) that matches exactly what the tokens match, in linear time.
 
     Args:
-        tokens: A pattern in order. `ALL` and `FOLDERS` stand at the start or after a slash.
+        tokens: A pattern in order. `ALL` and `FOLDERS` occur at the start or after a slash.
 
     Source: the greedy argument of Robert A. van Engelen, "Fast String Matching with Wildcards, Globs, and
     Gitignore-Style Globs"; atomic groups as in Python's own `fnmatch.translate`.
@@ -83,7 +83,7 @@ def class_expression(ranges: Iterable[tuple[str, str]], *, negated: bool) -> str
 
     Args:
         ranges: First and last character of each range; an empty range (`z-a`) matches nothing.
-        negated: Whether all other characters match instead.
+        negated: True if all other characters match instead.
     """
     kept = [(low, high) for low, high in ranges if low <= high]
     if not kept:
@@ -97,7 +97,7 @@ def _escaped(character: str) -> str:
 
 
 def stars(pattern: str, start: int) -> tuple[Token, int]:
-    """Return the wildcard of the run of stars at `start`, and where the pattern goes on.
+    """Return the wildcard of the run of stars at `start`, and the position after it.
 
     A run of two or more is `**` only where it is a whole segment, else it is one star. `start` 0 counts as the
     beginning of a segment. As in git, an escaped slash ends the segment too, but then `**` needs it.
@@ -143,18 +143,18 @@ _CLASSES: Final = {
 
 
 class BadPatternError(ValueError):
-    """Raised when git would take a line for a pattern that matches nothing; says why."""
+    """Raised when git would take a line for a pattern that matches nothing; the message says why."""
 
 
 class GitPattern(Struct, frozen=True, kw_only=True):
-    """What one line asks for."""
+    """The pattern of one line."""
 
     negated: bool
     directories_only: bool
     is_path: bool
-    """Whether it is compared with the path below the ignore file's folder, else with the name."""
+    """True if it is compared with the path below the ignore file's folder, else with the name."""
     literal: str
-    """The text before the first wildcard, to be taken as it is."""
+    """The text before the first wildcard, taken literally."""
     rest: str
     """From the first wildcard on, as written; "" if there is none."""
 
@@ -170,12 +170,12 @@ class GitPattern(Struct, frozen=True, kw_only=True):
 
     @property
     def is_deep(self) -> bool:
-        """Whether a `**` is followed by more, so that the rest is looked for at every folder of a path."""
+        """True if a `**` is followed by more, so that the rest is tried at every folder of a path."""
         return self.is_path and "**" in self.rest.rstrip("*")
 
     @property
     def slashes(self) -> int | None:
-        """How many slashes a path that matches has; None if that varies."""
+        """Number of slashes in a matching path; None if that varies."""
         if "**" in self.rest or "[" in self.rest:
             return None
         return self.literal.count("/") + self.rest.count("/")
@@ -184,9 +184,9 @@ class GitPattern(Struct, frozen=True, kw_only=True):
         """Return the regular expression of the whole pattern.
 
         Raises:
-            BadPatternError: A bracket is not closed, a class is unknown, or a backslash stands at the end.
+            BadPatternError: A bracket is not closed, a class is unknown, or a backslash is at the end.
         """
-        # git takes the literal beginning off before it looks at the stars, so in "a**/b" they stand at a beginning.
+        # git strips the literal beginning before it looks at the stars, so in "a**/b" they are at a beginning.
         return re.escape(self.literal) + to_expression(tokens_of(self.rest))
 
 
@@ -214,7 +214,7 @@ def parse_line(line: str) -> GitPattern | None:
 
 
 def pattern_of(body: str, *, negated: bool, directories_only: bool) -> GitPattern:
-    """Return a pattern without the signs round it: "!" in front and a slash at the end."""
+    """Return the pattern of a line without its markers: "!" in front and a slash at the end."""
     is_path = "/" in body
     body = body.removeprefix("/")
     if body.startswith("**/") and "/" not in body[3:]:
@@ -232,7 +232,7 @@ def pattern_of(body: str, *, negated: bool, directories_only: bool) -> GitPatter
 
 
 def trim(line: str) -> str:
-    """Return the line without trailing spaces, except one that is escaped. Tabs stay."""
+    """Return the line without trailing spaces, except an escaped one. Tabs stay."""
     if not line.endswith(" "):
         return line
     kept = line.rstrip(" ")
@@ -245,10 +245,10 @@ def tokens_of(pattern: str, bracket: ReadBracket | None = None) -> list[Token]:
 
     Args:
         pattern: As written.
-        bracket: Reads what begins with "[" at a place; None reads it as git does.
+        bracket: Parses a bracket at a position; None parses it as git does.
 
     Raises:
-        BadPatternError: A bracket is not closed, a class is unknown, or a backslash stands at the end.
+        BadPatternError: A bracket is not closed, a class is unknown, or a backslash is at the end.
     """
     read = bracket or _bracket
     tokens: list[Token] = []

@@ -1,4 +1,4 @@
-"""Ignore files: what git would leave out, decided by rules of our own in time linear in the length of a path."""
+"""Ignore files: what git would leave out, decided by our own rules in time linear in the length of a path."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _NONE: Final = -1
 
 
 Sieve = Callable[[Sequence[str], bool], Sequence[str]]
-"""Returns those names of one certain folder that are not left out; the second argument says whether they are folders.
+"""Returns the names in one folder that are not left out; the second argument is True if they are folders.
 
-It takes many names at once, because calling a function for each costs more than looking at it.
+It takes many names at once, because a function call for each costs more than the check.
 """
 Rule = tuple[GitPattern, str | None, int]
-"""A pattern, its expression if it needs one, and its rank: twice the line's number, plus one if it takes back."""
+"""A pattern, its expression if it needs one, and its rank: twice the line's number, plus one if it is negated."""
 
 
 def rule_of(pattern: GitPattern, number: int) -> Rule:
     """Return the rule of the pattern in a line.
 
     Raises:
-        BadPatternError: A bracket is not closed, a class is unknown, or a backslash stands at the end.
+        BadPatternError: A bracket is not closed, a class is unknown, or a backslash is at the end.
     """
     return pattern, None if pattern.lookup else pattern.expression(), 2 * number + pattern.negated
 
@@ -96,14 +96,14 @@ def as_bytes_text(path: str) -> str:
 
 
 class IgnoreRules:
-    """The rules of one ignore file. Immutable and usable from every thread; lives as long as anybody keeps it.
+    """The rules of one ignore file. Immutable and thread-safe.
 
     Args:
         rules: In the order of their lines.
-        base: The folder in which they hold, relative to the root; "" is the root.
-        above: Where they hold above the root: the root, relative to that folder.
+        base: The folder in which they apply, relative to the root; "" is the root.
+        above: If they apply in a folder above the root: the root, relative to that folder.
         problems: Number and reason of lines that were skipped.
-        text: Makes of a path what the rules compare.
+        text: Converts a path to the form that the rules compare.
     """
 
     __slots__ = (
@@ -137,7 +137,7 @@ class IgnoreRules:
         self._parents = frozenset(path[: max(path.rfind("/"), 0)] for path in folders.paths)
         self._bounds = {(rule.literal, rule.slashes) for rule, wild, _ in rules if wild is not None and rule.is_path}
         found = "|".join(wild for rule, wild, _ in rules if wild is not None and not rule.is_path)
-        # A slash stands before and behind each name. Most sets of names are settled by this one search.
+        # Each name has a slash before and after it. This one search decides most sets of names.
         self._any = re.compile(f"/(?:{found})(?=/)", re.DOTALL).search if found else None
         # The gate looks at names as they are, which is the same as their bytes only where rules are ASCII.
         endings, starts = self._gate = tuple(folders.endings), tuple(folders.starts)
@@ -150,9 +150,9 @@ class IgnoreRules:
 
         Args:
             text: Its content. Lines that cannot match anything, lines of more than 4096 bytes, and wildcards beyond
-                32 KiB in all are skipped; `problems` tells the first 100 of them.
+                32 KiB in all are skipped; `problems` lists the first 100 of them.
             base: The folder it lies in.
-            above: Where it lies above the root: the root, relative to that folder.
+            above: If it lies above the root: the root, relative to that folder.
         """
         content = text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
         rules: list[Rule] = []
@@ -182,14 +182,14 @@ class IgnoreRules:
         return _below(path, self.base)
 
     def match(self, path: str, is_directory: bool) -> bool | None:
-        """Return what the last rule that fits says of a path itself, not looking at the folders above it.
+        """Return the verdict of the last rule that matches a path itself, without the folders above it.
 
         Args:
             path: Normalised path relative to the root.
-            is_directory: Whether it is a folder; a link to one is not.
+            is_directory: True for a folder; a link to one is not.
 
         Returns:
-            True if it is ignored, False if a rule with "!" takes it back, None if no rule fits.
+            True if it is ignored, False if a rule with "!" takes it back, None if no rule matches.
         """
         relative = self.relative(path)
         if not relative:
@@ -199,7 +199,7 @@ class IgnoreRules:
         return None if rank < 0 else not rank & 1
 
     def prefix_of(self, directory: str) -> str | None:
-        """Return what leads to the names in a folder where a rule with a slash may fit one; None where none does."""
+        """Return the prefix of the names in a folder if a rule with a slash may match one of them; else None."""
         inner = self.text(self.relative(directory))
         prefix = f"{inner}/" if inner else ""
         depth = prefix.count("/")
@@ -210,11 +210,11 @@ class IgnoreRules:
         return prefix if is_concerned else None
 
     def ranks(self, names: Sequence[str], is_directory: bool, prefix: str | None) -> dict[str, int]:
-        """Return, for those names in a folder that a rule fits, the rank of the last one; odd ranks take back.
+        """Return the rank of the last matching rule for each name in a folder that has one; odd ranks take back.
 
         Args:
             names: As the disk has them.
-            is_directory: Whether they are folders.
+            is_directory: True if they are folders.
             prefix: `prefix_of` the folder.
         """
         side = self._sides[is_directory]
@@ -229,7 +229,7 @@ class IgnoreRules:
         return ranks
 
     def _suspects(self, names: Sequence[str]) -> Sequence[str]:
-        """Return all names that a rule without slash may fit, and perhaps a few more."""
+        """Return all names that a rule without slash may match, and perhaps a few more."""
         joined = f"/{'/'.join(names)}/"
         if not self._is_quick or (self._any is not None and self._any(self.text(joined))):
             return names
@@ -247,7 +247,7 @@ def _below(path: str, base: str) -> str:
 
 
 class IgnoreStack:
-    """The ignore files that hold in a folder, the outermost first. Immutable; lives as long as anybody keeps it."""
+    """The ignore files that apply in a folder, the outermost first. Immutable."""
 
     __slots__ = ("levels",)
 
@@ -255,15 +255,15 @@ class IgnoreStack:
         self.levels = levels
 
     def push(self, rules: IgnoreRules) -> IgnoreStack:
-        """Return this stack with the ignore file of a folder further in; it is asked first."""
+        """Return this stack with the ignore file of a deeper folder, which takes precedence."""
         return IgnoreStack((*self.levels, rules))
 
     def ignores(self, path: str, is_directory: bool) -> bool:
-        """Whether a path is ignored, by itself or with a folder above it.
+        """True if a path is ignored, by itself or with a folder above it.
 
         Args:
             path: Normalised path relative to the root.
-            is_directory: Whether it is a folder.
+            is_directory: True for a folder.
         """
         end = path.find("/")
         while end >= 0:
@@ -273,7 +273,7 @@ class IgnoreStack:
         return self.ignores_itself(path, is_directory)
 
     def ignores_itself(self, path: str, is_directory: bool) -> bool:
-        """Whether a path that lies in no ignored folder is ignored."""
+        """True if a path that is in no ignored folder is ignored."""
         answers = (rules.match(path, is_directory) for rules in reversed(self.levels))
         return next((answer for answer in answers if answer is not None), False)
 
@@ -291,7 +291,7 @@ class IgnoreStack:
             ranks: dict[str, int] = {}
             for rules, prefix in levels:
                 ranks = rules.ranks(names, is_directory, prefix) | ranks
-            # What no rule fits has an odd rank, too.
+            # Names without a matching rule have an odd rank, too.
             return [name for name in names if ranks.get(name, _NONE) & 1] if ranks else names
 
         return sieve

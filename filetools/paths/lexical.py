@@ -1,4 +1,4 @@
-"""The rules of raw paths that need no disk: one validator for the whole product."""
+"""The rules for raw paths that need no disk access: one validator for the whole product."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def plain_path(given: AnyPath) -> str:
     """Return a path as text.
 
     Raises:
-        InvalidArgumentError: It is none.
+        InvalidArgumentError: It is not a path.
     """
     if isinstance(given, str):
         return given
     if isinstance(given, PurePath):
         return given.as_posix()
-    # Bytes, too, are refused: a name that is no UTF-8 has no text.
+    # Bytes are refused, too: a name that is not UTF-8 has no text.
     other: object = given
     text = os.fspath(other) if isinstance(other, os.PathLike) else other
     if not isinstance(text, str):
@@ -55,24 +55,24 @@ def plain_path(given: AnyPath) -> str:
 
 
 def is_addressable(path: str) -> bool:
-    r"""Whether a path as the disk has it can be written as a path of a call: names may be no UTF-8, or hold a `\`."""
+    r"""True if a call can name a path that is on the disk: not if a name is not UTF-8, or holds a `\`."""
     return not _UNADDRESSABLE.search(path) and len(path.encode("utf-8", "surrogateescape")) <= MAX_PATH_BYTES
 
 
 def names_folder(raw_path: str) -> bool:
-    """Whether a path says that it is a folder's: it ends in a slash, or in "."."""
+    """True if a path is spelled as a folder's: it ends in a slash, or in "."."""
     return raw_path != "" and raw_path.replace("\\", "/").rpartition("/")[2] in ("", ".")
 
 
 class LexicalRules(Struct, frozen=True, kw_only=True):
-    """What the rules need to know of one root. Lives as long as its workspace."""
+    """Facts of one root that the rules need."""
 
     roots: tuple[tuple[str, ...], ...] = ()
     """Segments of the root's absolute path, in each known spelling."""
     state: tuple[str, ...] = ()
     """Folded segments of a state directory that lies elsewhere inside the root; empty if there is none."""
     windows: bool = os.name == "nt"
-    """Whether names must be such as Windows can hold."""
+    """True if names must be valid on Windows."""
 
     def parse(self, raw_path: str, *, allow_root: bool = False) -> WorkspacePath:
         """Return the normal form of a raw path, by the rules of `Workspace.resolve`."""
@@ -107,7 +107,7 @@ class LexicalRules(Struct, frozen=True, kw_only=True):
         return head == root or (self.windows and tuple(map(str.casefold, head)) == tuple(map(str.casefold, root)))
 
     def _refuse_segments(self, raw_path: str, segments: Sequence[str]) -> None:
-        # The first segment is looked at after normalising too: "./C:x" must not resolve to what "C:x" is refused as.
+        # The first segment is checked after normalising, too: "./C:x" must not resolve to "C:x", which is refused.
         if _DRIVE.match(segments[0]):
             raise AbsolutePathError(raw_path)
         if len(segments) == 1 and segments[0].isspace():

@@ -18,7 +18,7 @@ def inside_target(link: str, target: str, roots: Sequence[tuple[str, ...]]) -> s
     """Return the workspace-relative path that a link's text names, or None if it names something outside.
 
     Args:
-        link: Where the link stands.
+        link: Path of the link.
         target: Its text.
         roots: Segments of the root's absolute path, in each known spelling.
     """
@@ -37,7 +37,7 @@ def inside_target(link: str, target: str, roots: Sequence[tuple[str, ...]]) -> s
 
 
 def follow_links(path: str, look: Look, roots: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return the segments of the place that `path` names when links inside the root are followed.
+    """Return the segments of the path that `path` leads to if links inside the root are followed.
 
     The answer is a name, not a permission: what is opened afterwards is opened without following links.
 
@@ -49,7 +49,7 @@ def follow_links(path: str, look: Look, roots: Sequence[tuple[str, ...]]) -> lis
     Raises:
         SymlinkEscapeError: A link leads outside the root.
         SymlinkNotAllowedError: The links form a loop.
-        OSError: The look was denied.
+        OSError: Access was denied.
     """
     reached: list[str] = []
     pending = path.split("/")
@@ -76,7 +76,7 @@ def follow_links(path: str, look: Look, roots: Sequence[tuple[str, ...]]) -> lis
 def _behind(
     path: str, found: Obstacle, chunk: list[str], rest: list[str], roots: Sequence[tuple[str, ...]]
 ) -> tuple[list[str], list[str]]:
-    """Return the folder where a link's text starts, and what is to be resolved from there."""
+    """Return the folder where a link's target starts, and the segments to resolve from there."""
     target = found.target or ""
     behind = _pending(target, roots)
     depth = found.path.count("/")
@@ -97,7 +97,7 @@ def _stays_inside(depth: int, segments: Sequence[str]) -> bool:
 def _pending(target: str, roots: Sequence[tuple[str, ...]]) -> list[str] | None:
     segments = [segment for segment in target.split("/") if segment and segment != "."]
     if not target.startswith("/"):
-        # A text of nothing is a junction or another link that only Windows can read: outside, to be safe.
+        # An empty text is a junction or another link that only Windows can read: outside, to be safe.
         return segments if target else None
     for root in roots:
         if tuple(segments[: len(root)]) == root:

@@ -1,4 +1,4 @@
-"""What file systems may take for the same name, names that some systems cannot hold, and names made safe to show."""
+"""Names that file systems may treat as equal, names that some systems cannot hold, and names made safe to show."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WINDOWS_RESERVED: Final = re.compile(
 
 
 def fold_name(name: str) -> str:
-    """Return the form in which names are compared where a rule must hold on every file system.
+    """Return the form in which names are compared if a rule must hold on every file system.
 
     Case and composition are folded; code points that HFS+ ignores, an NTFS stream suffix, and trailing dots and blanks
     are removed.
@@ -35,7 +35,7 @@ def fold_name(name: str) -> str:
 
 
 def is_state_name(name: str) -> bool:
-    """Whether some file system takes this segment for the state directory, also by its 8.3 short name."""
+    """True if some file system takes this segment for the state directory, including its 8.3 short name."""
     if name.isascii() and not name.startswith((".", "f", "F")):
         # No folding changes how an ASCII name begins; most names end here.
         return False
@@ -58,7 +58,7 @@ def windows_refusal(name: str) -> str | None:
 
 
 def escaped(name: str) -> str:
-    r"""Return a name that cannot be written as a path in a readable form: `\\` for a backslash, `\xff` for a byte."""
+    r"""Return a readable form of a name that cannot be written as a path: `\\` for a backslash, `\xff` for a byte."""
     doubled = name.replace("\\", "\\\\")
     return doubled.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 

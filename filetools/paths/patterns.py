@@ -41,7 +41,7 @@ def compile_patterns(patterns: Sequence[str], *, defaults: Sequence[str] = ()) -
 
     Args:
         patterns: The caller's own.
-        defaults: Those they join; repeats count once.
+        defaults: Those they are added to; repeats count once.
 
     Raises:
         InvalidArgumentError: A pattern is empty, longer than 256 characters, or contains one of `< > " |`.
@@ -66,7 +66,7 @@ def _checked(pattern: str) -> str:
 
 
 class ExcludeRules(IgnoreStack):
-    """What is left out. Immutable and usable from every thread; lives as long as anybody keeps it."""
+    """Compiled exclude patterns. Immutable and thread-safe."""
 
     __slots__ = ("is_of_names", "patterns")
 
@@ -74,12 +74,12 @@ class ExcludeRules(IgnoreStack):
         self.patterns = patterns
         rules = [rule_of(_read(pattern), number) for number, pattern in enumerate(patterns)]
         self.is_of_names = not any(pattern.is_path for pattern, *_ in rules)
-        """Whether no pattern has a slash, so that the sieves of all folders are the same."""
+        """True if no pattern has a slash, so that the sieves of all folders are the same."""
         super().__init__((IgnoreRules(rules, text=str),) if rules else ())
 
     def matches(self, path: str, is_directory: bool) -> bool:
-        """Whether a path is left out, by itself or with a folder above it; see `IgnoreStack.ignores`."""
-        # Most paths are settled by one look at all their names, in a fifth of the time of asking for each folder.
+        """True if a path is left out, by itself or with a folder above it; see `IgnoreStack.ignores`."""
+        # One look at all names decides most paths, in a fifth of the time of checking each folder.
         return (
             not self.is_of_names or any(rules.ranks(path.split("/"), True, None) for rules in self.levels)
         ) and self.ignores(path, is_directory)
@@ -91,10 +91,10 @@ def _read(pattern: str) -> GitPattern:
 
 
 class Glob:
-    """A search pattern with `*`, `?`, `[...]` and `**/`. Immutable; lives as long as anybody keeps it.
+    """A search pattern with `*`, `?`, `[...]` and `**/`. Immutable.
 
     Without a slash it is compared with the name, at any depth; with one, with the whole path from the root. Case
-    counts. A bracket that is not closed means itself, and a name that stands so in the tree is meant, too.
+    counts. An unclosed bracket means itself, and a name that is spelled like the pattern matches, too.
     """
 
     __slots__ = ("_expression", "_is_path", "_literal", "pattern")
@@ -117,7 +117,7 @@ class Glob:
         self._expression = compile_all([to_expression(tokens_of(self._literal, bracket))])
 
     def matches(self, path: str) -> bool:
-        """Whether the path of a file or folder matches; takes time linear in its length."""
+        """True if the path of a file or folder matches; takes time linear in its length."""
         text = path if self._is_path else path[path.rfind("/") + 1 :]
         return text == self._literal or self._expression.match(text) is not None
 
@@ -140,7 +140,7 @@ def alternatives(pattern: str) -> list[str]:
 
 
 def matcher_of(pattern: str) -> Callable[[str], bool]:
-    """Return the function that says whether a path fits a glob, or one of its `alternatives`.
+    """Return a function that tests whether a path matches a glob, or one of its `alternatives`.
 
     Raises:
         InvalidArgumentError: It is empty or too long, or stands for more than 64 globs.
@@ -150,18 +150,18 @@ def matcher_of(pattern: str) -> Callable[[str], bool]:
 
 
 def is_glob(pattern: str) -> bool:
-    """Whether a search pattern is a glob rather than a part of a path."""
+    """True if a search pattern is a glob rather than a part of a path."""
     return any(character in pattern for character in GLOB_CHARACTERS) or _CHOICE.search(pattern) is not None
 
 
 def glob_below(folder: str, pattern: str) -> str:
     """Return the glob, compared with whole paths from the root, of a pattern that is relative to a folder.
 
-    A pattern without slash stays one of names at any depth; one without wildcards becomes a glob that says the same.
+    A pattern without slash stays one of names at any depth; one without wildcards becomes an equivalent glob.
 
     Args:
         folder: Normalised path; "" for the root.
-        pattern: As somebody wrote it.
+        pattern: As the caller wrote it.
 
     Raises:
         InvalidArgumentError: A segment of the pattern is "..".
@@ -174,7 +174,7 @@ def glob_below(folder: str, pattern: str) -> str:
 
 
 def bracket(pattern: str, start: int) -> tuple[Token, int]:
-    """Read what begins with "[": a class of characters, or, if it is not closed, that character itself."""
+    """Parse a bracket: a class of characters, or, if it is not closed, that character itself."""
     negated = pattern[start + 1 : start + 2] in ("!", "^")
     first = start + 2 if negated else start + 1
     # A closing bracket right at the beginning is a member of the class.

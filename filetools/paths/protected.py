@@ -1,4 +1,4 @@
-"""Files that make other programs run code, and files of secrets: whether a path is one, in any spelling, existing or not."""
+"""Recognises files that make other programs run code, and files of secrets, in any spelling, existing or not."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from filetools.paths.patterns import bracket
 from filetools.paths.workspace_path import WorkspacePath
 
 _UNUSUAL: Final = re.compile(r":|[ .](?:/|\Z)")
-"""What of an ASCII path folding changes besides its case."""
+"""Parts of an ASCII path that folding changes besides its case."""
 _NEVER: Final = re.compile(r"(?!)")
 _END: Final = r"(?=/|\Z)"
 
 
 def matches_protected(path: WorkspacePath, patterns: Sequence[str]) -> bool:
-    """Whether a change of this path needs an approval of its own.
+    """True if a change of this path needs an approval of its own.
 
     A pattern matches from the root and, for nested repositories, below any folder; what lies below a match is protected
     too, and `.git/**` protects `.git` itself. Case, ignorable code points, NTFS streams, 8.3 short names, and trailing
@@ -34,7 +34,7 @@ def matches_protected(path: WorkspacePath, patterns: Sequence[str]) -> bool:
 
 
 def matches_hidden(path: WorkspacePath, patterns: Sequence[str]) -> bool:
-    """Whether the content of this path is kept from agents: the last pattern that matches says, "!" that it is not.
+    """True if the content of this path is hidden from agents: the last pattern that matches decides, "!" shows it.
 
     Args:
         path: The path that would be read.
@@ -55,7 +55,7 @@ def _folded(path: str) -> str:
 
 @lru_cache(maxsize=64)
 def _groups(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], tuple[tuple[bool, re.Pattern[str]], ...]]:
-    """Return all patterns that hide in one; and those of one kind that stand together, the last ones first."""
+    """Return one expression for all hiding patterns; and one for each run of patterns of one kind, the last run first."""
     groups = groupby(patterns, lambda pattern: pattern.startswith("!"))
     found = [(is_shown, tuple(each.removeprefix("!") for each in group)) for is_shown, group in groups]
     hiding = tuple(pattern for is_shown, group in found if not is_shown for pattern in group)
@@ -66,7 +66,7 @@ def _groups(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], tuple[tuple[boo
 
 @lru_cache(maxsize=64)
 def _compiled(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    # What all begin with stands in front, so that nothing is tried within a name.
+    # The common beginning is in front, so that nothing is tried within a name.
     return re.compile(rf"(?:^|/)(?:{'|'.join(map(_translate, patterns))})", re.DOTALL)
 
 

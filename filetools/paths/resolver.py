@@ -22,20 +22,20 @@ SAFE_FLAGS: Final[int] = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW",
 
 
 class Obstacle(Struct, frozen=True):
-    """The first component of a path that is no folder to go through, or the last one. Lives for one look."""
+    """The first component of a path that is not a folder, or the last one."""
 
     path: str
-    """Where it stands, relative to the root."""
+    """Its path, relative to the root."""
     mode: int
     """File type and permission bits."""
     is_link: bool
-    """Whether it is a symbolic link or, on Windows, another reparse point."""
+    """True if it is a symbolic link or, on Windows, another reparse point."""
     target: str | None = None
-    """Text of the link."""
+    """Target of the link."""
 
 
 class Resolver(Protocol):
-    """Opens paths below a root, never through a link. Keeps nothing of the tree; lives as long as its workspace."""
+    """Opens paths below a root, never through a link. Keeps nothing of the tree."""
 
     def open(self, root: int, path: str, flags: int, mode: int) -> int:
         """Open `path` ("" is the root) relative to the descriptor `root`.
@@ -47,32 +47,32 @@ class Resolver(Protocol):
             mode: Permission bits of a file to be created; 0 where none is created.
 
         Raises:
-            OSError: Untranslated. A link on the way is ELOOP or ENOTDIR.
+            OSError: Untranslated. A link on the way gives ELOOP or ENOTDIR.
         """
 
     def open_cached(self, root: int, path: str, flags: int) -> int | None:
-        """As `open`, but only where the kernel has every name in memory; None if it has not or cannot tell."""
+        """As `open`, but only if the kernel has every name in memory; None if it has not or cannot tell."""
 
     def stat(self, root: int, path: str) -> os.stat_result:
-        """Return the facts of what stands at a path, of a link at its end its own.
+        """Return the facts of the entry at a path; a link at its end is not followed.
 
         Raises:
             OSError: As for `open`.
         """
 
     def obstacle(self, root: int, path: str) -> Obstacle | None:
-        """Look, without following links, for the first component that is not a folder; the last one counts always.
+        """Find, without following links, the first component that is not a folder, or else the last one.
 
         Returns:
-            That component, or None if the way ends before in a name that does not exist.
+            That component, or None if a name before it does not exist.
 
         Raises:
-            OSError: Untranslated; the look was denied.
+            OSError: Untranslated; access was denied.
         """
 
 
 def is_link(found: os.stat_result) -> bool:
-    """Whether `lstat` found a symbolic link or, on Windows, another reparse point such as a junction."""
+    """True if `lstat` found a symbolic link or, on Windows, another reparse point such as a junction."""
     attributes: int = getattr(found, "st_file_attributes", 0)
     return stat.S_ISLNK(found.st_mode) or bool(attributes & stat.FILE_ATTRIBUTE_REPARSE_POINT)
 
@@ -81,7 +81,7 @@ _STEP_FLAGS: Final = (O_PATH or os.O_RDONLY) | O_DIRECTORY | SAFE_FLAGS
 
 
 class WalkResolver:
-    """Resolver that opens each folder relative to the one before, refusing links. Lives as long as its workspace."""
+    """Resolver that opens each folder relative to the one before, refusing links."""
 
     __slots__ = ()
 
@@ -97,7 +97,7 @@ class WalkResolver:
                 os.close(parent)
 
     def open_cached(self, root: int, path: str, flags: int) -> int | None:
-        """Never: a walk cannot tell whether it will wait."""
+        """Return None: a walk cannot tell whether it will wait."""
         return None
 
     def stat(self, root: int, path: str) -> os.stat_result:
@@ -136,7 +136,7 @@ def find_obstacle(root: int, path: str) -> Obstacle | None:
 
 
 def _descend(root: int, path: str) -> tuple[int, str]:
-    """Return a descriptor of the folder that holds `path` (the root's own where that is it), and the last name."""
+    """Return a descriptor of the folder that holds `path` (the root's own if that is it), and the last name."""
     *folders, name = path.split("/")
     held = root
     try:
@@ -167,7 +167,7 @@ _SYSCALL_NUMBER: Final = 437
 _MACHINES: Final = frozenset(
     ("x86_64", "aarch64", "i686", "armv7l", "armv8l", "riscv64", "ppc64le", "ppc64", "s390x", "loongarch64")
 )
-"""Machines on which the number is known; alpha and MIPS count differently."""
+"""Machines on which the number is known; alpha and MIPS have others."""
 _KERNEL_PATH_BYTES: Final = 4096
 """PATH_MAX: with its final NUL a path must fit in here."""
 _TRIES: Final = 128
@@ -185,7 +185,7 @@ _HOW_BYTES: Final = ctypes.sizeof(_OpenHow)
 
 
 class Openat2Resolver(WalkResolver):
-    """Resolver that leaves the whole way to the kernel. Lives as long as its workspace."""
+    """Resolver that leaves the whole resolution to the kernel."""
 
     __slots__ = ("_hows", "_syscall")
 
@@ -198,7 +198,7 @@ class Openat2Resolver(WalkResolver):
 
     @classmethod
     def probe(cls, root: int) -> Openat2Resolver | None:
-        """Return a resolver, or None where the kernel or a seccomp filter does not offer the call.
+        """Return a resolver, or None if the kernel or a seccomp filter does not offer the call.
 
         Args:
             root: Descriptor of a directory to try it on.
@@ -236,9 +236,9 @@ class Openat2Resolver(WalkResolver):
         raise OSError(error, os.strerror(error))
 
     def stat(self, root: int, path: str) -> os.stat_result:
-        """Look through a descriptor that gives no access; see `Resolver.stat`."""
+        """Look through a descriptor without access rights (O_PATH); see `Resolver.stat`."""
         if path and "/" not in path:
-            return os.stat(path, dir_fd=root, follow_symlinks=False)  # there is no way on which a link could stand
+            return os.stat(path, dir_fd=root, follow_symlinks=False)  # no folder on the way could be a link
         descriptor = self.open(root, path, O_PATH | SAFE_FLAGS, 0)
         try:
             return os.fstat(descriptor)
@@ -255,12 +255,12 @@ class Openat2Resolver(WalkResolver):
             error = ctypes.get_errno()
             if error not in _AGAIN:
                 break
-        # EXDEV is kept from the caller, for whom it would mean another file system.
+        # EXDEV is hidden from the caller, for whom it would mean another file system.
         error = errno.EAGAIN if error == errno.EXDEV else error
         raise OSError(error, os.strerror(error))
 
     def _how(self, flags: int, mode: int, resolve: int) -> object:
-        """Return a pointer to the record of a kind of opening."""
+        """Return a pointer to the `open_how` record of a kind of opening."""
         key = (flags, mode, resolve)
         how = self._hows.get(key)
         if how is None:

@@ -1,4 +1,4 @@
-"""Taking hold of a root directory, and noticing when it is gone."""
+"""Opens a root directory, and notices when it is gone."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from filetools.settings import STATE_DIRECTORY
 
 
 class CheckedResolver:
-    """Resolver that looks at each component by name, then opens the whole name. Lives as long as its workspace.
+    """Resolver that checks each component by name, then opens the whole name.
 
-    Between the look and the opening a name can be exchanged: where this resolver is needed, that is a documented limit.
+    Between the check and the opening a name can be exchanged: a documented limit where this resolver is needed.
     """
 
     __slots__ = ("_root",)
@@ -28,21 +28,21 @@ class CheckedResolver:
         self._root = str(root)
 
     def open(self, root: int, path: str, flags: int, mode: int) -> int:
-        """Open `path` by its whole name after a look at each component; see `Resolver.open`."""
+        """Open `path` by its whole name after a check of each component; see `Resolver.open`."""
         self._refuse_link(root, path)
         return os.open(self._place(path), flags, mode)
 
     def open_cached(self, root: int, path: str, flags: int) -> int | None:
-        """Never: the looks may wait for the disk."""
+        """Return None: the checks may wait for the disk."""
         return None
 
     def stat(self, root: int, path: str) -> os.stat_result:
-        """Look by the whole name after a look at each folder; see `Resolver.stat`."""
+        """Look by the whole name after a check of each folder; see `Resolver.stat`."""
         self._refuse_link(root, path.rpartition("/")[0])
         return os.lstat(self._place(path))
 
     def obstacle(self, root: int, path: str) -> Obstacle | None:
-        """Look at each component by name; see `Resolver.obstacle`."""
+        """Check each component by name; see `Resolver.obstacle`."""
         names = path.split("/")
         place = self._root
         for depth, name in enumerate(names, 1):
@@ -85,7 +85,7 @@ def open_root(place: Path) -> int:
     """Return a descriptor of the root, or -1 on systems without directory descriptors.
 
     Raises:
-        WorkspaceGoneError: It does not exist or is no directory.
+        WorkspaceGoneError: It does not exist or is not a directory.
         FileToolsError: The operating system denied access.
     """
     if not _HAS_DESCRIPTORS:
@@ -109,7 +109,7 @@ def close_root(descriptor: int) -> None:
 
 
 def why_gone(descriptor: int) -> str | None:
-    """Return why the held root serves nothing any more, or None if it does."""
+    """Return why the held root is no longer usable, or None if it is."""
     if not _HAS_DESCRIPTORS:
         return None
     if descriptor < 0:

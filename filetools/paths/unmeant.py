@@ -1,4 +1,4 @@
-"""Names that nobody means for a file of the root: a home folder's, a URL, one in quotes, an absolute path of the machine."""
+"""Refuses paths that are almost certainly mistakes: home folders, URLs, quoted names, absolute paths of the machine."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _REASONS: Final = {"quotes": "it stands in quotes", "url": "it is a URL", "home"
 
 
 def refuse_unmeant(workspace: Workspace, raw_path: str, path: WorkspacePath) -> None:
-    """Refuse what a path names if its first name is not in the root and it was hardly meant.
+    """Refuse a path that is almost certainly a mistake, if its first name is not in the root.
 
-    Looks at the disk, but for odd paths only.
+    Looks at the disk only for odd paths.
 
     Args:
         workspace: The root.
         raw_path: As the caller wrote it.
-        path: What it resolves to.
+        path: Its resolved form.
 
     Raises:
         InvalidPathError: It begins with `~/` or `file:/`, or is in quotes or backticks.
-        AbsolutePathError: It is absolute, and its first folder is one of the machine.
+        AbsolutePathError: It is absolute, and its first folder exists on the machine.
     """
     first, _, below = path.partition("/")
     found = _ODD.match(raw_path)

@@ -1,4 +1,4 @@
-"""The one door to the disk: paths are resolved here, and opened so that no race of names leads outside the root."""
+"""The only access to the disk: resolves paths, and opens them so that no race of names leads outside the root."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ _OTHER_FORM: Final = "probe-A-e\u0301"
 
 
 class NameRules(Struct, frozen=True):
-    """How a file system compares names. Lives as long as its workspace."""
+    """How a file system compares names."""
 
     ignores_case: bool = False
     ignores_form: bool = False
-    """Whether NFC and NFD spellings name the same file."""
+    """True if NFC and NFD spellings name the same file."""
 
     def key(self, path: str) -> str:
         """Return a text that is equal for all spellings of one path."""
@@ -70,11 +70,11 @@ def probe_rules(directory: Path, device: int) -> NameRules:
     The file stays: processes that probe at the same time must not take it from each other.
 
     Args:
-        directory: The state directory; nothing is created unless it exists and is no link.
-        device: Device of the root; a directory on another one tells nothing about it.
+        directory: The state directory; nothing is created unless it exists and is not a link.
+        device: Device of the root; a directory on another one says nothing about it.
 
     Returns:
-        What was found; exact comparison where nothing could be probed.
+        The rules found; exact comparison if nothing could be probed.
     """
     if os.name == "nt":
         return NameRules(ignores_case=True)
@@ -95,12 +95,12 @@ def probe_rules(directory: Path, device: int) -> NameRules:
 
 
 def _is_found_as(directory: int, other: str) -> bool:
-    """Whether a name leads somewhere that no entry has. Inode numbers do not tell: some drivers make them up by path."""
+    """True if a name resolves although no entry has it. Inode numbers prove nothing: some drivers make them up by path."""
     try:
         os.stat(other, dir_fd=directory, follow_symlinks=False)
     except OSError:
         return False
-    names = os.listdir(directory)  # some drivers list every name in small letters
+    names = os.listdir(directory)  # some drivers list every name in lower case
     return not (other in names and _PROBE_NAME in names)
 
 
@@ -114,7 +114,7 @@ _FOLDER_FLAGS: Final = os.O_RDONLY | O_DIRECTORY | SAFE_FLAGS
 
 
 class Workspace:
-    """A root directory held open. Lives while the root is open, and serves that directory even if its name goes away.
+    """A root directory held open; serves that directory even if its name goes away.
 
     All methods are thread-safe. Only `open_file_now`, `resolve` and `key` are made for the event loop; the others may
     wait for the disk. Descriptors are returned to the caller, who closes them.
@@ -122,7 +122,7 @@ class Workspace:
     Attributes:
         root: Absolute path of the root, as given.
         root_descriptor: Descriptor of the root (O_PATH where there is one); -1 once closed, and on Windows.
-        follow_symlinks: Whether `locate` follows links inside the root.
+        follow_symlinks: True if `locate` follows links inside the root.
     """
 
     __slots__ = (
@@ -146,7 +146,7 @@ class Workspace:
         self._resolver = resolver
         self.state_directory: Final = state_directory or root / STATE_PATH
         self._rules = lexical_rules(root, state_directory)
-        # Where the files are: a state elsewhere may be on a disk that compares names in another way.
+        # On the disk of the files: a state elsewhere may be on one that compares names in another way.
         places = (root / STATE_PATH, self.state_directory)
         self._names = probe_rules(next(filter(os.path.isdir, places), self.state_directory), found.st_dev)
 
@@ -163,12 +163,12 @@ class Workspace:
 
         Args:
             root: The directory; a link that names it is followed once, here.
-            follow_symlinks: Whether links that stay inside the root are followed.
-            state_directory: Where the state lies; by default in `.filetools`.
+            follow_symlinks: True to follow links that stay inside the root.
+            state_directory: The state directory; by default `.filetools` in the root.
             resolver: How paths become descriptors; "auto" takes the safest and fastest that the system offers.
 
         Raises:
-            WorkspaceGoneError: The root does not exist or is no directory.
+            WorkspaceGoneError: The root does not exist or is not a directory.
             AccessDeniedError: The operating system denied access to it.
             InvalidArgumentError: The root is empty, or the system does not offer the resolver asked for.
         """
@@ -183,7 +183,7 @@ class Workspace:
 
     @property
     def spellings(self) -> tuple[str, ...]:
-        """The absolute paths of the root, with "/": as given, and with its links resolved, if that is another."""
+        """The absolute paths of the root, with "/": as given, and with its links resolved, if that differs."""
         start = "" if os.name == "nt" else "/"
         return tuple(start + "/".join(segments) for segments in self._rules.roots)
 
@@ -195,7 +195,7 @@ class Workspace:
 
         Args:
             raw_path: As a caller wrote it.
-            allow_root: Whether "" and "." are accepted, as for listing.
+            allow_root: True to accept "" and ".", as for listing.
 
         Raises:
             InvalidPathError: NUL, a surrogate, blanks only, the root where a file is needed, a name Windows refuses.
@@ -209,19 +209,19 @@ class Workspace:
     is_addressable = staticmethod(is_addressable)
 
     def key(self, path: str) -> str:
-        """Return the text that is equal for all spellings of a path which the root's file system takes for one file."""
-        # A plain text: of each path of a tree one is kept, and no search for garbage visits those.
+        """Return the key that is equal for all spellings of a path which the root's file system treats as one file."""
+        # A plain str: one is kept for each path of a tree, and the garbage collector does not visit those.
         return self._names.key(str(path))
 
     @property
     def key_of(self) -> Callable[[str], str]:
-        """As `key`, without its cost where the file system takes each spelling for a name of its own."""
+        """As `key`, without its cost if the file system treats each spelling as a name of its own."""
         return self.key if self._names.ignores_case or self._names.ignores_form else str
 
     def locate(self, path: WorkspacePath) -> WorkspacePath:
-        """Return where a path really lies: the path itself, or, with `follow_symlinks`, what its links lead to.
+        """Return where a path really is: the path itself, or, with `follow_symlinks`, the target of its links.
 
-        The answer may be outdated at once; opening it is safe all the same, since that follows no link.
+        The result may be outdated at once; opening it is still safe, since that follows no link.
 
         Raises:
             SymlinkEscapeError: A link leads outside the root.
@@ -240,16 +240,16 @@ class Workspace:
         return WorkspacePath("/".join(segments))
 
     def open_descriptor(self, path: WorkspacePath, flags: int, mode: int = 0) -> int:
-        """Open whatever stands at a path, beneath the root and never through a link.
+        """Open the entry at a path, beneath the root and never through a link.
 
         Args:
-            path: Where; the root is allowed.
+            path: The path; the root is allowed.
             flags: As for `os.open`; flags that refuse links, inheritance and terminals are added. With O_PATH and
                 nothing else a link itself can be opened.
             mode: Permission bits, only with O_CREAT or O_TMPFILE.
 
         Raises:
-            FileToolsError: What `explain` makes of the system's answer.
+            FileToolsError: The error that `explain` returns for the system's.
         """
         flags |= SAFE_FLAGS if O_PATH and flags & O_PATH else SAFE_FLAGS | O_NOCTTY
         try:
@@ -265,12 +265,12 @@ class Workspace:
         """
         descriptor, _ = self.open_regular(path)
         if fcntl is not None:
-            # Flags of the opening other than the access mode: none is wanted any more.
+            # Clear the status flags of the opening: none is wanted any more.
             fcntl.fcntl(descriptor, fcntl.F_SETFL, 0)
         return descriptor
 
     def open_regular(self, path: WorkspacePath) -> tuple[int, os.stat_result]:
-        """As `open_file`, with its facts, for who asks the descriptor for attributes only: it does not block.
+        """As `open_file`, with its facts, for callers that only query attributes: the descriptor is non-blocking.
 
         Raises:
             FileToolsError: As `open_file`.
@@ -282,11 +282,11 @@ class Workspace:
         return descriptor, _facts_of_regular(descriptor, path)
 
     def open_file_now(self, path: WorkspacePath) -> tuple[int, os.stat_result] | None:
-        """As `open_file`, for the event loop: never waits for a disk, and the descriptor does not block either.
+        """As `open_file`, for the event loop: never waits for a disk, and the descriptor is non-blocking.
 
         Returns:
-            A descriptor with its facts, or None where a name on the way is not in memory, where the system cannot tell,
-            or where the reason of a failure would have to be looked up: `open_file` in a worker thread has the answer.
+            A descriptor with its facts, or None if a name on the way is not in memory, the system cannot tell, or the
+            reason of a failure would have to be looked up: then call `open_file` in a worker thread.
 
         Raises:
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError
@@ -304,7 +304,7 @@ class Workspace:
 
         Raises:
             DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError
-            WorkspaceGoneError: The root is wanted and was deleted; it is held, and would look empty.
+            WorkspaceGoneError: The path is the root, which was deleted; it is held, and would look empty.
         """
         if path.is_root and (reason := why_gone(self.root_descriptor)):
             raise WorkspaceGoneError(reason)
@@ -325,12 +325,12 @@ class Workspace:
         return self.open_directory(path.parent)
 
     def stat(self, path: WorkspacePath) -> os.stat_result | None:
-        """Return the facts of what stands at a path, of a link its own; None if nothing is there.
+        """Return the facts of the entry at a path, of a link its own; None if nothing is there.
 
         A missing parent, or one that is a file, means that nothing is there.
 
         Raises:
-            SymlinkNotAllowedError: A link stands on the way.
+            SymlinkNotAllowedError: A link is on the way.
             AccessDeniedError: The operating system denied it.
         """
         try:
@@ -346,12 +346,12 @@ class Workspace:
             raise error from exc
 
     def birth_ns(self, path: WorkspacePath) -> int | None:
-        """Return when what stands at a path was made, in nanoseconds since the epoch; None where nobody knows."""
+        """Return the creation time of the entry at a path, in nanoseconds since the epoch; None if unknown."""
         if not O_PATH:
             return None
         try:
             descriptor = self.open_descriptor(path, O_PATH)
-        except FileToolsError:  # whether it is there, and can be reached, is asked elsewhere
+        except FileToolsError:  # whether it exists, and can be reached, is checked elsewhere
             return None
         try:
             return birth_ns(descriptor)
@@ -359,12 +359,12 @@ class Workspace:
             os.close(descriptor)
 
     def explain(self, path: WorkspacePath, error: OSError, *, directory: bool = False) -> FileToolsError:
-        """Return the typed error for what the operating system said about a path; looks at the disk for the reason.
+        """Return the typed error for a system error on a path; looks at the disk for the reason.
 
         Args:
             path: The path concerned; no other is named, except a link or a file on its way.
-            error: What was raised; an error that is typed already is returned as it is.
-            directory: Whether a directory was wanted, so that a missing one is reported as such.
+            error: What was raised; a typed error is returned unchanged.
+            directory: True if a directory was wanted, so that a missing one is reported as such.
         """
         if isinstance(error, FileToolsError):
             return error
@@ -388,18 +388,18 @@ class Workspace:
             found = os.stat(self.root)
         except OSError as exc:
             raise WorkspaceGoneError(why_gone(self.root_descriptor) or "the root does not exist any more") from exc
-        # Nothing else gets its numbers while it is held, so the path tells enough.
+        # No other directory gets its numbers while it is held, so comparing them is enough.
         if (found.st_dev, found.st_ino) != self._identity:
             reason = why_gone(self.root_descriptor) or "another directory stands in the root's place"
             raise WorkspaceGoneError(reason)
 
     def close(self) -> None:
-        """Release the root; may be called twice. No other call may be under way."""
+        """Release the root; may be called twice. No other call may be in progress."""
         descriptor, self.root_descriptor, self._identity = self.root_descriptor, -1, (-1, -1)
         close_root(descriptor)
 
     def _explain_look(self, path: WorkspacePath, error: OSError) -> FileToolsError:
-        """Explain the failure of an opening that takes any kind of file, so that only the way can be at fault."""
+        """Explain why opening any kind of file failed, so that only the way to it can be at fault."""
         if error.errno in (errno.EACCES, errno.EPERM):
             return AccessDeniedError(shown(path), suggested_action=_READ_ACCESS)
         explained = self.explain(path, error)
@@ -409,7 +409,7 @@ class Workspace:
         return explained
 
     def _is_mount_point(self, path: WorkspacePath) -> bool:
-        # Device numbers do not tell: a file or folder mounted from the same file system has the same.
+        # Device numbers prove nothing: a file or folder mounted from the same file system has the same.
         if not O_PATH or path.is_root:
             return False
         try:
@@ -427,7 +427,7 @@ class Workspace:
             os.close(descriptor)
 
     def _is_plain(self, path: WorkspacePath) -> bool:
-        """Whether the system itself says that no link stands on the way or at the end."""
+        """True if the system itself reports that no link is on the way or at the end."""
         try:
             return not is_link(self._resolver.stat(self.root_descriptor, path))
         except OSError as exc:

@@ -1,4 +1,4 @@
-"""The type of a validated path: whoever holds a `WorkspacePath` need not check it again."""
+"""The type of a validated path: a `WorkspacePath` need not be checked again."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _NOT_NAMES: Final = frozenset(("", ".", ".."))
 
 
 class WorkspacePath(str):
-    """A normalised path below the root, "/"-separated; "" is the root itself. Immutable, lives as long as a string.
+    """A normalised path below the root, "/"-separated; "" is the root itself. Immutable.
 
-    `Workspace.resolve`, `child` and `parent` make them. The constructor is for text that was a WorkspacePath before,
-    such as a journal row; it refuses whatever is not in normal form, so that no instance ever holds "..".
+    `Workspace.resolve`, `child` and `parent` create them. The constructor is for text that was a WorkspacePath before,
+    such as a journal row; it refuses text that is not in normal form, so that no instance ever holds "..".
     """
 
     __slots__ = ()
@@ -54,7 +54,7 @@ class WorkspacePath(str):
 
     @property
     def is_root(self) -> bool:
-        """Whether this is the root itself."""
+        """True for the root itself."""
         return not self
 
     def child(self, name: str) -> WorkspacePath:
@@ -71,7 +71,7 @@ class WorkspacePath(str):
         return str.__new__(WorkspacePath, f"{self}/{name}" if self else name)
 
     def is_below(self, other: str) -> bool:
-        """Whether this path lies strictly inside the folder `other`."""
+        """True if this path lies strictly inside the folder `other`."""
         if not other:
             return bool(self)
         return len(self) > len(other) and self[len(other)] == "/" and self.startswith(other)

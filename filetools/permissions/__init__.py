@@ -1,1 +1,1 @@
-"""Who may do what: presets, rules, protected paths, and the questions that people answer."""
+"""Permissions: presets, rules, protected paths, and the approvals that people give."""

@@ -1,6 +1,6 @@
-"""Requests for approval, their answers, and who is there to answer: rows of the journal, which every process sees.
+"""Approval requests, their answers, and the processes that can answer: rows of the journal that every process sees.
 
-Nothing here is synced: a power cut ends every call that waits, and an answer that is lost is given again.
+Nothing here is synced: a power cut ends every call that waits, and a lost answer is given again.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from filetools.permissions.requests import ApprovalAnswer, ApprovalDecision
 T = TypeVar("T")
 
 LEASE_SECONDS: Final = 6.0
-"""How long a process counts as alive after it last said so."""
+"""How long a process counts as alive after it last renewed its lease."""
 MOST_REQUESTS: Final = 256
-"""Requests that wait for an answer; more are refused, so that an agent cannot fill a person's screen."""
+"""Most requests that wait for an answer; more are refused, so that an agent cannot fill a person's screen."""
 MOST_BYTES: Final = 64 * 1024 * 1024
 """Size of all requests together, so that an agent cannot fill the disk with them."""
 _REQUEST: Final = "request "
 _USED: Final = "used "
 _PROCESS: Final = "process "
 _SHOWN: Final = "shown "
-"""Beginnings of keys. What a person is shown is large, and has a row of its own; requests whose answer was used are not
+"""Prefixes of keys. What a person is shown is large, and has its own row; requests whose answer was used are not
 scanned, so that a call costs the same however many there were before it."""
 _OPENED: Final = "opened"
-"""Key of the row that is put with every new request and never removed, so that one opens for identical calls."""
+"""Key of the row that is put with every new request and never removed, so that identical calls open only one."""
 
 
 class ApprovalRow(Struct, frozen=True, kw_only=True):
@@ -40,28 +40,28 @@ class ApprovalRow(Struct, frozen=True, kw_only=True):
     call: str
     """Equal for identical calls."""
     process: str
-    """Whose call asked last; it ends with that process unless it is answered."""
+    """Process whose call asked last; the request ends with it unless it is answered."""
     asked: float
     """When it was opened, in seconds since the epoch."""
     expires: float
-    """Seconds since the epoch; without an answer until then it is denied."""
+    """Seconds since the epoch; without an answer by then it is denied."""
     size: int
     """Bytes of what is shown."""
     asks: int = 0
-    """How often a call began to wait for it."""
+    """How often a call has begun to wait for it."""
     answer: ApprovalAnswer | None = None
     edited_text: str | None = None
     is_used: bool = False
-    """Whether a call has used the answer."""
+    """True if a call has used the answer."""
     revision: int = 0
-    """That of its row in the table."""
+    """Revision of its row in the table."""
 
 
 class ApprovalTable:
     """The approvals of a root, for one process. Any thread may call.
 
     Args:
-        table: Where the rows are; whoever waits for one hears of it when it is put. `used` is until when a row counts.
+        table: Holds the rows, and wakes those who wait for one. `used` is the time until which a row counts.
     """
 
     def __init__(self, table: Table) -> None:
@@ -77,10 +77,10 @@ class ApprovalTable:
         Args:
             new_id: Name of the request if a new one is needed.
             call: Equal for identical calls.
-            shown: What is asked; JSON.
+            shown: The question, as JSON.
             now: Seconds since the epoch.
             expires: Until when a new request is open.
-            is_heard: Whether somebody in this process can answer.
+            is_heard: True if somebody in this process can answer.
 
         Returns:
             None if too many requests are open.
@@ -88,7 +88,7 @@ class ApprovalTable:
         size = len(json.dumps(shown))
 
         def work() -> tuple[tuple[ApprovalRow, bool] | None, list[TableRow]]:
-            opened = self._new(_OPENED, {}, 0, 0.0)  # before the look: fails if others open one after it
+            opened = self._new(_OPENED, {}, 0, 0.0)  # before the look: the put fails if others open one after it
             live, others_listen = self.live(now=now)
             row = next((row for row in live if row.call == call), None)
             added = []
@@ -97,18 +97,18 @@ class ApprovalTable:
                     return None, []
                 row = ApprovalRow(id=new_id, call=call, process="", asked=now, expires=expires, size=size)
                 added = [opened, self._new(_SHOWN + new_id, shown, size, expires)]
-            # Whoever asked last keeps it open: the process that asked first may end before this one.
+            # The process that asked last keeps it open: the one that asked first may end before this one.
             row = structs.replace(row, asks=row.asks + (is_heard or others_listen), process=self._process)
             return (row, others_listen), [self._lease(now), _put(row), *added]
 
         return self._changed(work)
 
     def answer(self, approval_id: str, given: ApprovalDecision, *, now: float, expires: float) -> ApprovalRow | None:
-        """Answer a request that nobody has answered; None if it is not open (any more).
+        """Answer a request that has no answer; None if it is not open (any more).
 
         Args:
             approval_id: Its name.
-            given: What a person said.
+            given: The person's decision.
             now: Seconds since the epoch.
             expires: Until when the answer waits for a call that uses it.
         """
@@ -123,7 +123,7 @@ class ApprovalTable:
         return self._changed(work)
 
     def take(self, approval_id: str) -> bool:
-        """Use an answer, which one call can do once; what it was about is forgotten."""
+        """Use an answer, which one call can do once, and forget what was shown; False if there is none to use."""
 
         def work() -> tuple[bool, list[TableRow]]:
             found = self._table.get(_REQUEST + approval_id)
@@ -150,22 +150,22 @@ class ApprovalTable:
         return live, any(other.value["listens"] for other in others)
 
     def shown(self, approval_id: str) -> Mapping[str, Any] | None:
-        """Return what a request asks, or None if it is over."""
+        """Return the question of a request, or None if it is over."""
         found = self._table.get(_SHOWN + approval_id)
         return None if found is None else found.value
 
     def has_any(self) -> bool:
-        """Whether there is anything to look at; costs next to nothing."""
+        """True if there is any request to look at; costs next to nothing."""
         return bool(self._table.scan(_REQUEST, limit=1))
 
     def must_ask(self, *, now: float) -> bool:
-        """Whether another process wants agents asked in all of them; costs next to nothing."""
+        """True if another process requires the agents of all processes to ask; costs next to nothing."""
         return any(other.value["asks_for_all"] for other in self._others(now))
 
     def attend(self, *, now: float, listens: bool, asks_for_all: bool = False) -> None:
-        """Say that this process lives, whether somebody in it answers, and whether agents of all processes must ask.
+        """Renew the lease of this process, with whether somebody in it answers and whether agents of all processes must ask.
 
-        What has expired is removed.
+        Expired rows are removed.
         """
         self._table.release(0, unused_since=now)
         known, self._state = self._table.get(self._process), {"listens": listens, "asks_for_all": asks_for_all}
@@ -173,7 +173,7 @@ class ApprovalTable:
         self._changed(lambda: (None, [self._lease(now)]), is_news=is_news)
 
     def leave(self) -> None:
-        """Say that this process ends, and with it the requests that it has open."""
+        """Remove this process, and the requests that it has open."""
 
         def work() -> tuple[None, list[TableRow]]:
             requests, mine = self._table.scan(_REQUEST), (self._process, None)
@@ -184,7 +184,7 @@ class ApprovalTable:
         self._changed(work)
 
     def _changed(self, work: Callable[[], tuple[T, list[TableRow]]], *, is_news: bool = True) -> T:
-        """Put the rows that `work` gives, which looks again if others have put one of them meanwhile."""
+        """Put the rows that `work` returns, which runs again if others have put one of them meanwhile."""
         while True:
             result, rows = work()
             if not rows or self._table.put(rows, durable=False, is_news=is_news):
@@ -197,7 +197,7 @@ class ApprovalTable:
         return self._new(self._process, self._state, 1, now + LEASE_SECONDS)
 
     def _new(self, key: str, value: Mapping[str, Any], size: int, used: float) -> TableRow:
-        """Return a row in the place of what is there now."""
+        """Return a row that replaces the current one."""
         known = self._table.get(key)
         return TableRow(key=key, value=value, size=size, used=used, revision=known.revision if known else 0)
 

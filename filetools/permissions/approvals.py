@@ -1,4 +1,4 @@
-"""Asking people: requests that all processes see, who may answer them, and answers that come late."""
+"""Asks people: requests that all processes see, who may answer them, and late answers."""
 
 from __future__ import annotations
 
@@ -53,24 +53,24 @@ class CallRun(Protocol):
 logger = logging.getLogger(__name__)
 REMEMBERED_ENDS: Final = 1024
 OPEN_SECONDS: Final = 600.0
-"""How long a request, and a late answer that no call has used, stays."""
+"""How long a request stays, and a late answer that no call has used."""
 WAIT_SECONDS: Final = 50.0
 RENEW_SECONDS: Final = 2.0
-"""How often a process that asks or answers says that it lives, and looks whether the others still do."""
+"""How often a process that asks or answers renews its lease, and checks those of the others."""
 KNOWN_SECONDS: Final = 0.25
-"""How long a process believes what it knows of whether all agents must ask: looking costs a write four system calls."""
+"""How long a process relies on what it knows of whether all agents must ask: a look costs a write four system calls."""
 
 
 class Approvals:
-    """The questions of one workspace; belongs to its loop, lives as long as it is open, closed with `aclose`.
+    """The approval requests of one workspace; belongs to its loop, is open as long as it, closed with `aclose`.
 
     Args:
         trust: Where "allow for this run" is kept.
-        table: Where all processes know of requests and answers.
+        table: Shares requests and answers among all processes.
         run: Runs the table's work.
-        notify: Receives a notice for every request that opens, is allowed or refused, in whatever process.
+        notify: Receives a notice for every request that opens, is allowed or refused, in any process.
         wait_seconds: How long a call waits for its answer.
-        open_seconds: How long a request stays open, then it is denied; and how long an answer waits for a call that uses it.
+        open_seconds: How long a request stays open before it is denied, and an answer waits for a call that uses it.
         clock: Seconds since the epoch.
     """
 
@@ -86,12 +86,12 @@ class Approvals:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.tickets: dict[str, Ticket] = {}
-        """All that are not over, by their id."""
+        """Requests that are not over, by id."""
         self._ended: deque[str] = deque(maxlen=REMEMBERED_ENDS)
         """Requests whose answers this process has used; an older look may still show them as open."""
         self._stirred = asyncio.Event()
         self._presence: asyncio.Task[None] | None = None
-        """Says that this process lives, and looks at the others, while there is something to be present for."""
+        """Renews the lease of this process, and looks at the others, while something needs it."""
         self._audience = Audience(self.tickets, self._give, self.stir)
         self._book = ApprovalTable(table)
         self._run = run
@@ -105,28 +105,28 @@ class Approvals:
         self._others_ask = False
         self._known_until = 0.0
         self._asks_for_all = 0
-        """How many in this process want agents asked in all processes."""
+        """How many in this process require the agents of all processes to ask."""
         self._opening: set[str] = set()
-        """Requests of this process that may be in the book already: their calls admit them, not a look."""
+        """Requests of this process that may be in the table already: their calls admit them, not a look."""
         self._looking = asyncio.Lock()
 
     def listen(self, approver: Approver, *, everywhere: bool = True) -> Attendance:
         """Let a callback answer requests; with several, the first answer counts.
 
-        A callback that raises, or returns what is no answer, has not answered.
+        A callback that raises, or returns something that is not an answer, has not answered.
 
         Args:
             approver: The callback.
-            everywhere: Whether it is asked about those of other processes, too.
+            everywhere: True to ask it about those of other processes, too.
         """
         return self._audience.listen(approver, everywhere=everywhere)
 
     def attend(self) -> Attendance:
-        """Say that somebody follows the notices and will call `answer`, such as a page with a person before it."""
+        """Register somebody who follows the notices and will call `answer`, such as a page with a person at it."""
         return self._audience.attend()
 
     async def require(self) -> Attendance:
-        """Have every agent asked, in all processes on the root, until the attendance is closed or this process ends."""
+        """Make every agent ask, in all processes on the root, until the attendance is closed or this process ends."""
 
         def leave() -> None:
             self._asks_for_all -= 1
@@ -135,7 +135,7 @@ class Approvals:
         self._asks_for_all += 1
         await self.renew()
         self.stir()
-        await asyncio.sleep(KNOWN_SECONDS)  # now every process knows: whoever calls after this has returned is asked
+        await asyncio.sleep(KNOWN_SECONDS)  # now every process knows: calls after this has returned are asked about
         return Attendance(leave)
 
     def open_requests(self) -> list[ApprovalRequest]:
@@ -169,12 +169,12 @@ class Approvals:
 
         Args:
             case: What the person decides about.
-            is_needed: Whether the policy still wants it. While a call is on its way to a person, its run may become
-                trusted; nobody is asked a second time then.
+            is_needed: True if the policy still requires it. While a call is on its way to a person, its run may become
+                trusted; then nobody is asked a second time.
 
         Returns:
-            What the person said; None if the answer was used by an identical call meanwhile, so that the caller
-            should look at the policy again.
+            The decision; None if an identical call used the answer meanwhile, so that the caller should check the policy
+            again.
 
         Raises:
             ApprovalRequiredError: Nobody is there to answer, or nobody did in time; the request stays open.
@@ -195,7 +195,7 @@ class Approvals:
         return await self._use(ticket)
 
     async def aclose(self) -> None:
-        """Stop asking; calls that wait are told that nobody answers. May be called twice."""
+        """Stop asking; waiting calls end as if nobody answered. May be called twice."""
         self._is_closed = True
         presence, self._presence = self._presence, None
         for ticket in list(self.tickets.values()):
@@ -216,7 +216,7 @@ class Approvals:
                 async with asyncio.timeout(self._wait_seconds):
                     await ticket.settled.wait()
         except TimeoutError:
-            # The request stays open; what comes of it is for the next identical call.
+            # The request stays open; its answer is for the next identical call.
             logger.debug("Nobody answered request %s in time", ticket.request.id)
         finally:
             ticket.waiting -= 1
@@ -258,7 +258,7 @@ class Approvals:
             return None
         ticket = self.tickets.get(row.id)
         if ticket is None:
-            # An identical call's own request, perhaps of another process, says the same but for its name and time.
+            # The identical call's request, perhaps of another process, differs only in its id and time.
             ticket = self._admit(structs.replace(request, id=row.id, expires=row.expires))
         ticket.is_own = True
         ticket.asks = max(ticket.asks, row.asks)
@@ -281,18 +281,18 @@ class Approvals:
         self._see(row)
 
     async def _take(self, ticket: Ticket) -> bool:
-        """Use an answer; whether no identical call did before."""
+        """Use an answer; True unless an identical call did before."""
         is_first = not ticket.is_over and await self._run(partial(self._book.take, ticket.request.id))
         self._end(ticket, is_used=True)
         return is_first
 
     async def is_attended(self) -> bool:
-        """Whether anybody could answer now, in this process or in another one."""
+        """True if anybody could answer now, in this process or in another one."""
         return self._audience.is_here or (await self._run(partial(self._book.live, now=self._clock())))[1]
 
     @property
     def _is_needed(self) -> bool:
-        """Whether other processes rely on this one being there."""
+        """True if other processes rely on this one."""
         return self._audience.is_for_all or self._asks_for_all > 0
 
     def stir(self) -> None:
@@ -307,28 +307,28 @@ class Approvals:
             try:
                 await self.renew()
             except FileToolsError as exc:
-                logger.warning("approvals of other processes are not seen now: %s", exc)
+                logger.warning("cannot see approvals of other processes now: %s", exc)
             pause = min([RENEW_SECONDS, *(ticket.expires - self._clock() for ticket in self.tickets.values())])
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(0.001, pause)):
                     await self._stirred.wait()
 
     def must_ask(self) -> bool:
-        """Whether somebody, in whatever process, wants every agent asked."""
+        """True if somebody, in any process, requires every agent to ask."""
         if self._asks_for_all == 0 and time.monotonic() > self._known_until:
             try:
                 self._others_ask = self._book.must_ask(now=self._clock())
             except StateDamagedError:
-                return False  # without its journal no change can be made, and the call says what is gone
+                return False  # without its journal no change can be made, and the call reports what is gone
             self._known_until = time.monotonic() + KNOWN_SECONDS
         return self._asks_for_all > 0 or self._others_ask
 
     def has_news(self) -> bool:
-        """Whether a look may be worth its while; quick, from any thread."""
+        """True if a look may find something; quick, from any thread."""
         return bool(self.tickets) or self._book.has_any()
 
     async def renew(self) -> None:
-        """Say that this process lives, where others have to know, and take in what they did."""
+        """Renew the lease of this process, if others need it, and take in what they did."""
         listens, asks_for_all = self._audience.is_for_all, self._asks_for_all > 0
         if listens or asks_for_all or self._has_attended or any(ticket.is_own for ticket in self.tickets.values()):
             self._has_attended = listens or asks_for_all
@@ -364,7 +364,7 @@ class Approvals:
         return ticket
 
     def _end(self, ticket: Ticket, *, is_used: bool = False) -> None:
-        """Forget a ticket; a call that still waits for it is told that it has ended."""
+        """Forget a ticket; a call that still waits for it stops waiting."""
         ticket.is_over = True
         for task in ticket.asking.values():
             task.cancel()
@@ -404,7 +404,7 @@ class Approvals:
             self._notify(ApprovalNotice(request=ticket.request, outcome="allowed"))
 
     def _vanish(self, ticket: Ticket, *, is_late: bool) -> None:
-        """End a ticket that is no longer in the book: its time has passed, or its process has ended."""
+        """End a ticket that is no longer in the table: its time has passed, or its process has ended."""
         is_unanswered = ticket.decision is None
         if is_unanswered and is_late:
             ticket.decision = ApprovalDecision(answer="deny")
@@ -445,5 +445,5 @@ def _why(request: ApprovalRequest) -> str:
 
 
 def not_open(approval_id: str) -> InvalidArgumentError:
-    """Return the error for answering what is not open."""
+    """Return the error for answering a request that is not open."""
     return InvalidArgumentError(f"No approval request {approval_id!r} is open")

@@ -37,7 +37,7 @@ class Case(Struct, frozen=True, kw_only=True):
     reason: AskReason
     proposal: Proposal
     is_protected: bool = False
-    """Whether one of the paths is protected, whatever the reason is called."""
+    """True if one of the paths is protected, whatever the reason."""
 
     @property
     def key(self) -> str:
@@ -48,22 +48,22 @@ class Case(Struct, frozen=True, kw_only=True):
 
 
 class Ticket(Struct, kw_only=True, eq=False):
-    """A request as this process knows it: who works on it, and its answer until a call has used it."""
+    """A request as this process knows it, with its answer until a call has used it."""
 
     request: ApprovalRequest
     expires: float
-    """When it ends, or its answer does if no call uses it; seconds since the epoch."""
+    """When it expires, or its answer if no call uses it; seconds since the epoch."""
     is_own: bool = False
-    """Whether a call of this process asked for it."""
+    """True if a call of this process asked for it."""
     asks: int = 0
-    """Of how many waits this process knows."""
+    """Number of waits that this process knows of."""
     decision: ApprovalDecision | None = None
     is_over: bool = False
-    """Whether its answer was used, or its time has passed."""
+    """True if its answer was used, or its time has passed."""
     waiting: int = 0
     """Calls of this process that wait for the answer now."""
     settled: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when waiting makes no sense any more: answered, over, or nobody is left who could answer."""
+    """Set when waiting is pointless: answered, over, or nobody is left who could answer."""
     asking: dict[Approver, asyncio.Task[None]] = field(default_factory=dict)
     asked: dict[Approver, int] = field(default_factory=dict)
     """For how many of the waits each callback has been asked."""
@@ -73,7 +73,7 @@ logger = logging.getLogger(__name__)
 
 
 class Attendance:
-    """That somebody is there to answer; lives until closed."""
+    """The presence of somebody who can answer, until closed."""
 
     __slots__ = ("_leave",)
 
@@ -81,17 +81,17 @@ class Attendance:
         self._leave: Callable[[], None] | None = leave
 
     def close(self) -> None:
-        """End it; calls that now wait for nobody are told at once. May be called twice."""
+        """End it; calls that nobody can answer any more stop waiting at once. May be called twice."""
         leave, self._leave = self._leave, None
         if leave is not None:
             leave()
 
 
 class Audience:
-    """All who can answer, and the tasks in which callbacks are asked; lives as long as its `Approvals`.
+    """Everybody who can answer, and the tasks in which callbacks are asked.
 
     Args:
-        tickets: What may be open; released when nobody is left to answer it.
+        tickets: Requests that may be open; released when nobody is left to answer them.
         on_answer: Receives the answer of a callback.
         on_change: Called when somebody came or left.
     """
@@ -112,19 +112,19 @@ class Audience:
 
     @property
     def is_here(self) -> bool:
-        """Whether somebody in this process can answer."""
+        """True if somebody in this process can answer."""
         return self._attending > 0 or bool(self._approvers)
 
     @property
     def is_for_all(self) -> bool:
-        """Whether somebody in this process answers the requests of other processes."""
+        """True if somebody in this process answers the requests of other processes."""
         return self._attending > 0 or any(self._approvers.values())
 
     def listen(self, approver: Approver, *, everywhere: bool) -> Attendance:
         """Let a callback answer every request from now on, or only those of this process.
 
         Raises:
-            InvalidArgumentError: It cannot be called.
+            InvalidArgumentError: It is not callable.
         """
         if not callable(given := approver):
             raise InvalidArgumentError(f"An approver is a function that gets a request, not {type(given).__name__}")
@@ -154,15 +154,15 @@ class Audience:
         return Attendance(leave)
 
     def note_others(self, listen: bool) -> None:
-        """Note whether somebody in another process can answer; calls that now wait for nobody are told at once."""
+        """Note whether somebody in another process can answer; calls that nobody can answer any more stop waiting at once."""
         self._is_elsewhere = listen
         if not listen:
             self._release_hopeless()
 
     def ask(self, ticket: Ticket) -> bool:
-        """Ask every callback that has not been asked for this wait; whether anybody can answer it.
+        """Ask every callback that has not been asked for this wait; True if anybody can answer it.
 
-        A look may see the request before the call that makes it goes on.
+        A look may find the request before the call that opened it continues.
         """
         for approver, everywhere in self._approvers.items():
             is_asked = approver in ticket.asking or ticket.asked.get(approver) == ticket.asks
@@ -188,7 +188,7 @@ class Audience:
             decision = decided(await answer if isawaitable(answer) else answer, ticket.request)
             if ticket.decision is None and not ticket.is_over:
                 await self._on_answer(ticket, decision)
-        except Exception:  # a callback is foreign code; what it raises is no answer, and others may still give one
+        except Exception:  # a callback is foreign code; what it raises is not an answer, and others may still answer
             logger.exception("An approver failed on request %s", ticket.request.id)
         ticket.asking.pop(approver, None)
         self._release_hopeless()

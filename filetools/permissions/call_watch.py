@@ -1,6 +1,6 @@
-"""The clock of the call that runs: waiting for people and locks stops it, and an approval is noted on it.
+"""The clock of the running call: stopped while it waits for people and locks, and notified of approvals.
 
-Who counts a call's time installs itself for the call's task; whoever waits for others, on whatever floor, says so.
+Code that counts a call's time installs a watch for the call's task; code that waits for others, in any layer, pauses it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ class CallWatch(Protocol):
         """Stop counting; may be nested, also by several tasks of the call."""
 
     def resume(self) -> None:
-        """Go on counting after as many resumes as there were pauses."""
+        """Continue counting after as many resumes as there were pauses."""
 
     def note_approval(self, approval: str) -> None:
-        """Keep that a person allowed something in this call."""
+        """Record that a person allowed something in this call."""
 
     def is_over(self) -> bool:
-        """Whether the call's time is used up, or it was aborted: its task is cancelled for that."""
+        """True if the call's time is used up, or it was aborted: its task is cancelled for that."""
 
 
 _current: Final[ContextVar[CallWatch | None]] = ContextVar("filetools_call_watch", default=None)
@@ -37,7 +37,7 @@ def current_watch() -> CallWatch | None:
 
 @contextmanager
 def watched(watch: CallWatch) -> Iterator[None]:
-    """Within the block, the running task and the tasks it starts belong to the call of this watch."""
+    """Assign the running task, and the tasks it starts, to the call of this watch within the block."""
     token = _current.set(watch)
     try:
         yield
@@ -47,7 +47,7 @@ def watched(watch: CallWatch) -> Iterator[None]:
 
 @contextmanager
 def uncounted() -> Iterator[None]:
-    """Time inside the block is not counted against the call's limit: put it around waiting for a lock or a person."""
+    """Do not count time inside the block against the call's limit: put it around waiting for a lock or a person."""
     watch = _current.get()
     if watch is None:
         yield

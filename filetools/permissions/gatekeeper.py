@@ -25,27 +25,27 @@ _WHOLE_TREE: Final = (ROOT,)
 
 
 class Permit(Struct, frozen=True, kw_only=True):
-    """What a person has allowed just now."""
+    """A person's approval of one call."""
 
     proposal: Proposal
-    """What it was, for the caller to see whether it still holds."""
+    """What was approved, for the caller to check whether it still holds."""
     edited_text: str | None
-    """The text that shall be written instead, if the person gave one."""
+    """Text to write instead, if the person gave one."""
     settled: str | None = None
-    """The text that shall stand in place of unsaved text, if the call would drop that."""
+    """Text to put in place of unsaved text, if the call would drop that."""
     check: Callable[[], None] = lambda: None
     """Raises ChangedMeanwhileError unless the call still is what was allowed; for a worker thread, under the locks."""
 
 
 class Gatekeeper:
-    """Lets calls through, asks, or refuses; lives as long as the workspace is open, closed with `aclose`.
+    """Allows calls, asks, or refuses; open as long as the workspace, closed with `aclose`.
 
     Args:
         policy: What is allowed.
-        approvals: Who is asked; its trust must be the policy's.
+        approvals: Asks people; its trust must be the policy's.
         rule_file: Where rules are kept; must be out of reach of every tool.
-        run: Runs the reading of that file.
-        refusal: Why nobody can change anything; None if they can.
+        run: Runs the reading of that file in a worker thread.
+        refusal: Why nothing can be changed; None if it can.
     """
 
     def __init__(
@@ -66,30 +66,30 @@ class Gatekeeper:
     async def authorise(
         self, tool: str, paths: Sequence[WorkspacePath], *, actor: Actor, change: bool, describe: Describe
     ) -> Permit | None:
-        """Return if the call may go on; waits for a person where one must be asked. No lock may be held meanwhile.
+        """Return if the call may proceed; waits for a person if one must be asked. No lock may be held meanwhile.
 
         Args:
-            tool: Name of the tool. A call that deletes as part of something else is asked as "delete_file".
+            tool: Name of the tool. A call that deletes as part of something else is checked as "delete_file".
             paths: Every path the call works on: source and destination, and of a folder that is moved or deleted those
                 below that `policy.is_protected` or a rule may concern. None at all counts as the root.
-            actor: Who calls.
-            change: Whether the call changes any of them.
-            describe: Tells what the call would do; called only when a person is asked. Its digest must cover all that
-                the call would do, the versions of further paths too.
+            actor: The caller.
+            change: True if the call changes any of them.
+            describe: Describes what the call would do; called only if a person is asked. Its digest must cover all that the
+                call would do, including the versions of further paths.
 
         Returns:
-            What a person has allowed just now; None if nobody was asked.
+            The approval; None if nobody was asked.
 
         Raises:
             ToolBlockedError: The policy blocks it on one of the paths.
-            HiddenPathError: The content of one of them is not for agents.
+            HiddenPathError: One of them is hidden from agents.
             ApprovalRequiredError: Nobody is there to answer, or nobody did in time; carries the id of the request.
             ApprovalDeniedError: A person said no.
             FileToolsError: `describe` failed, because the call could not be done anyway; or nothing can be changed.
         """
         look = partial(self.asked, tool, paths, actor, change=change)
         while asked := look():
-            # One question covers the call; the path that weighs most is the one named in it.
+            # One question covers the call; it names the path that weighs most.
             first, reason = next((one for one in asked if one[1] == "protected"), asked[0])
             proposal = await describe()
             case = Case(
@@ -97,7 +97,7 @@ class Gatekeeper:
                 path=first,
                 paths=tuple(paths or _WHOLE_TREE),
                 actor=actor,
-                # What would drop unsaved text is a decision of its own, and one question says both.
+                # Dropping unsaved text is a decision of its own, and one question covers both.
                 reason=reason if proposal.base_text is None else "conflict",
                 proposal=proposal,
                 is_protected=reason == "protected",
@@ -113,7 +113,7 @@ class Gatekeeper:
             raise copy.copy(self.refusal)
 
     def refuse_hidden(self, tool: str, paths: Sequence[WorkspacePath], actor: Actor) -> None:
-        """Refuse what would show an agent the content of a hidden file, or change it.
+        """Refuse a call that would show an agent the content of a hidden file, or change it.
 
         Raises:
             HiddenPathError: It would.
@@ -125,11 +125,11 @@ class Gatekeeper:
     def asked(
         self, tool: str, paths: Sequence[WorkspacePath], actor: Actor, *, change: bool
     ) -> list[tuple[WorkspacePath, AskReason]]:
-        """Return the paths that a person must decide about, after looking at all of them for a block.
+        """Return the paths that a person must decide about, after checking all of them for a block.
 
         Raises:
             ToolBlockedError: The policy blocks it on one of the paths.
-            HiddenPathError: The content of one of them is not for agents.
+            HiddenPathError: One of them is hidden from agents.
             FileToolsError: Nothing can be changed.
         """
         if change:
@@ -149,13 +149,13 @@ class Gatekeeper:
         return asked
 
     async def load(self, *, preset_given: bool) -> None:
-        """Put in force what the file says.
+        """Apply the saved permissions.
 
         Args:
-            preset_given: Whether the policy's preset was chosen for this opening; then the saved one does not count.
+            preset_given: True if the policy's preset was chosen for this opening; then the saved one is ignored.
 
         Raises:
-            StateDamagedError, StateVersionError: The file cannot be used; nothing is in force that was not before.
+            StateDamagedError, StateVersionError: The file cannot be used; nothing has changed.
         """
         saved = await self._run(partial(SavedPermissions.read, self._rule_file))
         chosen = None if preset_given else saved.preset

@@ -1,4 +1,4 @@
-"""The decision: may this actor call this tool on this path now, must a person be asked, or is it blocked."""
+"""Decides whether an actor may call a tool on a path now, whether a person must be asked, or whether it is blocked."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _SHOWING_NO_CONTENT: Final = frozenset(
         "delete_file", "delete_directory", "delete_multiple", "undo_changes", "restore",
     )
 )  # fmt: skip
-"""Tools with which an agent meets a hidden path by its name alone."""
+"""Tools that show an agent only the name of a hidden path."""
 
 
 class PermissionPolicy:
-    """Preset, rules, protected paths and trust of one opened workspace; lives as long as it is open.
+    """Preset, rules, protected paths and trust of one opened workspace.
 
-    Presets and rules bind agents and foreign programs. People, and filetools itself, are asked only where a protected
-    path would change, as everybody is.
+    Presets and rules bind agents and foreign programs. People, and filetools itself, are asked only about changes of
+    protected paths, as everybody is.
 
     Args:
-        preset: What holds where no rule speaks.
+        preset: Applies where no rule does.
         rules: Refinements; a block wins over everything, a preset's too, else the last that applies counts.
         protected: Globs of paths whose every change needs an approval of its own.
         hidden: Globs of paths whose content agents neither see nor change.
@@ -61,7 +61,7 @@ class PermissionPolicy:
         self._level = lru_cache(REMEMBERED_PATHS)(self._find_level)
 
     def use(self, preset: Preset, rules: Iterable[Rule]) -> None:
-        """Put another preset, and other rules in place of all those before, in force from the next check."""
+        """Replace the preset and all rules, from the next check on."""
         self.preset = preset
         self.rules = tuple(rules)
         self._level.cache_clear()
@@ -73,10 +73,10 @@ class PermissionPolicy:
 
         Args:
             tool: Name of the tool, known or not.
-            path: What it works on; the root where it names no path.
-            actor: Who calls.
+            path: Path it works on; the root if it names none.
+            actor: The caller.
             operation: Whether it only reads or changes something.
-            must_ask: Whether "ask" holds in place of "allow", since a person is there who wants to be asked.
+            must_ask: True to apply "ask" in place of "allow", because a person wants to be asked.
         """
         is_change, is_agent = operation == "change", actor.kind == "agent"
         level: Level | Literal["hidden"] = "auto"
@@ -85,16 +85,16 @@ class PermissionPolicy:
         if level in ("hidden", "block"):
             return level
         if is_change and self.is_protected(path):
-            # Trust in a tool does not reach here: each such path is its own decision.
+            # Trust in a tool does not extend to protected paths: each is its own decision.
             return "session" if self.trust.covers(actor, tool, path) else "protected"
         return "session" if level == "prompt" and self.trust.covers(actor, tool) else level
 
     def hides(self, tool: str, path: WorkspacePath, actor: Actor) -> bool:
-        """Whether a tool would show an agent, or change, what is in a hidden file."""
+        """True if a tool would show an agent the content of a hidden file, or change it."""
         return actor.kind == "agent" and tool not in _SHOWING_NO_CONTENT and self.is_hidden(path)
 
     def withholding(self, actor: Actor, *tools: str) -> Callable[[WorkspacePath], bool] | None:
-        """Return what says whether a path cannot be read with all of these tools; None if all can."""
+        """Return a test for paths that not all of these tools may read; None if they may read all."""
         if not self.rules:  # no preset keeps anybody from reading
             is_kept = bool(self._hidden) and actor.kind == "agent" and not _SHOWING_NO_CONTENT.issuperset(tools)
             return self._matches_hidden if is_kept else None
@@ -124,13 +124,13 @@ class PermissionPolicy:
 
 
 MAX_TRUSTED_RUNS: Final = 1024
-"""Runs whose trust is remembered; of an older one the person is asked again."""
+"""Runs whose trust is remembered; for an older one the person is asked again."""
 
 _Run = tuple[str, str, str | None]
 
 
 class RunTrust:
-    """Tools, and single protected paths, that runs may use without asking. Lives as long as its policy."""
+    """Tools, and single protected paths, that runs may use without asking."""
 
     __slots__ = ("_runs",)
 
@@ -141,7 +141,7 @@ class RunTrust:
         """Trust an actor's run with a tool.
 
         Args:
-            actor: Whose run; its id and session tell runs apart.
+            actor: Whose run; its kind, id and session identify the run.
             tool: The tool.
             path: The protected path it is trusted with; None for all paths that are not protected.
         """
@@ -152,7 +152,7 @@ class RunTrust:
             self._runs.popitem(last=False)
 
     def covers(self, actor: Actor, tool: str, path: str | None = None) -> bool:
-        """Whether this run was trusted with just that."""
+        """True if this run was trusted with exactly that."""
         if not self._runs:
             return False
         return (tool, path) in self._runs.get(_run_of(actor), ())

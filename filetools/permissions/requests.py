@@ -1,4 +1,4 @@
-"""What a person is asked, what they may answer, and the notices about it."""
+"""Approval requests: what a person is asked, the possible answers, and the notices about them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ApprovalDecision(Struct, frozen=True, kw_only=True):
 
     answer: ApprovalAnswer
     edited_text: str | None = None
-    """For "merge": the whole text that shall be written instead."""
+    """For "merge": the whole text to write instead."""
 
 
 def digest_of(arguments: Mapping[str, Any]) -> str:
@@ -37,37 +37,37 @@ def digest_of(arguments: Mapping[str, Any]) -> str:
 
 
 class ShownChange(Struct, frozen=True, kw_only=True):
-    """What a call would do, in the words and texts a person decides by."""
+    """What a call would do, as shown to the person who decides."""
 
     description: str
     """One sentence, such as "Replace src/app.py"."""
     version: str | None = None
     """Version of the path before the change; None if nothing is there."""
     old_text: str | None = None
-    """What stands there; for conflicts the unsaved text."""
+    """Current text; for conflicts the unsaved text."""
     new_text: str | None = None
-    """What would stand there; for conflicts what the call wants to write."""
+    """New text; for conflicts what the call wants to write."""
     base_text: str | None = None
     """For conflicts: the text that both sides started from."""
     by_words: bool | None = None
-    """For conflicts: whether the file is prose, in which lines may be merged by words."""
+    """For conflicts: True if the file is prose, whose lines may be merged by words."""
     diff: str | None = None
-    """From the old to the new text, unified."""
+    """Unified diff from the old to the new text."""
     can_merge: bool = False
-    """Whether the call writes one text file, so that a person can give it another text, by "merge"."""
+    """True if the call writes one text file, so that a person can replace its text by "merge"."""
 
 
 class Proposal(ShownChange, frozen=True, kw_only=True):
-    """A call before anybody is asked about it."""
+    """A call before a person is asked about it."""
 
     digest: str
     """`digest_of` everything the call would do; an approval holds for this digest only."""
     unsaved_version: str | None = None
     """Version of the unsaved text that was shown in place of the file's."""
     is_destructive: bool = False
-    """Whether it deletes something, or covers it, on the way."""
+    """True if it deletes or covers something on the way."""
     is_cut: bool = False
-    """Whether the difference leaves something out."""
+    """True if the diff leaves something out."""
 
 
 class ApprovalRequest(ShownChange, frozen=True, kw_only=True):
@@ -87,7 +87,7 @@ class ApprovalRequest(ShownChange, frozen=True, kw_only=True):
     created: float
     """Seconds since the epoch."""
     expires: float
-    """Seconds since the epoch; without an answer until then it is denied."""
+    """Seconds since the epoch; without an answer by then it is denied."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-compatible form, without the fields that are None."""
@@ -96,33 +96,33 @@ class ApprovalRequest(ShownChange, frozen=True, kw_only=True):
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> ApprovalRequest:
-        """Return the request of a form that `to_dict` gave."""
+        """Return the request of a form that `to_dict` returned."""
         paths = {"path": WorkspacePath(plain["path"]), "paths": tuple(map(WorkspacePath, plain["paths"]))}
         return cls(**{**plain, **paths, "actor": Actor(**plain["actor"])})
 
 
 MOST_SHOWN_CHARACTERS: Final = 4000
-"""Of the change, in a question that cannot be scrolled."""
+"""Characters of the change in a question that cannot be scrolled."""
 
 
 def short_diff(request: ApprovalRequest) -> str:
-    """Return the change for where there is little room; it says what is left out, and what shows that."""
+    """Return the change, shortened for little room, with a note of what is left out and how to show it."""
     diff = request.diff or ""
     shown = shortened(diff, MOST_SHOWN_CHARACTERS)
     return shown if shown == diff else f"{shown}'filetools approvals --diff' shows them.\n"
 
 
 def decided(answer: object, request: ApprovalRequest, edited_text: str | None = None) -> ApprovalDecision:
-    """Return a decision that came from outside.
+    """Return a decision that came from outside, validated.
 
     Args:
         answer: One of the answers, "cancel" for the "deny" of a conflict, or a whole decision.
-        request: What it answers.
-        edited_text: What shall be written instead; with "merge" only. A conflict's "merge" without it keeps both sides:
-            where they overlap the unsaved text, and behind it what the call wants to write.
+        request: The request it answers.
+        edited_text: Text to write instead; with "merge" only. A conflict's "merge" without it keeps both sides: where they
+            overlap, the unsaved text and after it what the call wants to write.
 
     Raises:
-        InvalidArgumentError: It is no answer to this request.
+        InvalidArgumentError: It is not an answer to this request.
     """
     if isinstance(answer, ApprovalDecision):
         return decided(answer.answer, request, answer.edited_text)
@@ -157,16 +157,16 @@ def _both_texts(request: ApprovalRequest) -> str:
 
 
 class ApprovalNotice(Struct, frozen=True, kw_only=True):
-    """What became of a request; told as `tool:approval_required`, `tool:approved` and `tool:rejected`."""
+    """The state of a request; published as `tool:approval_required`, `tool:approved` and `tool:rejected`."""
 
     request: ApprovalRequest
     outcome: Literal["asked", "allowed", "refused"]
     reason: str | None = None
-    """Why somebody must be asked, or why it is refused: also because nobody answered in time."""
+    """Why a person must be asked, or why it is refused, such as because nobody answered in time."""
 
 
 Notify = Callable[[ApprovalNotice], None]
-"""Receives every notice on the loop; the floor above makes events of them, since this floor cannot know the bus."""
+"""Receives every notice on the loop; the layer above makes events of them, since this one cannot know the bus."""
 
 
 def ignore_notice(notice: ApprovalNotice) -> None:

@@ -1,4 +1,4 @@
-"""Levels of tools: what each preset says of a tool, the rules by tool and glob that refine it, and their file."""
+"""Levels of tools: the level of each preset, the rules by tool and glob that refine it, and their file."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ READING_TOOLS: Final = frozenset(
         "list_runs", "get_run", "checkpoint",
     )
 )  # fmt: skip
-"""Tools that `ask` lets through: they read, list, search or look at facts; or, as `checkpoint`, change no file."""
+"""Tools that `ask` allows: they read, list, search or look at facts; or, like `checkpoint`, change no file."""
 DELETING_TOOLS: Final = frozenset(("delete_file", "delete_directory", "delete_multiple"))
 """Tools that `guarded` blocks."""
 SUBTREE_TOOLS: Final = frozenset(("delete_file", "delete_directory", "delete_multiple", "move_file"))
-"""Tools that may take a whole folder away, so that a rule about a path below binds them at the folder too."""
+"""Tools that may remove a whole folder, so that a rule about a path below applies to them at the folder, too."""
 _SAME_ACT: Final = {"create_file": "write_file"}
-"""Tools that rules of another tool bind as well: creating a file is writing one where none stood."""
+"""Tools to which the rules of another tool apply as well: creating a file is writing a new one."""
 
 
 def preset_level(preset: Preset, tool: str, *, change: bool) -> Level:
-    """Return what a preset says of a tool.
+    """Return the level of a preset for a tool.
 
     Args:
         preset: The preset in force.
-        tool: Name of the tool; unknown ones are asked about wherever changes are.
-        change: Whether the call changes anything; it counts for more than the tool's name.
+        tool: Name of the tool; unknown ones are asked about like changes.
+        change: True if the call changes anything; it counts for more than the tool's name.
     """
     if preset == "allow":
         return "auto"
@@ -52,10 +52,10 @@ def preset_level(preset: Preset, tool: str, *, change: bool) -> Level:
 
 
 class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one person decided for a tool and the paths of a glob; lives as long as the policy that holds it.
+    """One person's decision for a tool and the paths of a glob.
 
-    A rule that blocks or asks meets every spelling of a path (case, composition, ignorable code points) and the folders
-    that hold it; one that allows meets only the exact spelling.
+    A rule that blocks or asks matches every spelling of a path (case, composition, ignorable code points) and the folders
+    that hold it; one that allows matches only the exact spelling.
 
     Raises:
         InvalidArgumentError: An empty tool, a bad glob, or a level that does not exist.
@@ -75,7 +75,7 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         _compiled(self.path, self.level == "auto")
 
     def applies(self, tool: str, path: str) -> bool:
-        """Whether this rule speaks about a call of `tool` on `path` ("" is the root)."""
+        """True if this rule applies to a call of `tool` on `path` ("" is the root)."""
         if not (fnmatchcase(tool, self.tool) or fnmatchcase(_SAME_ACT.get(tool, tool), self.tool)):
             return False
         if self.path in ("*", "**"):
@@ -89,18 +89,18 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return bool(folded) and globs.matches(folded, True)
 
 
-@lru_cache(None)  # each rule is asked about every path: one that is forgotten would be compiled each time
+@lru_cache(None)  # unbounded: each rule is tested on every path, and would be compiled again each time
 def _compiled(path: str, is_exact: bool) -> tuple[ExcludeRules, str]:
-    """Return the glob of a rule, compiled, and what stands before its first wildcard."""
+    """Return the compiled glob of a rule, and its text before the first wildcard."""
     glob = path.replace("\\", "/")
     if not is_exact:
-        # What is below a folder includes the folder when something is to be kept from change.
+        # A rule against changes below a folder includes the folder.
         glob = _fold(glob.removesuffix("/**") or glob)
     return compile_patterns((glob,)), _literal_stem(glob)
 
 
 def rules_level(rules: Sequence[Rule], tool: str, path: str) -> Level | None:
-    """Return what the rules say of a call: a block wins, else the last that applies; None if none does."""
+    """Return the level of the rules for a call: a block wins, else the last that applies; None if none does."""
     levels: list[Level] = [rule.level for rule in rules if rule.applies(tool, path)]
     if "block" in levels:
         return "block"
@@ -112,7 +112,7 @@ def _fold(path: str) -> str:
 
 
 def _literal_stem(glob: str) -> str:
-    """Return the segments before the first wildcard of a glob that starts at the root; "" where it matches anywhere."""
+    """Return the segments before the first wildcard of a glob that starts at the root; "" if it matches anywhere."""
     body = glob.rstrip("/")
     if "/" not in body:
         return ""
@@ -136,22 +136,22 @@ class _Format(Struct, kw_only=True):
 
 
 class SavedPermissions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the file says that people write and filetools only reads. Reading blocks: call it in a worker thread."""
+    """The content of the file that people write and filetools only reads. Reading blocks: call it in a worker thread."""
 
     format: Annotated[int, Meta(ge=SCHEMA, le=SCHEMA)] = SCHEMA
     preset: Preset | None = None
-    """A preset given at opening goes before it."""
+    """A preset given at opening takes precedence."""
     rules: tuple[Rule, ...] = ()
-    """In their order."""
+    """In order."""
     allow_everything_since: Any = None
-    """Of a mode that is gone; it does not count."""
+    """From a removed mode; ignored."""
 
     @classmethod
     def read(cls, path: Path) -> SavedPermissions:
-        """Return what a file says; nothing is saved if there is none yet.
+        """Read a file; empty if there is none yet.
 
         Raises:
-            StateDamagedError: It cannot be read or understood. Falling back to nothing would drop a block in silence.
+            StateDamagedError: It cannot be read or understood. Falling back to nothing would silently drop a block.
             StateVersionError: A newer version of filetools wrote it.
         """
         try:

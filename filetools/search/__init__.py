@@ -1,1 +1,1 @@
-"""Names and contents: listings in pages, walks over the tree, searches."""
+"""Paged listings, tree walks, and searches of names and contents."""

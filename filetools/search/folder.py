@@ -1,4 +1,4 @@
-"""The names of one folder in the order in which listings show them."""
+"""The names of one folder in listing order."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from filetools.paths.ignore import Sieve
 from filetools.stores.private import is_ours
 
 SORTED_AT_ONCE: Final = 8_192
-"""Names sorted in one call, which no other thread can interrupt; a few milliseconds."""
+"""Maximum number of names sorted in one call, which holds the GIL for a few milliseconds."""
 
 
 class SortedFolder(Struct):
-    """The sorted names of a folder, subfolders apart. Never changed once built, but for `_visible`."""
+    """The sorted names of a folder, with subfolders separate. Immutable except for `_visible`."""
 
     directories: Sequence[str]
     others: Sequence[str]
     kinds: Mapping[str, EntryType]
-    """Types of those others that are not regular files."""
+    """Types of the `others` that are not regular files."""
     is_plain: bool = False
-    """Whether no name keeps a path from being addressed, wherever the folder is; False if that takes a closer look."""
+    """True if all names are addressable wherever the folder is; False if each must be checked."""
     _visible: tuple[object, SortedFolder] | None = None
 
     @property
     def size(self) -> int:
-        """How many names there are."""
+        """Number of names."""
         return len(self.directories) + len(self.others)
 
     def has_file(self, name: str) -> bool:
-        """Whether there is a regular file of exactly this name."""
+        """Return True if there is a regular file of exactly this name."""
         position = position_after(self.others, name)
         return position > 0 and self.others[position - 1] == name and name not in self.kinds
 
     def visible(self, sieve: Sieve | None, key: object) -> SortedFolder:
-        """Return the folder without hidden names; the last answer is kept, under `key`."""
+        """Return the folder without hidden names. The last result is cached under `key`."""
         if sieve is None:
             return self
         kept = self._visible
@@ -51,23 +51,23 @@ class SortedFolder(Struct):
 
 
 def sort_key(name: str) -> tuple[str, str]:
-    """Return what names are ordered by: first without case, then exactly."""
+    """Return the sort key of a name: case-insensitive first, then exact."""
     return (name.casefold(), name)
 
 
 def position_after(names: Sequence[str], name: str) -> int:
-    """Return how many of the sorted names come before or are this name, which may be missing."""
+    """Return the number of sorted names up to and including this name, which may be missing."""
     position = position_before(names, name)
     return position + (position < len(names) and names[position] == name)
 
 
 def position_before(names: Sequence[str], name: str) -> int:
-    """Return how many of the sorted names come before this one, which may be missing."""
+    """Return the number of sorted names before this name, which may be missing."""
     return bisect_left(names, sort_key(name), key=sort_key)
 
 
 def sorted_folder(directories: list[str], others: list[str], kinds: Mapping[str, EntryType]) -> SortedFolder:
-    """Return a folder from names in any order, without those of filetools itself."""
+    """Build a folder from names in any order, without filetools' own names."""
     others, is_plain = _arranged(others) if others else (others, True)
     if directories:
         directories, are_plain = _arranged(directories)
@@ -76,24 +76,24 @@ def sorted_folder(directories: list[str], others: list[str], kinds: Mapping[str,
 
 
 def _arranged(names: list[str]) -> tuple[list[str], bool]:
-    """Return names in order, and whether they are plain, see `SortedFolder.is_plain`."""
-    # Looking at all names at once costs a tenth of looking at each.
+    """Return sorted names, and `SortedFolder.is_plain` for them."""
+    # Checking all names joined costs a tenth of checking each.
     joined = "/".join(names)
     folded = joined.casefold()
     names = sorted(names) if len(names) <= SORTED_AT_ONCE else in_turns(names, None)
-    # A name of blanks comes before all others, and a colon may stand behind a drive's letter.
+    # A name of blanks sorts before all others, and a colon may follow a drive letter.
     is_plain = joined.isascii() and "\\" not in joined and ":" not in joined and names[0] >= "!"
     # A name of ours begins with a dot, has a tilde, or is not ASCII.
     if names[0] < "0" or "~" in joined or not is_plain:
         names = [name for name in names if not is_ours(name)]
-    # Sorting twice is quicker than by pairs: the second time, equal names stay in exact order.
+    # Sorting twice is faster than sorting pairs; the second sort is stable and keeps equal names in exact order.
     if folded != joined:
         names = sorted(names, key=str.casefold) if len(names) <= SORTED_AT_ONCE else in_turns(names, str.casefold)
     return names, is_plain
 
 
 def in_turns(names: list[str], key: Callable[[str], str] | None) -> list[str]:
-    """Return names sorted, equal ones in the order given; other threads get their turn in between."""
+    """Sort names, stably, in parts, so that other threads can run in between."""
     if len(names) <= SORTED_AT_ONCE:
         return sorted(names, key=key)
     runs = [sorted(names[start : start + SORTED_AT_ONCE], key=key) for start in range(0, len(names), SORTED_AT_ONCE)]
@@ -105,7 +105,7 @@ def in_turns(names: list[str], key: Callable[[str], str] | None) -> list[str]:
 
 
 def combined(sieves: Iterable[Sieve | None]) -> Sieve | None:
-    """Return one sieve that leaves out what any of the given ones leaves out; None if there is none."""
+    """Return one sieve that removes whatever any of the given ones removes; None if there is none."""
     present = [sieve for sieve in sieves if sieve is not None]
     if len(present) <= 1:
         return present[0] if present else None

@@ -1,4 +1,4 @@
-"""Ignore files of the tree and, as git finds them, outside it; kept while they are unchanged."""
+"""Ignore files inside the tree and outside it, found as git does; cached while they are unchanged."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from filetools.settings import variables
 logger = logging.getLogger(__name__)
 
 MAX_IGNORE_BYTES: Final = 64 * 1024 * 1024
-"""A larger ignore file is left aside; git's own limit is 100 MB."""
+"""Larger ignore files are skipped; git's own limit is 100 MB."""
 _GIT_SECONDS: Final = 5.0
 
 IgnoreCache: TypeAlias = IdentityCache[IgnoreRules]
-"""Compiled ignore files by identity and place; one a process is enough."""
+"""Compiled ignore files by identity and path; one cache per process is enough."""
 _BLOCK_BYTES: Final = 4096
-"""Of an ignore file, that count as one entry of the cache."""
+"""Size of an ignore file that counts as one entry of the cache."""
 
 
 def load_rules(store: Listable, directory: WorkspacePath, cache: IgnoreCache) -> IgnoreRules | None:
-    """Return the rules of a folder's ignore file, or None if it has none that can be read."""
+    """Return the rules of a folder's ignore file, or None if there is none or it cannot be read."""
     path = directory.child(IGNORE_FILE)
     try:
         facts = store.stat(path)
@@ -59,11 +59,11 @@ def _rules(
 
 
 def outer_ignore_files(root: Path) -> Iterator[tuple[Path, str, Identity]]:
-    """Yield the ignore files that hold in a root and lie outside it, the weakest first.
+    """Yield the ignore files outside a root that apply in it, lowest precedence first.
 
     They are the user's own (`core.excludesFile`), the repository's `info/exclude`, and `.gitignore` in each folder from the
-    top of the work tree down to the root. Where the root lies in no work tree there are none. Each comes with the root,
-    relative to the folder in which its rules begin ("" if they begin at the root), and its identity.
+    top of the work tree down to the root. A root outside any work tree has none. Each file comes with the path of the root
+    relative to the folder where its rules begin ("" if they begin at the root), and its identity.
     """
     root = _resolved(root)
     top = next((folder for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), None)
@@ -87,20 +87,20 @@ def _resolved(root: Path) -> Path:
 
 
 def _exclude_file(git: Path) -> Path:
-    """Return `info/exclude` of a repository; in a linked work tree and a submodule `.git` is a file that leads to it."""
+    """Return `info/exclude` of a repository; in linked work trees and submodules, `.git` is a file that points to it."""
     try:
         if git.is_file():
             git = git.parent / git.read_text().removeprefix("gitdir:").strip()
         if (common := git / "commondir").is_file():
             git /= common.read_text().strip()
     except (OSError, UnicodeDecodeError):
-        pass  # as git: a repository that leads nowhere has no rules
+        pass  # as in git: a broken repository has no rules
     return git / "info" / "exclude"
 
 
 @lru_cache(maxsize=64)
 def _users_file(top: Path) -> Path:
-    # Asked once a process: only git knows all the files that its configuration includes. `git config` starts no program.
+    # Once per process: only git knows all files that its configuration includes. `git config` starts no other program.
     command = [which("git") or "", "-C", str(top), "config", "--type=path", "--get", "core.excludesFile"]
     try:
         answer = subprocess.run(
@@ -116,7 +116,7 @@ def _users_file(top: Path) -> Path:
 
 
 def outer_stack(store: Listable, cache: IgnoreCache) -> IgnoreStack:
-    """Return the ignore files from outside the root, the weakest first."""
+    """Return the rules of the ignore files outside the root, lowest precedence first."""
     stack = IgnoreStack()
     for path, above, identity in outer_ignore_files(store.root) if isinstance(store, OpensDirectories) else ():
         try:
@@ -129,7 +129,7 @@ def outer_stack(store: Listable, cache: IgnoreCache) -> IgnoreStack:
 
 
 def stack_above(store: Listable, directory: WorkspacePath, cache: IgnoreCache) -> IgnoreStack:
-    """Return the ignore files that hold above a folder: those from outside the root, then the root's and so on."""
+    """Return the rules that apply to a folder from above: from outside the root, then the root's, and so on down."""
     stack = outer_stack(store, cache)
     above: list[WorkspacePath] = []
     while not directory.is_root:

@@ -1,4 +1,4 @@
-"""Pages of a listing, or of a search by name: each touches what it shows and the folders above, however large the tree is."""
+"""Pages of a listing or a name search. A page reads only what it shows and the folders above, however large the tree is."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ IGNORES: Final = IgnoreCache()
 
 FIRST_PORTION: Final = 256
 LARGEST_PORTION: Final = 4_096
-"""Rows made in one go, in some 10 ms."""
+"""Maximum number of rows per portion, which takes about 10 ms."""
 
 COMPARED: Final = 256
-"""Names of a search between two reports of how many there were."""
+"""Number of names between two progress reports of a search."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _CAN_BE_ADDRESSED: Final = itemgetter(2)
@@ -51,24 +51,24 @@ def list_page(
 ) -> ListResult:
     """Return one page of the entries of a folder, for a worker thread.
 
-    Depth first; in a folder the subfolders first, then by name without case, then by exact name. A cursor stays valid
-    while files come and go, its own too: every entry that exists throughout is given exactly once.
+    Depth first; within a folder, subfolders first, then by case-insensitive name, then by exact name. A cursor stays valid
+    while files are added and removed, even its own: every entry that exists throughout is returned exactly once.
 
     Args:
-        store: What to list.
+        store: The store to list.
         path: The folder.
-        options: What to show.
-        cursor: `next_cursor` of the page before; None for the first.
-        abort: Looked at for every folder and every 1,024 names; True stops the listing.
+        options: Select the entries to show.
+        cursor: `next_cursor` of the previous page; None for the first.
+        abort: Called for every folder and every 1,024 names; True stops the listing.
 
     Returns:
-        The page. `total` is known for one folder, not for a tree. Names that cannot be written as a path are escaped
+        The page. `total` is known for one folder, but not for a tree. Names that cannot be written as a path are escaped
         and have `addressable` False.
 
     Raises:
-        InvalidArgumentError: An option is out of range, or the cursor is not one of this listing.
-        DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError: Of the folder itself.
-        AbortedError: `abort` said so.
+        InvalidArgumentError: An option is out of range, or the cursor does not belong to this listing.
+        DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError: For the folder itself.
+        AbortedError: `abort` returned True.
     """
     source = Source(store, FOLDERS, abort, "Listing")
     with OrderedWalk(source, path, options, options.rules(), IGNORES) as walk:
@@ -80,19 +80,19 @@ def list_page(
 def rows_below(
     store: Listable, path: WorkspacePath, options: ListOptions, *, abort: Abort | None = None
 ) -> Generator[list[Row], None, None]:
-    """Yield all that a listing shows, in its order, in portions: the first small, the others of up to 4,096 rows.
+    """Yield all rows of a listing, in order, in portions: a small first one, then up to 4,096 rows each.
 
     Closing the iterator ends the walk.
 
     Args:
-        store: What to list.
+        store: The store to list.
         path: The folder.
-        options: What to show; `limit` and `details` say nothing here.
+        options: Select the entries to show; `limit` and `details` are ignored.
         abort: As for `list_page`.
 
     Raises:
-        DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError: Of the folder itself.
-        AbortedError: `abort` said so.
+        DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError: For the folder itself.
+        AbortedError: `abort` returned True.
     """
     source, count = Source(store, FOLDERS, abort, "Listing"), FIRST_PORTION
     with OrderedWalk(source, path, options, options.rules(), IGNORES) as walk:
@@ -113,21 +113,21 @@ def search_files(
     abort: Abort | None = None,
     looked: Callable[[int], None] | None = None,
 ) -> SearchResult:
-    """Return one page of the files and folders whose path fits a pattern, in the order of listings.
+    """Return one page of the files and folders whose path matches a pattern, in listing order.
 
     Args:
-        store: What to search.
+        store: The store to search.
         path: The folder to search below.
-        pattern: Without `*`, `?`, `[` and `{a,b}` any part of the path, in any case; else a glob, see `Glob`.
-        options: As for a listing; always recursive. By default ignore files hold and hidden names are skipped.
-        cursor: `next_cursor` of the page before; None for the first.
+        pattern: Without `*`, `?`, `[` and `{a,b}` any part of the path, ignoring case; otherwise a glob, see `Glob`.
+        options: As for a listing; always recursive. By default ignore files apply and hidden names are skipped.
+        cursor: `next_cursor` of the previous page; None for the first.
         abort: As for `list_page`.
-        looked: Told now and then how many names were compared so far.
+        looked: Called from time to time with the number of names compared so far.
 
     Raises:
-        InvalidArgumentError: The pattern is empty, an option is out of range, or the cursor is of another search.
-        DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError: Of the folder itself.
-        AbortedError: `abort` said so.
+        InvalidArgumentError: The pattern is empty, an option is out of range, or the cursor belongs to another search.
+        DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError: For the folder itself.
+        AbortedError: `abort` returned True.
     """
     chosen = replace(options or ListOptions(use_gitignore=True, include_hidden=False), recursive=True)
     fits, count = _wanted(pattern), 0
@@ -160,13 +160,13 @@ def _wanted(pattern: str) -> Wanted:
 def _page(
     walk: OrderedWalk, cursor: str | None, fingerprint: str, wanted: Wanted | None = None
 ) -> tuple[dict[str, object], int]:
-    """Return the fields of the page behind a cursor, and how many entries were found up to its end."""
+    """Return the fields of the page after a cursor, and the number of entries found up to its end."""
     options, found = walk.options, 0
     if cursor is not None:
         fields = decode_cursor(cursor, {"after": str, "type": str, "found": int}, of=fingerprint)
         found = max(int(fields["found"]), 0)
         walk.resume(str(fields["after"]), is_directory=fields["type"] == "directory")
-    # One more than the page holds tells whether there is a next one.
+    # One entry more than the page holds shows if there is a next page.
     rows = walk.take(options.limit + 1, wanted)
     shown, is_last = rows[: options.limit], len(rows) <= options.limit
     found += len(shown)
@@ -198,12 +198,12 @@ def _entries(source: Source, rows: Sequence[Row], *, details: bool) -> list[dict
                 if entry["type"] == "file":
                     entry["size"] = facts[0]
                 entry["modified"] = _moment(facts[1])
-    # Whatever vanished since it was seen is left out.
+    # Omit entries that were deleted since they were seen.
     return [entry for entry in entries if "modified" in entry]
 
 
 def _moment(nanoseconds: int) -> datetime | None:
     try:
         return _EPOCH + timedelta(0, nanoseconds // 1_000_000_000, nanoseconds // 1_000 % 1_000_000)
-    except OverflowError:  # a file system may hold a year beyond 9999
+    except OverflowError:  # a file system can store years after 9999
         return None

@@ -1,4 +1,4 @@
-"""What a listing may be asked for, and cursors: the opaque, URL-safe texts by which a caller asks for the next page."""
+"""Options of a listing, and cursors: opaque, URL-safe texts with which a caller requests the next page."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ MAX_LIMIT: Final = 1_000
 
 
 class ListOptions(Struct, frozen=True, kw_only=True):
-    """How to list. Immutable; the options of all pages of one listing are the same, but for `limit` and `details`."""
+    """Options of a listing. Immutable; all pages of one listing use the same options, except `limit` and `details`."""
 
     recursive: bool = False
     limit: int = MAX_LIMIT
-    """Entries a page, 1 to 1000."""
+    """Maximum number of entries per page, 1 to 1000."""
     include_hidden: bool = True
-    """Whether names that begin with a dot are listed."""
+    """True to list names that begin with a dot."""
     exclude: tuple[str, ...] = ()
     """Patterns of the caller, see `compile_patterns`."""
     default_excludes: tuple[str, ...] = DEFAULT_EXCLUDES
-    """Patterns of the settings; they hold for recursive listings only."""
+    """Patterns of the settings; they apply to recursive listings only."""
     use_gitignore: bool = False
     max_depth: int = 64
     """Levels of a recursive listing, from 1; the folder's own entries are level 1."""
     details: bool = True
-    """Whether size and time are looked up."""
+    """True to look up size and time."""
 
     def rules(self) -> ExcludeRules:
-        """Return the patterns that hold.
+        """Return the patterns that apply.
 
         Raises:
             InvalidArgumentError: A pattern is invalid, or a number is out of range.
@@ -50,11 +50,11 @@ class ListOptions(Struct, frozen=True, kw_only=True):
         return compile_patterns(self.exclude, defaults=self.default_excludes if self.recursive else ())
 
     def fingerprint(self, path: str, pattern: str = "") -> str:
-        """Return a short text that is equal for the pages of one listing only.
+        """Return a short text that is the same for all pages of one listing and differs for other listings.
 
         Args:
             path: The folder listed.
-            pattern: What is searched for, in a search.
+            pattern: The pattern, in a search.
         """
         depth = self.max_depth if self.recursive else 1
         facts = (path, pattern, self.recursive, self.include_hidden, self.rules().patterns, self.use_gitignore, depth)
@@ -70,10 +70,10 @@ _MAX_CURSOR_CHARS: Final = 65_536
 def encode_cursor(fields: Mapping[str, CursorValue]) -> str:
     """Return a cursor holding `fields`; equal fields give equal cursors.
 
-    A cursor is neither secret nor signed: its values are checked like any argument of a caller.
+    A cursor is neither secret nor signed; its values are validated like any argument of a caller.
     """
     text = json.dumps(dict(fields), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    # Names on disk that are not UTF-8 come as surrogates; JSON's own escapes would join two of them.
+    # Names on disk that are not UTF-8 contain surrogates; JSON's own escapes would join two of them into one character.
     body = text.encode("utf-8", "surrogatepass")
     return base64.urlsafe_b64encode(_checksum(body) + body).rstrip(b"=").decode("ascii")
 
@@ -85,11 +85,11 @@ def decode_cursor(
 
     Args:
         text: The cursor.
-        kinds: Fields that it must have, and of which type.
-        of: What its field "of" must be; None for any.
+        kinds: The required fields and their types.
+        of: The required value of its field "of"; None for any.
 
     Raises:
-        InvalidArgumentError: The text is not such a cursor, or was shortened or changed on its way.
+        InvalidArgumentError: The text is not such a cursor, or was truncated or changed in transit.
     """
     fields = _parse(text)
     if fields is None:
@@ -119,7 +119,7 @@ def _parse(text: str) -> dict[str, CursorValue] | None:
         return None
     if not isinstance(fields, dict) or not all(isinstance(value, str | int) for value in fields.values()):
         return None
-    # The decoder of base64 skips foreign characters and spare bits; only the spelling we hand out is ours.
+    # The base64 decoder ignores foreign characters and spare bits; accept only the exact text that we produce.
     return fields if encode_cursor(fields) == text else None
 
 

@@ -1,4 +1,4 @@
-"""Where listings get names and facts from: any store, and quicker from one that opens directories."""
+"""Reads names and facts for listings from any store, faster from one that opens directories."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _FOLDER_FLAGS: Final[int] = (
     | getattr(os, "O_CLOEXEC", 0)
 )
 MIN_CACHED_NAMES: Final = 512
-"""Smaller folders are read again sooner than looked up."""
+"""Smaller folders are not cached: reading them again is faster than a lookup."""
 LOOK_EVERY: Final = 1_024
-"""Names between two looks at the abort signal."""
+"""Number of names between two checks of the abort signal."""
 MAX_KEPT: Final = 16
-"""Most descriptors that a listing keeps; in deeper trees the upper folders are opened again."""
+"""Maximum number of descriptors that a listing keeps open; in deeper trees, the upper folders are reopened."""
 GONE: Final = (
     DirectoryNotFoundError,
     PathNotFoundError,
@@ -49,7 +49,7 @@ GONE: Final = (
     SymlinkNotAllowedError,
     AccessDeniedError,
 )
-"""What a folder seen a moment ago may answer: its place is empty, taken by something else, closed, or too deep."""
+"""Errors that mean a folder seen a moment ago was removed or replaced, became unreadable, or is too deep."""
 
 
 class Listable(Protocol):
@@ -67,14 +67,14 @@ class Listable(Protocol):
 
 @runtime_checkable
 class OpensDirectories(Protocol):
-    """What a store of local disks may offer besides."""
+    """Additional methods of stores on local disks."""
 
     @property
     def root(self) -> Path:
-        """The root, absolute, as it was given."""
+        """The absolute path of the root, as given."""
 
     def open_directory(self, path: WorkspacePath) -> int:
-        """Return a descriptor for `os.scandir` and as `dir_fd`, opened through no link; the caller closes it."""
+        """Open a directory without following links, for `os.scandir` or as `dir_fd`; the caller closes the descriptor."""
 
 
 class Source:
@@ -97,7 +97,7 @@ class Source:
 
         Args:
             path: The folder, in normal form.
-            above: Descriptor of the folder that holds it, if the caller has one.
+            above: Descriptor of its parent folder, if the caller has one.
 
         Raises:
             DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError
@@ -116,9 +116,9 @@ class Source:
             raise
 
     def facts(self, folders: Mapping[str, Sequence[str]]) -> Iterator[list[Facts | None]]:
-        """Yield size and time of the names in each folder, None for each that is gone.
+        """Yield size and time of the names in each folder; None for names that no longer exist.
 
-        Folders in the order of a listing are opened through those above them that were among them.
+        If the folders are in listing order, each is opened relative to its parents among them.
         """
         opened: list[tuple[str, int]] = []
         try:
@@ -165,7 +165,7 @@ class Source:
                 self.check()
         folder = sorted_folder(directories, [*others, *kinds] if kinds else others, kinds)
         if folder.size >= MIN_CACHED_NAMES:
-            # Taken afterwards: if it is older than the beginning, nothing has changed in between.
+            # Take the identity afterwards: if its times are older than the start, nothing has changed in between.
             self._cache.put(_identity(descriptor), folder, taken_ns=taken_ns, weight=folder.size)
         return folder
 
@@ -181,11 +181,11 @@ class Source:
 
 
 def _open_below(above: int, path: str) -> int | None:
-    """Open a folder through the one that holds it, a third of the cost of the whole way; None if that fails."""
+    """Open a folder relative to its parent, at a third of the cost of the whole path; None if that fails."""
     try:
         return os.open(path[path.rfind("/") + 1 :], _FOLDER_FLAGS, dir_fd=above)
     except OSError:
-        return None  # the whole way has the explanation
+        return None  # opening by the whole path explains the failure
 
 
 def _identity(descriptor: int) -> Identity:
@@ -194,7 +194,7 @@ def _identity(descriptor: int) -> Identity:
 
 
 def _special(row: os.DirEntry[str]) -> EntryType | None:
-    """Return what an entry is that is neither a file nor a folder."""
+    """Return the type of an entry that is neither a file nor a folder, else None."""
     if row.is_file(follow_symlinks=False) or row.is_dir(follow_symlinks=False):
         return None
     return "symlink" if row.is_symlink() else "other"

@@ -1,6 +1,6 @@
-"""Walks over a tree: in order and resumable for listings, in any order for those who look at everything.
+"""Tree walks: ordered and resumable for listings, unordered for complete scans.
 
-No walk calls itself, so depth costs no stack, and no walk follows a link.
+Walks are iterative, so that depth uses no stack, and never follow links.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from filetools.stores.private import is_ours
 from filetools.stores.store import ScanEntry
 
 LOOKED_AT: Final = 256
-"""Fewest names that are sieved at a time."""
+"""Minimum number of names filtered at a time."""
 SHORT_PATH: Final = 700
-"""A folder whose path has no more characters makes no path too long, at four bytes each and a name of 255 bytes."""
+"""In a folder with a path of at most this many characters, no path is too long: four bytes each, plus a 255-byte name."""
 
 
 class _Level:
-    """A folder on the way down; read when its first entry is wanted."""
+    """A folder on the way down; read when its first entry is needed."""
 
-    # What most folders leave as it is stands here: a walk makes one object for every folder.
+    # Class attributes hold the defaults that most folders keep: a walk creates one object for every folder.
     folder: SortedFolder | None = None
     is_plain = False
-    """Whether every path in it can be addressed, without a look at each."""
+    """True if every path in it is addressable, without checking each."""
     sieve: Sieve | None = None
     directories: Sequence[str] = ()
     """Visible subfolders."""
     directory = 0
-    """Position among them."""
+    """Position in `directories`."""
     other = 0
-    """Position among the others; they come when the subfolders are through."""
+    """Position in the folder's `others`, which follow after the subfolders."""
     descriptor: int | None = None
-    """Kept while there are subfolders to open through it."""
+    """Kept open while there are subfolders to open relative to it."""
 
     def __init__(self, path: str, stack: IgnoreStack, can_be_addressed: bool) -> None:
         self.path = path
@@ -58,9 +58,9 @@ class _Level:
 
 
 class OrderedWalk:
-    """The entries below a folder in the order of listings, with their paths as the disk has them.
+    """The entries below a folder in listing order, with their paths as on disk.
 
-    Lives for one page, or one pass through the tree, inside a `with` block; used by one thread at a time.
+    Use in a `with` block, for one page or one pass over the tree, and in one thread at a time.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class OrderedWalk:
         *,
         on_closed: Callable[[AccessDeniedError], None] = lambda _: None,
     ) -> None:
-        """Begin at a folder; `on_closed` is told of each folder below it that may not be read and counts as empty."""
+        """Start at a folder; `on_closed` is called for each folder below it that cannot be read and counts as empty."""
         self._on_closed = on_closed
         self.source, self.path, self.options = source, path, options
         self._rules = rules
@@ -82,12 +82,12 @@ class OrderedWalk:
             None if options.include_hidden else (lambda names, _: [name for name in names if name[0] != "."])
         )
         self._usual = combined((self._hidden, rules.in_directory(ROOT)))
-        """Sieve of every folder where no ignore file holds, if the patterns are of names alone."""
+        """Sieve for every folder without ignore rules, if the patterns depend only on names."""
         self._depth = options.max_depth if options.recursive else 1
         self._levels: list[_Level] = []
 
     def __enter__(self) -> Self:
-        """Read the folder itself; of it alone a failure is the caller's."""
+        """Read the folder itself, the only one whose failure is raised."""
         source, options = self.source, self.options
         stack = stack_above(source.store, self.path, self._ignores) if options.use_gitignore else IgnoreStack()
         top = _Level(self.path, stack, is_addressable(self.path))
@@ -96,7 +96,7 @@ class OrderedWalk:
         try:
             self._fill(top, folder)
             if not options.recursive:
-                # All of it is sieved for the total, once for all pages of a folder that is remembered.
+                # Filter the whole folder for the total; for a cached folder this happens once for all pages.
                 top.folder = folder.visible(top.sieve, (options.include_hidden, self._rules.patterns, top.stack.levels))
                 top.sieve = None
         except BaseException:
@@ -110,17 +110,17 @@ class OrderedWalk:
             self._levels.pop().close()
 
     def total(self) -> int:
-        """Return how many entries the folder itself has; only of a walk that is not recursive."""
+        """Return the number of entries of the folder itself; only for non-recursive walks."""
         folder = self._levels[0].folder
         return 0 if folder is None else folder.size
 
     def resume(self, relative: str, *, is_directory: bool, again: bool = False) -> None:
-        """Go on behind an entry, which may be gone by now.
+        """Continue after an entry, which may no longer exist.
 
         Args:
             relative: Its path below the folder listed.
-            is_directory: Whether it was a folder.
-            again: Go on with the entry itself, if it is still there; not for folders.
+            is_directory: True if it was a folder.
+            again: Continue with the entry itself, if it still exists; not for folders.
         """
         names = relative.split("/")
         for depth, name in enumerate(names, start=1):
@@ -138,11 +138,11 @@ class OrderedWalk:
             self._push(_Level(path, level.stack, level.is_plain or is_addressable(path)))
 
     def take(self, count: int, wanted: Callable[[str], bool] | None = None) -> list[Row]:
-        """Return the next entries; fewer only at the end.
+        """Return the next entries; fewer than `count` only at the end.
 
         Args:
-            count: How many.
-            wanted: Given the path of an entry, whether it counts; its subfolders are visited anyway.
+            count: Number of entries.
+            wanted: Returns True if the entry with the given path counts; its subfolders are visited anyway.
         """
         if wanted is None:
             return self._next(count)
@@ -171,9 +171,9 @@ class OrderedWalk:
         return rows
 
     def _enter(self, above: _Level, path: str, can_be_addressed: bool, left: int) -> list[Row]:
-        """Go into a folder; return all of one without subfolders, if there is room, and keep nothing of it.
+        """Enter a folder. If it has no subfolders and fits, return all its entries without creating a level.
 
-        Most folders are of that kind, and a level for each would take a fifth of the time of a walk.
+        Most folders are like that, and creating a level for each would take a fifth of the time of a walk.
         """
         folder, descriptor = None, None
         if left:
@@ -233,7 +233,7 @@ class OrderedWalk:
 
 
 def _next_others(level: _Level, folder: SortedFolder, count: int) -> list[Row]:
-    """Return up to `count` of the next entries that are no folders; perhaps none of some that are hidden."""
+    """Return up to `count` of the next entries that are not folders; may be empty if the next ones are hidden."""
     looked_at = count if level.sieve is None else max(count, LOOKED_AT)
     names = folder.others[level.other : level.other + looked_at]
     level.other += len(names)
@@ -253,16 +253,16 @@ def _rows(prefix: str, names: Sequence[str], kinds: Mapping[str, EntryType], *, 
 
 
 def walk_tree(store: Listable, path: WorkspacePath) -> Iterator[tuple[WorkspacePath, ScanEntry]]:
-    """Yield everything below a folder in no order, but each folder before what is in it.
+    """Yield everything below a folder in no particular order, but each folder before its contents.
 
-    Folders that vanish, or cannot be read, on the way yield nothing; links are yielded, not followed.
+    Folders that disappear or cannot be read yield nothing; links are yielded but not followed.
 
     Args:
-        store: What to walk over.
+        store: The store to walk.
         path: The folder; not yielded itself.
 
     Raises:
-        DirectoryNotFoundError, PathNotDirectoryError: Of `path` itself.
+        DirectoryNotFoundError, PathNotDirectoryError: For `path` itself.
     """
     pending = [path]
     while pending:

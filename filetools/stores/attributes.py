@@ -14,9 +14,9 @@ _REFUSED: Final = frozenset({errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.
 
 
 def copy_attributes(live: int, wanted: os.stat_result, temporary: int, mode: int | None = None) -> os.stat_result:
-    """Give the temporary file what the live one has, as far as this process may; returns its facts afterwards.
+    """Copy the live file's attributes to the temporary one, as far as permitted; returns its facts afterwards.
 
-    Where the group cannot be kept, its bits are set to those of everybody, so that no other group gains access.
+    If the group cannot be kept, its bits are set to those of others, so that no other group gains access.
 
     Args:
         live: Descriptor of the file to be replaced, open for reading.
@@ -56,7 +56,7 @@ def _copy_owner(wanted: os.stat_result, temporary: int, bits: int) -> int:
 
 
 def copy_extended(live: int, temporary: int) -> bool:
-    """Make the extended attributes of the temporary file equal to the live one's; whether there were any.
+    """Make the extended attributes of the temporary file equal to the live one's; True if there were any.
 
     Raises:
         OSError: No space for them.
@@ -87,6 +87,6 @@ def _copy_one(live: int, temporary: int, name: str) -> None:
     try:
         os.setxattr(temporary, name, os.getxattr(live, name))
     except OSError as exc:
-        # ENODATA: removed by somebody since it was listed.
+        # ENODATA: removed since it was listed.
         if exc.errno not in (*_REFUSED, errno.ENODATA):
             raise

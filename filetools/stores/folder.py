@@ -1,4 +1,4 @@
-"""Reading a folder that is no workspace of ours: no state, no temporary files, nothing is ever made in it."""
+"""Reads a folder that is not a workspace: no state, no temporary files, nothing is ever created in it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _BUFFER_BYTES: Final = 256 * 1024
 
 
 class FolderStore(LocalReading):
-    """Reads one folder by descriptors that no link leads astray. Lives as long as the workspace is held open.
+    """Reads one folder by descriptors, so that no link leads out of it. Open as long as the workspace.
 
     Args:
         workspace: The folder, opened; the caller closes it.
-        is_withheld: Says of a path below it whether the caller may not read it.
+        is_withheld: Returns True for a path below it that the caller may not read.
     """
 
     def __init__(self, workspace: Workspace, *, is_withheld: Callable[[str], bool] | None = None) -> None:
@@ -31,20 +31,20 @@ class FolderStore(LocalReading):
         self.is_withheld: Final = is_withheld
 
     def resolve(self, raw_path: str) -> WorkspacePath:
-        """Return the normal form of a path in the folder, of which "" is the folder itself; see `Workspace.resolve`."""
+        """Return the normal form of a path in the folder, where "" is the folder itself; see `Workspace.resolve`."""
         return self._disk.workspace.resolve(raw_path, allow_root=True)
 
     def locate(self, path: WorkspacePath) -> WorkspacePath:
-        """Return where a path really lies, once links inside the folder are followed; see `Workspace.locate`."""
+        """Return where a path really is, following links inside the folder; see `Workspace.locate`."""
         return self._disk.workspace.locate(path)
 
     def followed(self, path: WorkspacePath) -> tuple[WorkspacePath, FileStat] | None:
-        """Return where a path really lies, and the facts of what stands there; None if nothing is there.
+        """Return where a path really is, and its facts; None if nothing is there.
 
         Raises:
             SymlinkEscapeError, SymlinkNotAllowedError, AccessDeniedError
         """
-        # Links are rare, and looking for them first would cost a system call more.
+        # Links are rare, and looking for them first would cost one more system call.
         with suppress(SymlinkNotAllowedError):
             found = self.stat(path)
             if found is None or found.type != "symlink":
@@ -84,7 +84,7 @@ class FolderStore(LocalReading):
 
     @contextmanager
     def opened(self, path: WorkspacePath, *, buffering: int = _BUFFER_BYTES) -> Iterator[tuple[BinaryIO, int]]:
-        """Hold a file open for reading it in order; gives it, and its size in bytes when it was opened.
+        """Hold a file open for sequential reading; yields it, and its size in bytes when it was opened.
 
         Raises:
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError

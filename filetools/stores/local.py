@@ -31,15 +31,15 @@ from filetools.stores.system import Capabilities, Opened, probe_capabilities, sy
 COARSE_TICK_NS: Final = 20_000_000
 """Longer than the tick of any clock that stamps files on a local disk."""
 MOST_SYNCED_FOLDERS: Final = 10_000
-"""Folders of which a store remembers when they were last synced."""
+"""Most folders whose last sync a store remembers."""
 ORPHAN_SECONDS: Final = 60.0
 """Longer than any living store leaves a temporary file beside its target."""
 
 
 class LocalStore(LocalReading, LocalChanging):
-    """Files of one root on a local disk. Lives as long as the workspace is open; does not close the workspace.
+    """Files of one root on a local disk, open as long as the workspace; does not close the workspace.
 
-    Not for use after a fork in the child: the two would share descriptors, but not their closing.
+    Not for use in a forked child: the two would share descriptors, but not their closing.
     """
 
     _disk: LocalDisk
@@ -53,18 +53,18 @@ class LocalStore(LocalReading, LocalChanging):
         capabilities: Capabilities | None = None,
         orphan_seconds: float = ORPHAN_SECONDS,
     ) -> None:
-        """Open the private directory, making it where it is missing.
+        """Open the private directory, making it if it is missing.
 
         Args:
             workspace: The root.
             name: Short name for messages.
             private_directory: `.filetools` of this root, or another directory on the same file system if possible.
-            capabilities: What the file system can do; probed once if None.
+            capabilities: Abilities of the file system; probed once if None.
             orphan_seconds: Age from which a temporary file beside its target counts as left behind, where a store that
                 is gone had noted the folder.
 
         Raises:
-            StateDamagedError: A link or a file stands in the place of a private folder.
+            StateDamagedError: A private folder is a link or a file.
             AccessDeniedError, DiskFullError: The private directory cannot be made or written.
         """
         self._prepare(name, orphan_seconds)
@@ -87,7 +87,7 @@ class LocalStore(LocalReading, LocalChanging):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What was probed or given."""
+        """As probed or given."""
         return self._disk.capabilities
 
     def open(self, path: WorkspacePath) -> Reader:
@@ -101,13 +101,13 @@ class LocalStore(LocalReading, LocalChanging):
     def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> bool:
         """Make a file's bytes and its name durable, with the names of all folders on the way to it.
 
-        Where something is gone, the folder that it is missing from is synced, so that the removal is durable.
+        If something is gone, the folder that it is missing from is synced, so that the removal is durable.
 
         Returns:
-            Whether a file or a folder stands there.
+            True if a file or a folder is there.
 
         Raises:
-            StorageFailedError: The disk failed; bytes written before may be lost, and are to be written anew.
+            StorageFailedError: The disk failed; bytes written before may be lost, and must be written again.
         """
         workspace = self._disk.workspace
         found = workspace.stat(path)
@@ -133,7 +133,7 @@ class LocalStore(LocalReading, LocalChanging):
             if self._synced_folders.get(folder) == state:
                 return
             sync_descriptor(descriptor)
-        # A change within the clock's tick would show the same time; a clock that was set back, one in the future.
+        # A change within the clock's tick would show the same time, and one after the clock was set back perhaps, too.
         if taken_ns - found.st_ctime_ns > tick_of(found.st_ctime_ns, COARSE_TICK_NS):
             if len(self._synced_folders) >= MOST_SYNCED_FOLDERS:
                 self._synced_folders.clear()
@@ -179,12 +179,12 @@ class LocalStore(LocalReading, LocalChanging):
             os.unlink(place.name, dir_fd=folder)
 
     def close(self) -> None:
-        """Release descriptors; may be called twice. What is still prepared counts as left behind from here on."""
+        """Release descriptors; may be called twice. Prepared files count as left behind from here on."""
         self._disk.private.close()
 
 
 def open_disk(workspace: Workspace, private_directory: Path, capabilities: Capabilities | None = None) -> LocalDisk:
-    """Open the means of a local store; as `LocalStore`."""
+    """Open the disk of a local store; as `LocalStore`."""
     private = PrivateDirectory(workspace, private_directory)
     try:
         with Explained(workspace, WorkspacePath(STATE_DIRECTORY)):
@@ -196,7 +196,7 @@ def open_disk(workspace: Workspace, private_directory: Path, capabilities: Capab
 
 
 def _names_beside(disk: LocalDisk, folder: WorkspacePath) -> list[str]:
-    """Return the names of temporary files that had to stand in a folder of the tree."""
+    """Return the names of temporary files that had to be made in a folder of the tree."""
     with suppress(FileToolsError), Opened(disk.workspace.open_directory, folder) as descriptor:
         return [name for name in os.listdir(descriptor) if FOREIGN_NAME.fullmatch(name)]
     return []

@@ -1,4 +1,4 @@
-"""The changing half of a local store: everything that makes, moves or removes a name."""
+"""The changing half of a local store: everything that creates, moves or removes a name."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _TRIES: Final = 5
 
 
 class LocalChanging:
-    """Changes the names of one root; lives as long as the store it is part of."""
+    """Changes the names of one root; part of a local store."""
 
     _disk: LocalDisk
 
@@ -92,11 +92,11 @@ class LocalChanging:
     def remove(self, path: WorkspacePath, trash: str | None = None) -> Displaced:
         """Take a file, a link itself, a special file or a whole directory out of the tree in one atomic step.
 
-        A directory that the file system does not rename, as in a lower layer of an overlay, goes entry by entry; the
-        same call once more finishes what was interrupted.
+        A directory that the file system cannot rename, as in a lower layer of an overlay, is moved entry by entry; the same
+        call once more finishes what was interrupted.
 
         Args:
-            path: What goes.
+            path: What to remove.
             trash: Name under `.filetools/trash/` to keep it as; None keeps it only until `discard`.
 
         Raises:
@@ -113,7 +113,7 @@ class LocalChanging:
             with place.opened() as folder:
                 if trash is not None and exists((folder, place.name)):
                     raise PathExistsError(place.label)
-                # What a dead process began has to be found again; what nobody brings back, the sweep has to find.
+                # A retry must find what a dead process began; without a trash name nobody retries, so the sweep must find it.
                 stage = (parent, foreign_name_for(f"{trash}-begun")) if trash is not None else (folder, place.spare())
                 rename_anything(disk.capabilities, (parent, origin.name), stage, (folder, place.name), is_ours=True)
                 found = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
@@ -157,11 +157,11 @@ class LocalChanging:
             remove_place(self._disk.hidden("trash", private_name(trash)))
 
     def has_trash(self, path: WorkspacePath, trash: str) -> bool:
-        """Whether there is something for `restore` to bring back."""
+        """True if there is something for `restore` to bring back."""
         return _is_there(self._trash_place(path, trash))
 
     def _trash_place(self, path: WorkspacePath, trash: str) -> HiddenPlace:
-        """Return where the trash is; where nothing is, the place in the private folder."""
+        """Return where the trash is; if it is nowhere, the place in the private folder."""
         disk, name = self._disk, private_name(trash)
         private = disk.hidden("trash", name)
         away = (disk.live(folder.child(foreign_trash_name(name))) for folder in (ROOT, *path.folders))
@@ -170,8 +170,8 @@ class LocalChanging:
     def move(self, source: WorkspacePath, destination: WorkspacePath, *, overwrite: bool = False) -> Displaced | None:
         """Rename a file or directory; the destination's parent must exist.
 
-        With `overwrite` and something at the destination the two are exchanged, so that the destination is never
-        missing; what came out stands at the source for an instant, until it is hidden.
+        With `overwrite` and an existing destination the two are exchanged, so that the destination is never missing; the
+        displaced file is at the source for an instant, until it is hidden.
 
         Returns:
             With `overwrite`, the displaced destination if one was there.
@@ -195,7 +195,7 @@ class LocalChanging:
             if not exists(old) and not exists(stage):
                 raise PathNotFoundError(source)
             if disk.workspace.key(source) == disk.workspace.key(destination):
-                # Only the spelling of a name changes; a file system without case takes the new one for existing.
+                # Only the spelling of a name changes; a case-insensitive file system takes the new one for existing.
                 if source == destination and not overwrite:
                     raise PathExistsError(destination)
                 os.rename(old[1], new[1], src_dir_fd=old[0], dst_dir_fd=new[0])
@@ -236,7 +236,7 @@ def _is_there(place: HiddenPlace) -> bool:
     try:
         with place.opened() as folder:
             return exists((folder, place.name))
-    except FileToolsError:  # the folder is gone, or no folder any more
+    except FileToolsError:  # the folder is gone, or no longer a folder
         return False
 
 
@@ -280,8 +280,8 @@ def _move_over(
 ) -> LocalDisplaced:
     """Put the source in the destination's place.
 
-    By an exchange the destination is never missing and no file of a stranger is overwritten unseen; what came out
-    stands at the source until the next call hides it.
+    With an exchange the destination is never missing and no file of another program is overwritten unseen; the displaced
+    file is at the source until the next call hides it.
     """
     place = disk.reachable(disk.temporary(), source, old[0])
     with place.opened() as folder:

@@ -1,4 +1,4 @@
-"""What the parts of a local store share: the root, the private directory, and the places where hidden files stand."""
+"""The shared parts of a local store: the root, the private directory, and the places of hidden files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from filetools.stores.renaming import can_rename_between
 from filetools.stores.system import Capabilities, Opened
 
 MAX_NAMELESS: Final = 64
-"""Nameless files of one store at a time; each holds a descriptor, and a large batch would use them all up."""
+"""Most nameless files of one store at a time; each holds a descriptor, and a large batch would use them all up."""
 READ_FLAGS: Final[int] = (
     os.O_RDONLY
     | getattr(os, "O_CLOEXEC", 0)
@@ -40,9 +40,9 @@ class HiddenPlace(Struct, frozen=True):
     label: str
     """How the place is written in the journal: relative to the store, "/"-separated."""
     opened: Callable[[], AbstractContextManager[int]]
-    """Gives the directory's descriptor for the time of a `with` block."""
+    """Opens the directory for a `with` block."""
     spare: Callable[[], str]
-    """Gives a free name in the same directory."""
+    """Returns a free name in the same directory."""
 
     def named(self, name: str) -> HiddenPlace:
         """Return the place of another name in the same directory."""
@@ -50,26 +50,26 @@ class HiddenPlace(Struct, frozen=True):
 
 
 class Disk(Struct, frozen=True):
-    """What reading needs of a local disk."""
+    """The part of a local disk that reading needs."""
 
     workspace: Workspace
     """The root that is read."""
 
 
 class LocalDisk(Disk, frozen=True):
-    """The means of one local store; lives as long as the store is open."""
+    """The disk of one local store, open as long as the store."""
 
     private: PrivateDirectory
     capabilities: Capabilities
     room: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(MAX_NAMELESS))
-    """For nameless files."""
+    """Limits nameless files."""
 
     def temporary(self) -> HiddenPlace:
         """Return a free place in `.filetools/tmp`."""
         return self.hidden("tmp", self.private.owner.new_name())
 
     def hidden(self, folder: str, name: str) -> HiddenPlace:
-        """Return a place in a folder of the private directory: "limbo" for what somebody may still be writing, "trash"."""
+        """Return a place in a folder of the private directory: "limbo" for files that may still be written, or "trash"."""
         opened = partial(self.private.opened, folder)
         return HiddenPlace(name, f"{STATE_DIRECTORY}/{folder}/{name}", opened, self.private.owner.new_name)
 
@@ -87,7 +87,7 @@ class LocalDisk(Disk, frozen=True):
 
         Args:
             place: The private place wanted.
-            path: What goes there or comes from there.
+            path: What is moved there or from there.
             parent: Descriptor of its folder.
 
         Raises:
@@ -96,11 +96,11 @@ class LocalDisk(Disk, frozen=True):
         return place if self._is_near(place, parent) else self.beside(path)
 
     def away(self, place: HiddenPlace, path: WorkspacePath, parent: int, otherwise: str | None = None) -> HiddenPlace:
-        """Return the same for what is taken away: else a place as far up as can be, so that the folder can go as well.
+        """As `reachable`, for what is taken away: else a place as far up as possible, so that its folder can go as well.
 
         Args:
             place: The private place wanted.
-            path: What goes there.
+            path: What is moved there.
             parent: Descriptor of its folder.
             otherwise: Name for the other place; by default a free one.
 
@@ -114,7 +114,7 @@ class LocalDisk(Disk, frozen=True):
             return can_rename_between(folder, parent)
 
     def _outermost(self, path: WorkspacePath, parent: int) -> WorkspacePath:
-        """Return the name of a path in the outermost folder above it that takes what is in its own folder."""
+        """Return the name of a path in the outermost folder above it to which it can be renamed."""
         owner = os.stat(path.name, dir_fd=parent, follow_symlinks=False).st_uid
         for folder in (ROOT, *path.folders[:-1]):
             with suppress(OSError, FileToolsError), Opened(self.workspace.open_directory, folder) as outer:
@@ -124,17 +124,17 @@ class LocalDisk(Disk, frozen=True):
 
 
 def _gives_back(folder: int, owner: int) -> bool:
-    """Whether something of an owner can be put into a folder and taken out of it again, which a sticky one may refuse."""
+    """True if an entry of an owner can be put into a folder and taken out again, which a sticky folder may refuse."""
     found = os.fstat(folder)
     is_free = not found.st_mode & stat.S_ISVTX or os.geteuid() in (0, found.st_uid, owner)
     return is_free and os.access(".", os.W_OK | os.X_OK, dir_fd=folder)
 
 
 def parent_of_names(workspace: Workspace, path: WorkspacePath) -> AbstractContextManager[int]:
-    """Give the descriptor of the folder that holds `path`, for calls that take it as `dir_fd` only.
+    """Open the folder that holds `path`, for calls that take it as `dir_fd` only.
 
-    At the root, the root's own descriptor will do: in a root that was deleted such a call fails with ENOENT, which
-    `Explained` tells from a missing file.
+    For the root, its own descriptor is enough: in a root that was deleted such a call fails with ENOENT, which
+    `Explained` distinguishes from a missing file.
     """
     if "/" in path or workspace.root_descriptor < 0:
         return Opened(workspace.open_parent, path)
@@ -142,7 +142,7 @@ def parent_of_names(workspace: Workspace, path: WorkspacePath) -> AbstractContex
 
 
 class Explained:
-    """Turns a system error inside its `with` block into the typed error of the path concerned."""
+    """Translates a system error inside its `with` block into the typed error of the path concerned."""
 
     __slots__ = ("_path", "_workspace")
 
@@ -156,6 +156,6 @@ class Explained:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Raise the typed error where the block failed with a system error."""
+        """Raise the typed error if the block failed with a system error."""
         if isinstance(error, OSError) and not isinstance(error, FileToolsError):
             raise self._workspace.explain(self._path, error) from error

@@ -1,4 +1,4 @@
-"""Files that came out of their place on a local disk and that nobody sees any more, and their removal for good."""
+"""Files displaced on a local disk, which are no longer visible, and their final removal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TRIES: Final = 5
 
 
 class LocalDisplaced:
-    """One file or directory at a hidden place; the object lives as long as its holder decides what becomes of it."""
+    """One file or directory at a hidden place, until its holder puts it back, keeps it or discards it."""
 
     __slots__ = ("_disk", "_origin", "_path", "_place", "stat")
 
@@ -39,10 +39,10 @@ class LocalDisplaced:
         path: WorkspacePath,
         origin: HiddenPlace | None = None,
     ) -> None:
-        """Stand for what is at `place`.
+        """Represent what is at `place`.
 
         Args:
-            disk: The store's means.
+            disk: The store's disk.
             place: Where it is now.
             stat: Its facts.
             path: The path that errors name.
@@ -65,25 +65,25 @@ class LocalDisplaced:
         Raises:
             PathNotFoundError: It was put back or discarded.
             PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError: It has no content.
-            FileBusyError: Somebody keeps writing it.
+            FileBusyError: Another program keeps writing it.
         """
         refuse_other_kinds(self.stat.type, self._path)
         with Explained(self._disk.workspace, self._path):
             return read_stable(read_exactly, partial(Opened, self._open), path=self._path)[0]
 
     def is_untouched(self) -> bool:
-        """Whether nobody has it open for writing, and nobody has written to it since `stat` was taken: that is final."""
+        """True if nobody has it open for writing, nor has written to it since `stat` was taken: then that is final."""
         if self.stat.type != "file" or self._place is None:
             return True
         with Explained(self._disk.workspace, self._path), Opened(self._open) as descriptor:
-            # In this order: once nobody has it open for writing any more, whether it was written to is final.
+            # In this order: once nobody has it open for writing, whether it was written to is final.
             if is_open_for_writing(descriptor, leases=self._disk.capabilities.leases):
                 return False
             now = os.fstat(descriptor)
         return (now.st_size, now.st_mtime_ns) == (self.stat.size, self.stat.modified_ns)
 
     def put_back(self) -> None:
-        """Exchange it back to its place; afterwards this object stands for what came out, if anything did."""
+        """Exchange it back to its place; afterwards this object represents what came out, if anything did."""
         origin, place, capabilities = self._origin, self._place, self._disk.capabilities
         if origin is None or place is None:
             raise InternalError("A file without a former place cannot be put back", path=self._path)
@@ -104,7 +104,7 @@ class LocalDisplaced:
         raise ChangedMeanwhileError(self._path, _TRIES)
 
     def keep_in_limbo(self, name: str) -> None:
-        """Move it to `.filetools/limbo/<name>`; where that is another file system it stays beside its former place.
+        """Move it to `.filetools/limbo/<name>`; if that is on another file system, it stays beside its former place.
 
         Raises:
             PathExistsError: Limbo has that name already.
@@ -127,7 +127,7 @@ class LocalDisplaced:
                 self._place = target
 
     def sync(self) -> None:
-        """Make the name that it has now durable, but not its bytes; nothing to do once it is gone."""
+        """Make its current name durable, but not its bytes; does nothing once it is gone."""
         if self._place is not None:
             with Explained(self._disk.workspace, self._path), self._place.opened() as folder:
                 sync_descriptor(folder)
@@ -142,7 +142,7 @@ class LocalDisplaced:
         self._place = None
 
     def _open(self) -> int:
-        """Open what is there: its type is known where it stands hidden, and nobody else has its name."""
+        """Open it: the type of a hidden file is known, and nobody else has its name."""
         if self._place is None:
             raise PathNotFoundError(self._path)
         with self._place.opened() as folder:
@@ -150,10 +150,10 @@ class LocalDisplaced:
 
 
 def remove_place(place: HiddenPlace) -> None:
-    """Remove what stands at a place, a directory with all below it; nothing there is fine.
+    """Remove the entry at a place, a directory with all below it; does nothing if there is none.
 
     Directories are emptied one at a time, first moving their own directories up beside the top. So only one descriptor is
-    open and no depth is too deep; after a crash the rest stands at places that a sweep finds.
+    open and no depth is too deep; after a crash the rest is at places that a sweep finds.
 
     Raises:
         OSError: Some of it could not be removed; it stays at temporary places.
@@ -161,7 +161,7 @@ def remove_place(place: HiddenPlace) -> None:
     pending = [place]
     while pending:
         place = pending.pop()
-        # With its whole folder, which a place beside a target can lose to anybody.
+        # The whole folder may be gone, if the place is beside a target.
         with suppress(FileNotFoundError, NotADirectoryError), place.opened() as folder:
             try:
                 os.unlink(place.name, dir_fd=folder)
@@ -173,14 +173,14 @@ def remove_place(place: HiddenPlace) -> None:
 
 
 def _remove_directory(place: HiddenPlace, folder: int, moved: list[HiddenPlace]) -> None:
-    """Remove one directory; `moved` gets the places where the directories in it are now."""
+    """Remove one directory; adds the new places of the directories in it to `moved`."""
     for attempt in range(_TRIES):
         with Opened(os.open, place.name, FOLDER_FLAGS, dir_fd=folder) as inside:
             _empty(place, inside, folder, moved)
         try:
             os.rmdir(place.name, dir_fd=folder)
         except OSError as exc:
-            # Whoever works in there may have made a new file since it was emptied.
+            # Another program may have created a file in it since it was emptied.
             if exc.errno not in (errno.ENOTEMPTY, errno.EEXIST) or attempt == _TRIES - 1:
                 raise
         else:

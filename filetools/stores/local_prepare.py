@@ -1,4 +1,4 @@
-"""Temporary files on a local disk: what can fail for space or rights fails when they are written, before they go live."""
+"""Temporary files on a local disk: lack of space or permission shows when they are written, before they go live."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from filetools.stores.store import FileStat
 from filetools.stores.system import MISSING_CALL, O_TMPFILE, Opened, link_descriptor
 
 NEW_FILE_MODE: Final = 0o666
-"""Less the umask, or as the folder's default ACL says."""
+"""Less the umask, or as the folder's default ACL demands."""
 _TRY_FLAGS: Final[int] = (
     os.O_WRONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 )
@@ -46,8 +46,8 @@ def prepare_replacement(disk: LocalDisk, path: WorkspacePath, content: bytes, mo
         private = disk.temporary()
         place = disk.reachable(private, path, parent)
         facts = os.fstat(live)
-        # Nearly always right from the beginning, so that nothing needs to be set. A temporary file that lies beside the
-        # live one is closed to others until it has its owner and access list.
+        # Usually the final bits already, so that nothing needs to be set. A temporary file beside the live one is closed to
+        # others until it has its owner and access list.
         bits = (facts.st_mode if mode is None else mode) & 0o777 if place is private else 0o600
         with written(place, content, bits) as temporary:
             made = to_file_stat(copy_attributes(live, facts, temporary, mode))
@@ -62,8 +62,8 @@ def prepare_new(
     like: WorkspacePath | None = None,
     within: WorkspacePath | None = None,
 ) -> PreparedName | PreparedNameless:
-    """Write a new file, without a name where that is possible, with the attributes of another one if there is one."""
-    # A folder that is only about to be made takes rights, group and file system from the one that it will be in.
+    """Write a new file, nameless if possible, with the attributes of another one if there is one."""
+    # A folder that is yet to be made takes permissions, group and file system from its own folder.
     beside = path if within is None else within.child(path.name)
     with Explained(disk.workspace, path), Opened(disk.workspace.open_parent, beside) as parent:
         refuse_unwritable(parent, ".")
@@ -82,7 +82,7 @@ def prepare_new(
 def _nameless(
     disk: LocalDisk, path: WorkspacePath, parent: int, content: bytes, mode: int | None, like: WorkspacePath | None
 ) -> PreparedNameless | None:
-    """Return a nameless file, or None where the file system knows none; the room taken goes with it."""
+    """Return a nameless file, which takes over the room acquired for it; None if the file system does not support them."""
     descriptor = -1
     try:
         assert O_TMPFILE is not None
@@ -93,7 +93,7 @@ def _nameless(
         disk.room.release()
         if descriptor >= 0:
             os.close(descriptor)
-        # A kernel or file system without nameless files takes this for the opening of a directory.
+        # A kernel or file system without nameless files treats this as the opening of a directory.
         elif isinstance(exc, OSError) and exc.errno in (*MISSING_CALL, errno.EISDIR):
             return None
         raise
@@ -111,22 +111,22 @@ def _dress(disk: LocalDisk, temporary: int, mode: int | None, like: WorkspacePat
 
 @contextmanager
 def written(place: HiddenPlace, content: bytes, mode: int) -> Iterator[int]:
-    """Make a file at a free place, give its descriptor for the attributes, and remove it if anything fails.
+    """Create a file at a free place, yield its descriptor for the attributes, and remove it if anything fails.
 
     Args:
-        place: Where.
+        place: Where to create it.
         content: All its bytes.
         mode: Permission bits, less the umask.
 
     Raises:
         StateDamagedError: The private directory was removed.
-        OSError: No space, or no permission; network file systems may say so only when the file is closed.
+        OSError: No space, or no permission; network file systems may report that only when the file is closed.
     """
     with place.opened() as folder:
         try:
             descriptor = os.open(place.name, _CREATE_FLAGS, mode, dir_fd=folder)
         except FileNotFoundError as exc:
-            # An open directory takes no new names only when it was itself removed.
+            # An open directory accepts no new names only if it was itself removed.
             raise StateDamagedError("the folder for temporary files was removed") from exc
         try:
             try:
@@ -150,7 +150,7 @@ def write_all(descriptor: int, content: bytes) -> None:
 
 
 def refuse_unwritable(parent: int, name: str) -> None:
-    """Raise where a replacement would be refused, or would go round a file's own write protection.
+    """Raise if a replacement would be refused, or would bypass the file's own write protection.
 
     Args:
         parent: Descriptor of the folder, in which names will change.
@@ -165,12 +165,12 @@ def refuse_unwritable(parent: int, name: str) -> None:
         number = errno.EROFS if read_only else errno.EACCES
         raise OSError(number, os.strerror(number))
     if name != "." and not os.access(name, os.W_OK, dir_fd=parent, effective_ids=effective):
-        # That says no of what is not there as well, and other programs take names away and put them back: opening tells.
+        # access() also refuses a missing file, and other programs remove names and put them back: opening shows the reason.
         os.close(os.open(name, _TRY_FLAGS, dir_fd=parent))
 
 
 def hands_down(parent: int) -> bool:
-    """Whether new files take a group or an access list from their folder, so that they must be made in it."""
+    """True if new files inherit a group or an access list from their folder, so that they must be made in it."""
     if os.fstat(parent).st_mode & stat.S_ISGID:
         return True
     if not hasattr(os, "getxattr"):
@@ -187,10 +187,10 @@ class PreparedName:
     __slots__ = ("_disk", "_path", "_place", "stat")
 
     def __init__(self, disk: LocalDisk, path: WorkspacePath, place: HiddenPlace, stat: FileStat) -> None:
-        """Stand for a complete file.
+        """Represent a complete file.
 
         Args:
-            disk: The store's means.
+            disk: The store's disk.
             path: Where it will go.
             place: Where it waits.
             stat: Its facts.
@@ -209,7 +209,7 @@ class PreparedName:
         """Go live.
 
         Raises:
-            PathExistsError: Something stands there now. Still prepared.
+            PathExistsError: The path is taken now. Still prepared.
         """
         place, origin = self.waiting(), self._disk.live(self._path)
         with Explained(self._disk.workspace, self._path), origin.opened() as parent, place.opened() as folder:
@@ -239,7 +239,7 @@ class PreparedName:
         return self._place
 
     def _missing(self, hidden: Spot, error: FileNotFoundError) -> Exception:
-        """Tell a vanished temporary file, with which the whole state is in doubt, from a vanished live one, or root."""
+        """Distinguish a vanished temporary file, which puts the whole state in doubt, from a vanished live file, or root."""
         explained = self._disk.workspace.explain(self._path, error)
         if isinstance(explained, WorkspaceGoneError) or exists(hidden):
             return explained
@@ -252,12 +252,12 @@ class PreparedReplacement(PreparedName):
     __slots__ = ()
 
     def exchange(self) -> LocalDisplaced:
-        """Go live; what stood there comes out.
+        """Go live; the replaced file comes out.
 
         Raises:
-            PathNotFoundError: Nothing stands there now. Still prepared.
-            PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError: No file does. Still prepared.
-            ChangedMeanwhileError: Others exchanged the name at the same time. Not prepared any more.
+            PathNotFoundError: Nothing is there now. Still prepared.
+            PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError: It is not a file now. Still prepared.
+            ChangedMeanwhileError: Others exchanged the name at the same time. No longer prepared.
         """
         place, origin = self.waiting(), self._disk.live(self._path)
         workspace = self._disk.workspace
@@ -268,7 +268,7 @@ class PreparedReplacement(PreparedName):
             hidden = (folder, place.name)
             displaced = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
             if displaced.type != "file":
-                # A stranger put something else there since it was prepared: theirs goes back before anybody misses it.
+                # Another program put something else there since the preparation: it goes back before anybody misses it.
                 self._place = self._exchange(place, live, hidden)
                 self._check_still_ours(self._place, (folder, self._place.name))
                 refuse_other_kinds(displaced.type, self._path)
@@ -276,7 +276,7 @@ class PreparedReplacement(PreparedName):
         return LocalDisplaced(self._disk, place, displaced, path=self._path, origin=origin)
 
     def _check_still_ours(self, place: HiddenPlace, hidden: Spot) -> None:
-        """Raise if what came back is somebody else's, and leave it where a sweep finds it."""
+        """Raise if what came back is another program's, and leave it where a sweep finds it."""
         if identity(hidden) != (self.stat.device, self.stat.inode):
             found = to_file_stat(os.stat(hidden[1], dir_fd=hidden[0], follow_symlinks=False))
             self._place = None
@@ -284,7 +284,7 @@ class PreparedReplacement(PreparedName):
             raise ChangedMeanwhileError(self._path, 1)
 
     def _exchange(self, place: HiddenPlace, live: Spot, hidden: Spot) -> HiddenPlace:
-        """Put what is hidden in the live place, and return where what stood there is now."""
+        """Put the hidden file in the live place, and return where the former live file is now."""
         try:
             return place.named(exchange(self._disk.capabilities, live, hidden, place.spare))
         except FileNotFoundError as exc:
@@ -297,12 +297,12 @@ class PreparedNameless:
     __slots__ = ("_descriptor", "_disk", "_path", "stat")
 
     def __init__(self, disk: LocalDisk, path: WorkspacePath, descriptor: int) -> None:
-        """Stand for an open file.
+        """Represent an open file.
 
         Args:
-            disk: The store's means; its room is given back when the descriptor is closed.
+            disk: The store's disk; its room is released when the descriptor is closed.
             path: Where it will go.
-            descriptor: Of the complete file; closed by this object.
+            descriptor: Descriptor of the complete file; closed by this object.
         """
         self._disk = disk
         self._path = path
@@ -318,23 +318,23 @@ class PreparedNameless:
         """Go live.
 
         Raises:
-            PathExistsError: Something stands there now. Still prepared.
+            PathExistsError: The path is taken now. Still prepared.
         """
         if self._descriptor < 0:
             raise InternalError("A prepared file can go live only once", path=self._path)
         origin = self._disk.live(self._path)
         with Explained(self._disk.workspace, self._path), origin.opened() as parent:
             link_descriptor(self._descriptor, parent, origin.name)
-        # Closed at once: as long as it is open for writing the new file looks as if somebody were at work on it.
+        # Closed at once: while it is open for writing, the new file looks as if a program were writing it.
         self.discard()
 
     def discard(self) -> None:
-        """Close the descriptor, with which a file that is not live is gone; may be called twice."""
+        """Close the descriptor, which removes a file that is not live; may be called twice."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             self._disk.room.release()
             os.close(descriptor)
 
     def __del__(self) -> None:
-        # A cancelled call may never hand this object to anybody who would discard it.
+        # A cancelled call may drop this object without discarding it.
         self.discard()

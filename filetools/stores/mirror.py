@@ -1,4 +1,4 @@
-"""A directory as a mirror: a local store that need not be there yet."""
+"""A directory as a mirror: a local store that need not exist yet."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from filetools.stores.store import FileStat
 
 
 class DirectoryMirror(LocalStore):
-    """A local store that owns its root; opened by the first call that needs it, and anew by `probe` after it was gone.
+    """A local store that owns its root; opened by the first call that needs it, and reopened by `probe` after it was gone.
 
-    A disk that is not mounted, or a folder without rights, then fails calls, which callers expect, and not the opening of
-    the workspace. Whoever calls it waits for its opening. Thread-safe; lives as long as the workspace is open.
+    So an unmounted disk, or a folder without permissions, fails calls, which callers expect, and not the opening of the
+    workspace. Calls wait for its opening. Thread-safe; open as long as the workspace.
     """
 
     def __init__(self, directory: Path, check: Callable[[], None] = lambda: None) -> None:
         """Open nothing yet.
 
         Args:
-            directory: Made where it is missing.
+            directory: Created if it is missing.
             check: Called before each opening; raises OSError or FileToolsError if the directory must not be opened now.
         """
         self._prepare(directory.name)
@@ -42,7 +42,7 @@ class DirectoryMirror(LocalStore):
         with self._opening:
             found: LocalDisk | None = self.__dict__.get("_disk")  # another thread may have opened it meanwhile
             if found is None:
-                # Before the lock is let go, so that nobody opens a second one.
+                # Before the lock is released, so that nobody opens a second one.
                 found = self.__dict__["_disk"] = self._open()
             return found
 
@@ -71,7 +71,7 @@ class DirectoryMirror(LocalStore):
             raise WorkspaceGoneError("it was closed")
 
     def stat(self, path: WorkspacePath) -> FileStat | None:
-        """As `Store.stat`; every look makes sure that the directory's path still leads here.
+        """As `Store.stat`; also checks that the directory's path still leads here.
 
         Raises:
             WorkspaceGoneError: It was moved away or removed, or a disk was mounted over it.
@@ -80,17 +80,17 @@ class DirectoryMirror(LocalStore):
         return super().stat(path)
 
     def read(self, path: WorkspacePath, *, limit: int | None = None) -> tuple[bytes, FileStat]:
-        """As `Store.read`, and as careful as `stat`."""
+        """As `Store.read`, with the check of `stat`."""
         self._disk.workspace.check_alive()
         return super().read(path, limit=limit)
 
     def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> bool:
-        """As `Store.sync`, and as careful as `stat`: what lies in another folder is not what was promised."""
+        """As `Store.sync`, with the check of `stat`: syncing another folder would not keep the promise."""
         self._disk.workspace.check_alive()
         return super().sync(path, synced=synced)
 
     def probe(self) -> None:
-        """As `Store.probe`; a directory that was gone is opened anew. What is under way with the former one goes on with it."""
+        """As `Store.probe`; reopens a directory that was gone. Calls in progress keep the former one."""
         disk = self._disk
         try:
             super().probe()
@@ -101,7 +101,7 @@ class DirectoryMirror(LocalStore):
             super().probe()
 
     def close(self) -> None:
-        """Release all that was opened; may be called twice. Waits for no opening that hangs."""
+        """Release all that was opened; may be called twice. Does not wait for an opening that hangs."""
         self._is_closed = True
         self.__dict__.pop("_disk", None)
         while self._opened:

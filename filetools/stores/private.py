@@ -1,7 +1,7 @@
 """The private directory of a local store, and the names of temporary files in and outside of it.
 
-A name tells which process made a file, and so whether anybody still needs it. A file in a target's own folder cannot carry
-such a name, and nobody scans the tree for it: before the first one a note of the folder is put into the private directory.
+A name identifies the process that made a file, and so whether the file is still needed. A file in a target's own folder
+cannot have such a name, and nobody scans the tree for it: before the first one, the folder is noted in the private directory.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from filetools.stores.system import FOLDER_FLAGS, Capabilities, Opened, probe_ca
 _NO_FOLLOW: Final[int] = getattr(os, "O_NOFOLLOW", 0)
 FOLDERS: Final = ("tmp", "trash", "limbo", "beside")
 ORPHAN_AGE_SECONDS: Final = 3600.0
-"""Age from which a temporary file counts as left behind where its process cannot be looked up."""
+"""Age from which a temporary file counts as left behind if its process cannot be looked up."""
 FOREIGN_NAME: Final = re.compile(r"\.ft-[0-9a-f]{16}")
-"""A temporary file that had to stand in the folder of its target."""
+"""A temporary file that had to be made in the folder of its target."""
 _OWNED_NAME: Final = re.compile(r"(\d+)-(\d+-[0-9a-f]+-[0-9a-f]+)-([0-9a-f]{8})[0-9a-f]{8}")
 _open_owners: Final[set[tuple[int, str]]] = set()
 
@@ -55,7 +55,7 @@ class PrivateDirectory:
             directory: Where it is; its parent must exist.
 
         Raises:
-            StateDamagedError: A link or a file stands in the place of one of the folders.
+            StateDamagedError: One of the folders is a link or a file.
             FileToolsError: It cannot be made.
         """
         self.owner = Owner()
@@ -74,7 +74,7 @@ class PrivateDirectory:
             raise _explained(workspace, directory, exc) from exc
 
     def folder(self, name: str) -> int:
-        """Return the descriptor of one of the folders; one that no call takes once they are closed."""
+        """Return the descriptor of one of the folders; -1 once they are closed."""
         return self._held.get(name, -1)
 
     def opened(self, name: str) -> AbstractContextManager[int]:
@@ -89,7 +89,7 @@ class PrivateDirectory:
             os.close(descriptor)
 
     def check_present(self) -> None:
-        """Raise StateDamagedError if somebody has removed the directory since it was opened."""
+        """Raise StateDamagedError if the directory was removed since it was opened."""
         if any(os.fstat(folder).st_nlink == 0 for folder in self._held.values()):
             raise StateDamagedError("its folders were removed while the workspace was open")
 
@@ -118,7 +118,7 @@ class PrivateDirectory:
         return found
 
     def drop_note(self, name: str) -> None:
-        """Remove a note whose folder holds nothing any more."""
+        """Remove a note whose folder has no temporary file left."""
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self.folder("beside"))
 
@@ -144,7 +144,7 @@ def _open_folder(name: str, parent: int) -> int:
 
 
 def _seal(descriptor: int) -> None:
-    """Keep others out, also where the directory was made by hand or its parent hands down an access list."""
+    """Keep others out, even if the directory was made by hand or inherits an access list."""
     with suppress(PermissionError):
         if os.fstat(descriptor).st_mode & 0o077:
             os.fchmod(descriptor, 0o700)
@@ -171,7 +171,7 @@ def private_name(name: str) -> str:
 
 
 def is_ours(name: str) -> bool:
-    """Whether a name is a state directory, under any spelling that cannot be addressed, or a temporary file."""
+    """True if a name is a state directory, in any spelling that cannot be addressed, or a temporary file."""
     # Most names are settled by the first test; folding each would double the cost of a scan.
     if name[0] != "." and name.isascii() and "~" not in name:
         return False
@@ -202,7 +202,7 @@ class Owner:
         self._begin()
 
     def new_name(self) -> str:
-        """Return a name for `.filetools/tmp` that nothing else has; also right in a forked child."""
+        """Return a name for `.filetools/tmp` that nothing else has; also valid in a forked child."""
         if os.getpid() != self._key[0]:
             self._begin()
         return f"{self._start}{next(self._counter) & 0xFFFFFFFF:08x}"
@@ -224,13 +224,13 @@ def foreign_name_for(purpose: str) -> str:
 
 
 def foreign_trash_name(trash: str) -> str:
-    """Return the name `.ft-<16 hex>` of what cannot reach the trash; no other temporary file's looks like it."""
+    """Return the name `.ft-<16 hex>` of what cannot be moved to the trash; no other temporary file has such a name."""
     start = _digest(trash, 6)
     return f".ft-{start}{_digest(start, 2)}"
 
 
 def is_foreign_trash(name: str) -> bool:
-    """Whether a name `.ft-<16 hex>` is one that `foreign_trash_name` returns."""
+    """True if a name `.ft-<16 hex>` is one that `foreign_trash_name` returns."""
     return _digest(name[4:16], 2) == name[16:]
 
 
@@ -239,14 +239,14 @@ def _digest(text: str, size: int) -> str:
 
 
 def is_left_behind(name: str, changed_ns: int) -> bool:
-    """Whether the process or store that made a temporary file is gone.
+    """True if the process or store that made a temporary file is gone.
 
     Args:
         name: A name from `.filetools/tmp`.
         changed_ns: When its inode last changed, renames included, for files whose maker cannot be looked up.
     """
     match = _OWNED_NAME.fullmatch(name)
-    # A process whose start the system did not tell is not looked up.
+    # A process whose start time is unknown is not looked up.
     alive = is_alive(int(match[1]), match[2]) if match and not match[2].startswith("0-") else None
     if match is None or alive is None:
         return time.time() - changed_ns / 1e9 > ORPHAN_AGE_SECONDS
@@ -257,7 +257,7 @@ def is_left_behind(name: str, changed_ns: int) -> bool:
 
 
 def examine_folder(folder: Path) -> Capabilities | None:
-    """Return what the file system under a temporary folder can do; None if there is none, or nothing can be made there."""
+    """Return a temporary folder's file-system capabilities; None if it is missing, or nothing can be made in it."""
     with closing(Owner()) as owner, suppress(OSError), Opened(os.open, folder, FOLDER_FLAGS) as descriptor:
         return probe_capabilities(descriptor, owner.new_name)
     return None

@@ -1,4 +1,4 @@
-"""Whether a process still lives: told by its number, and by what tells it from later ones of the same number."""
+"""Tests whether a process is alive, by its number and a mark that distinguishes it from later ones of the same number."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 
 def process_mark(process: int) -> str:
-    """Return when a process started, in clock ticks since boot, which boot that was, and in which space its number counts.
+    """Return when a process started, in clock ticks since boot, the id of that boot, and the namespace of its number.
 
-    What the system does not tell is "0": "123456-1a2b3c4d-f0000000", or "0-0-0".
+    Unknown parts are "0": "123456-1a2b3c4d-f0000000", or "0-0-0".
     """
     boot, space = "0", "0"
     with suppress(OSError):
@@ -28,11 +28,11 @@ def own_mark(process: int) -> str:
 
 
 def is_alive(process: int, mark: str) -> bool | None:
-    """Whether the process of a number and a mark still lives; None if that cannot be told here.
+    """True if the process of a number and a mark is alive; None if that is unknown here.
 
     Args:
         process: Its number.
-        mark: What `process_mark` returned of it while it lived.
+        mark: What `process_mark` returned for it while it was alive.
     """
     started, boot, space = mark.split("-")
     own_start, own_boot, own_space = own_mark(os.getpid()).split("-")
@@ -40,20 +40,20 @@ def is_alive(process: int, mark: str) -> bool | None:
         return _answers(process)
     if boot != own_boot:
         return False
-    if space != own_space:  # a process number of another container says nothing here
+    if space != own_space:  # a process number of another container means nothing here
         return None
     return _start_time(process) == int(started)
 
 
 def _answers(process: int) -> bool | None:
-    """Whether any process has a number, where the system tells no more."""
+    """True if any process has a number; None if the system cannot tell."""
     if os.name != "posix":  # Windows would take signal 0 for Ctrl-C
         return None
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except PermissionError:  # it is somebody else's
+    except PermissionError:  # it is another user's
         return True
     return True
 

@@ -1,4 +1,4 @@
-"""Reading a local tree by descriptor: facts, names, and files whole and unchanged meanwhile, in parts, or only from memory."""
+"""Reads a local tree by descriptor: facts, names, and files whole and unchanged, in parts, or only from memory."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _FIRST_PAUSE_SECONDS: Final = 0.001
 KEPT_BUFFER_BYTES: Final = 1024 * 1024
 MOST_KEPT_BUFFERS: Final = 4
 STILL_SECONDS: Final = 0.05
-"""How long a file is watched for changes where leases cannot tell."""
+"""How long a file is watched for changes if leases are of no use."""
 _FORMATS: Final = {"file": stat.S_IFREG, "directory": stat.S_IFDIR, "symlink": stat.S_IFLNK, "other": 0}
 _idle: Final[list[bytearray]] = []
 Content = TypeVar("Content", bytes, memoryview)
 
 
 def entry_type(mode: int) -> EntryType:
-    """Return the kind of thing that a mode from `stat` stands for."""
+    """Return the entry type of a mode from `stat`."""
     if stat.S_ISREG(mode):
         return "file"
     if stat.S_ISDIR(mode):
@@ -67,7 +67,7 @@ def facts_of(found: FileStat) -> Facts:
 
 
 def is_unchanged(before: os.stat_result, after: os.stat_result) -> bool:
-    """Whether a file's bytes are the same at both times, as far as size and times tell."""
+    """True if a file's bytes are the same at both times, as far as size and times show."""
     return (
         before.st_ctime_ns == after.st_ctime_ns
         and before.st_mtime_ns == after.st_mtime_ns
@@ -78,7 +78,7 @@ def is_unchanged(before: os.stat_result, after: os.stat_result) -> bool:
 def read_exactly(descriptor: int, count: int, offset: int = 0) -> bytes:
     """Return `count` bytes from `offset`, fewer only at the end of the file."""
     parts: list[bytes] = []
-    # One call gives at most 2 GiB less a page, and less when a signal comes.
+    # One call returns at most 2 GiB less a page, and less if a signal comes.
     while count > 0 and (part := os.pread(descriptor, count, offset)):
         parts.append(part)
         count, offset = count - len(part), offset + len(part)
@@ -86,7 +86,7 @@ def read_exactly(descriptor: int, count: int, offset: int = 0) -> bytes:
 
 
 class Buffer:
-    """Memory for one file at a time; that of small files is kept for the next one. Lives for a `with` block.
+    """Memory for one file at a time, for a `with` block; that of small files is reused for the next one.
 
     Fresh memory for each file costs as much as the reading: the kernel clears it page by page.
     """
@@ -94,11 +94,11 @@ class Buffer:
     __slots__ = ("_memory",)
 
     def __enter__(self) -> Buffer:
-        """Take memory that nobody uses."""
+        """Take unused memory."""
         try:
             self._memory = _idle.pop()
         except IndexError:
-            self._memory = bytearray(KEPT_BUFFER_BYTES)  # which takes no room before it is filled
+            self._memory = bytearray(KEPT_BUFFER_BYTES)  # which takes no physical memory before it is filled
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -107,7 +107,7 @@ class Buffer:
             _idle.append(self._memory)
 
     def read(self, descriptor: int, size: int) -> memoryview:
-        """Return as many bytes from the start of a file, in this memory if they fit."""
+        """Return so many bytes from the start of a file, in this memory if they fit."""
         if size <= KEPT_BUFFER_BYTES:
             content = memoryview(self._memory)[:size]
             if read_into(descriptor, content) == size:
@@ -129,11 +129,11 @@ def read_stable(
     path: str,
     limit: int | None = None,
 ) -> tuple[Content, os.stat_result]:
-    """Read a whole file that nobody writes meanwhile; opened again for each try, since it may be replaced.
+    """Read a whole file while it does not change; it is reopened for each try, since it may be replaced.
 
     Args:
-        read: Returns as many bytes from the start of a descriptor's file.
-        opened: Gives a descriptor of the regular file for the time of a `with` block.
+        read: Returns so many bytes from the start of a descriptor's file.
+        opened: Opens the regular file for a `with` block.
         path: The file's name in errors.
         limit: Largest size in bytes.
 
@@ -155,7 +155,7 @@ def read_stable(
 
 
 class LocalReader:
-    """A regular file open for reading parts; lives until closed."""
+    """A regular file open for reading parts."""
 
     __slots__ = ("_descriptor", "_leases", "stat")
 
@@ -169,11 +169,11 @@ class LocalReader:
         return read_exactly(self._descriptor, count, offset)
 
     def is_being_written(self) -> bool:
-        """Whether some process has it open for writing."""
+        """True if some process has it open for writing."""
         return is_open_for_writing(self._descriptor, leases=self._leases)
 
     def has_changed(self) -> bool:
-        """Whether its bytes have changed since it was opened."""
+        """True if its bytes have changed since it was opened."""
         now = os.fstat(self._descriptor)
         return (now.st_size, now.st_mtime_ns) != (self.stat.size, self.stat.modified_ns)
 
@@ -185,8 +185,8 @@ class LocalReader:
 
 
 def is_open_for_writing(descriptor: int, *, leases: bool) -> bool:
-    """Whether some process has a file open for writing: by a read lease, or by whether it changes within 50 ms."""
-    # Of somebody else's file, or on a file system without leases, its changes have to tell.
+    """True if some process has a file open for writing: by a read lease, or by whether it changes within 50 ms."""
+    # A file of another user, or on a file system without leases, is watched for changes instead.
     with suppress(OSError):
         if leases:
             return lease_refused(descriptor)
@@ -196,7 +196,7 @@ def is_open_for_writing(descriptor: int, *, leases: bool) -> bool:
 
 
 class LocalReading:
-    """Reads files of one root; lives as long as the store it is part of."""
+    """Reads files of one root; part of a store."""
 
     _disk: Disk
 
@@ -274,9 +274,9 @@ class LocalReading:
         return self._disk.workspace.open_directory(path)
 
     def scan(self, path: WorkspacePath) -> Iterator[ScanEntry]:
-        """Yield the names in a directory as the disk gives them, without what belongs to filetools itself.
+        """Yield the names in a directory as the disk has them, without those of filetools itself.
 
-        Lazy: the directory is opened with the first name asked for, which raises what there is to raise.
+        Lazy: the directory is opened when the first name is requested, and errors are raised then.
 
         Raises:
             DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError
@@ -307,7 +307,7 @@ class LocalReading:
         return own, found
 
     def state_below(self, path: WorkspacePath) -> WorkspacePath | None:
-        """Return where in a folder some state directory lies; folders that vanish or cannot be read count as empty."""
+        """Return some state directory in a folder, or None; folders that vanish or cannot be read count as empty."""
         pending = [path]
         while pending:
             folder = pending.pop()

@@ -1,4 +1,4 @@
-"""Renames that lose nothing: exchange and rename without replacing, and what stands in where they are missing.
+"""Renames that lose nothing: exchange and rename without replacing, and their fallbacks where they are missing.
 
 A spot is a directory's descriptor and a name in it. All functions raise OSError.
 """
@@ -27,23 +27,23 @@ from filetools.stores.system import (
 
 Spot = tuple[int, str]
 _NO_LINK: Final = frozenset({errno.EPERM, errno.EMLINK, *MISSING_CALL})
-"""Why a second name is refused: a directory, the file system, or a rule against links to other people's files."""
+"""Reasons to refuse a second name: a directory, the file system, or a rule against links to other users' files."""
 _NOBODYS_NAME: Final = ".no-such-name"
 """Never made in a private directory."""
 _TRIES: Final = 5
 _DEEPEST_MERGE: Final = 200
-"""Folders in each other that are carried over entry by entry; two descriptors are open a level."""
+"""Deepest nesting of folders that are moved entry by entry; each level holds two descriptors open."""
 _IS_LINUX: Final = sys.platform.startswith("linux")
 
 
 def identity(spot: Spot) -> tuple[int, int]:
-    """Return device and inode of what stands at a spot, links not followed."""
+    """Return device and inode of the entry at a spot, without following links."""
     found = os.stat(spot[1], dir_fd=spot[0], follow_symlinks=False)
     return found.st_dev, found.st_ino
 
 
 def exists(spot: Spot) -> bool:
-    """Whether anything stands at a spot, be it a dangling link."""
+    """True if there is an entry at a spot, even a dangling link."""
     try:
         identity(spot)
     except FileNotFoundError:
@@ -52,12 +52,12 @@ def exists(spot: Spot) -> bool:
 
 
 def is_folder(spot: Spot) -> bool:
-    """Whether a folder stands at a spot, links not followed."""
+    """True if there is a folder at a spot, without following links."""
     return stat.S_ISDIR(os.stat(spot[1], dir_fd=spot[0], follow_symlinks=False).st_mode)
 
 
 def try_exchange(capabilities: Capabilities, first: Spot, second: Spot) -> bool:
-    """Exchange two names in one step; False where the system does not."""
+    """Exchange two names in one step; False if the system cannot."""
     if not capabilities.exchange:
         return False
     try:
@@ -70,13 +70,13 @@ def try_exchange(capabilities: Capabilities, first: Spot, second: Spot) -> bool:
 
 
 def exchange(capabilities: Capabilities, live: Spot, hidden: Spot, spare: Callable[[], str]) -> str:
-    """Put the hidden file in the live place, and return the name beside the hidden one of what stood there.
+    """Put the hidden file in the live place, and return the name of the former live file, beside the hidden one.
 
     Args:
-        capabilities: Decides the way; a refusal by the file system falls back all the same.
+        capabilities: Choose the method; a refusal by the file system falls back nevertheless.
         live: The name that others see; must exist.
         hidden: The name in a temporary place; must exist.
-        spare: Gives a free name beside the hidden one, for the fallback.
+        spare: Returns a free name beside the hidden one, for the fallback.
 
     Returns:
         The hidden name, or the spare one: once the hidden file is live nothing is renamed, so that nothing can fail.
@@ -95,8 +95,8 @@ def exchange(capabilities: Capabilities, live: Spot, hidden: Spot, spare: Callab
 def replace_keeping(capabilities: Capabilities, source: Spot, live: Spot, spare: Spot) -> None:
     """Rename over the live file, which gets the spare name first.
 
-    A file that a stranger renames to the live name between the last look and the rename is lost: no portable call
-    closes this window. Where links are refused, the live name is free for an instant.
+    A file that another program renames to the live name between the last look and the rename is lost: no portable call
+    closes this window. If links are refused, the live name is free for an instant.
 
     Raises:
         FileNotFoundError: The source or the live file is missing; nothing changed.
@@ -114,12 +114,12 @@ def replace_keeping(capabilities: Capabilities, source: Spot, live: Spot, spare:
         else:
             rename_without_replacing(capabilities, spare, live)
         raise
-    # Two names of one file: the rename did nothing.
+    # If both are names of one file, the rename did nothing.
     _drop_old_name(source, live)
 
 
 def _link_current(live: Spot, spare: Spot) -> bool:
-    """Give the live file a spare name and see that it is still the live one; False where links are refused."""
+    """Link the live file to a spare name and check that it is still the live one; False if links are refused."""
     for _ in range(_TRIES):
         try:
             os.link(live[1], spare[1], src_dir_fd=live[0], dst_dir_fd=spare[0], follow_symlinks=False)
@@ -135,10 +135,10 @@ def _link_current(live: Spot, spare: Spot) -> bool:
 
 
 def rename_without_replacing(capabilities: Capabilities, source: Spot, destination: Spot) -> None:
-    """Rename, unless something stands at the destination.
+    """Rename, unless the destination exists.
 
     Raises:
-        FileExistsError: Something does; nothing changed.
+        FileExistsError: It does; nothing changed.
     """
     if capabilities.no_replace:
         try:
@@ -163,7 +163,7 @@ def rename_without_replacing(capabilities: Capabilities, source: Spot, destinati
 
 
 def _drop_old_name(source: Spot, destination: Spot) -> None:
-    # A stranger may have replaced the source since it was linked; then that name is theirs.
+    # Another program may have replaced the source since it was linked; then that name is not ours.
     with suppress(FileNotFoundError):
         if identity(source) == identity(destination):
             os.unlink(source[1], dir_fd=source[0])
@@ -172,14 +172,14 @@ def _drop_old_name(source: Spot, destination: Spot) -> None:
 def rename_anything(
     capabilities: Capabilities, source: Spot, stage: Spot, destination: Spot, *, is_ours: bool = False
 ) -> None:
-    """Rename unless something stands at the destination, a folder by its entries where nothing else is possible.
+    """Rename unless the destination exists, a folder by its entries if nothing else is possible.
 
     Args:
         capabilities: As of `rename_by_entries`, like the other arguments.
         source: Anything.
-        stage: As there; if it stands, a rename was interrupted and is finished.
+        stage: As there; if it exists, a rename was interrupted and is finished.
         destination: In a folder that things can be renamed to.
-        is_ours: Whether nobody else uses the destination's name, so that a plain rename replaces nothing.
+        is_ours: True if nobody else uses the destination's name, so that a plain rename replaces nothing.
 
     Raises:
         FileExistsError, FileNotFoundError, OSError: As there.
@@ -199,21 +199,21 @@ def rename_anything(
 
 
 def rename_by_entries(capabilities: Capabilities, source: Spot, stage: Spot, destination: Spot) -> None:
-    """Rename a folder that the file system does not rename: a folder of a lower layer of an overlay (EXDEV).
+    """Rename a folder that the file system cannot rename: a folder of a lower layer of an overlay (EXDEV).
 
-    As `mv` does, the folder is made anew and its entries go there, files by a rename each. What is interrupted is
-    finished by the same call once more, also when the source is gone already.
+    Like `mv`, this makes a new folder and moves the entries there, files by a rename each. The same call once more finishes
+    an interrupted one, even if the source is already gone.
 
     Args:
-        capabilities: Decides the way of each rename.
+        capabilities: Choose the method of each rename.
         source: The folder.
         stage: A hidden name, the same in each call for this rename; nobody else may use it, nor sweep it.
-        destination: Where the folder stands at the end; nothing may stand there.
+        destination: The folder's new name; nothing may be there.
 
     Raises:
         FileNotFoundError: There is neither a source nor a stage.
-        FileExistsError: Something stands at the destination; the source is as it was.
-        OSError: An entry could not be carried over; the source is as it was, as far as the file system allowed.
+        FileExistsError: The destination exists; the source is as it was.
+        OSError: An entry could not be moved; the source is as it was, as far as the file system allowed.
     """
     if not exists(stage) or exists(source):
         try:
@@ -230,7 +230,7 @@ def rename_by_entries(capabilities: Capabilities, source: Spot, stage: Spot, des
 
 
 def _carry_over(capabilities: Capabilities, source: Spot, destination: Spot, depth: int = 0) -> None:
-    """Move what is in a folder into another, made where it is missing, and remove the empty folder."""
+    """Move the entries of a folder into another, made if it is missing, and remove the empty folder."""
     if depth > _DEEPEST_MERGE:
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
     with Opened(os.open, source[1], FOLDER_FLAGS, dir_fd=source[0]) as origin:
@@ -239,7 +239,7 @@ def _carry_over(capabilities: Capabilities, source: Spot, destination: Spot, dep
             os.mkdir(destination[1], 0o700, dir_fd=destination[0])
             is_new = True
         with Opened(os.open, destination[1], FOLDER_FLAGS, dir_fd=destination[0]) as target:
-            if is_new:  # first, so that what is interrupted has them, and what goes back leaves them
+            if is_new:  # first, so that an interrupted folder has them, and one moved back keeps them
                 copy_attributes(origin, found, target)
             _empty_into(capabilities, source, origin, target, depth)
             if is_new:
@@ -255,7 +255,7 @@ def _empty_into(capabilities: Capabilities, source: Spot, origin: int, target: i
         try:
             os.rmdir(source[1], dir_fd=source[0])
         except OSError as exc:
-            # Somebody may have made a new file in there since it was listed.
+            # Another program may have created a file in it since it was listed.
             if exc.errno not in (errno.ENOTEMPTY, errno.EEXIST) or attempt == _TRIES - 1:
                 raise
         else:
@@ -269,7 +269,7 @@ def _carry_entry(capabilities: Capabilities, entry: Spot, target: int, depth: in
         try:
             rename_without_replacing(capabilities, entry, (target, name))
         except FileExistsError:
-            # A folder that was begun; or a file that somebody made anew under the name of one carried over before.
+            # A folder that was begun; or a file that another program made under the name of one moved before.
             if is_directory and is_folder((target, name)):
                 break
             name += "~"
@@ -283,9 +283,9 @@ def _carry_entry(capabilities: Capabilities, entry: Spot, target: int, depth: in
 
 
 def can_rename_between(first: int, second: int) -> bool:
-    """Whether files can be renamed from one directory to another.
+    """True if files can be renamed from one directory to another.
 
-    Equal device numbers do not tell: a bind mount has them and refuses. A rename of a name that does not exist is
+    Equal device numbers prove nothing: a bind mount has them and refuses. A rename of a name that does not exist is
     refused for the mount before the name is looked up.
 
     Args:
@@ -297,7 +297,7 @@ def can_rename_between(first: int, second: int) -> bool:
 
     Source: Linux fs/namei.c, do_renameat2.
     """
-    # On Linux the rename alone tells; other systems may look the name up first.
+    # On Linux the rename alone decides; other systems may look the name up first.
     if not _IS_LINUX and os.fstat(first).st_dev != os.fstat(second).st_dev:
         return False
     try:

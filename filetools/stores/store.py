@@ -1,4 +1,4 @@
-"""The port through which the product touches files: what every store can do, whether a local disk or a caller's own.
+"""The interface through which the product accesses files, on a local disk or in a caller's own store.
 
 All methods are synchronous and may block; they are called from worker threads, never from the event loop, except
 `read_now`, which promises not to block. Every error is a `FileToolsError` naming the workspace-relative path.
@@ -16,14 +16,14 @@ from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
 
 Facts = tuple[int, int, int, int, int, int]
-"""Device, inode, size, mtime, ctime and the system's mode, type included: what tells many entries from what they were."""
+"""Device, inode, size, mtime, ctime and the system's mode, type included: enough to notice changes of many entries."""
 T = TypeVar("T")
 Take: TypeAlias = Callable[[memoryview, Facts], T]
-"""What is done with the bytes of a file and its facts."""
+"""Processes the bytes of a file and its facts."""
 
 
 class FileStat(Struct, frozen=True):
-    """What a store knows of a file or directory without reading it."""
+    """Facts of a file or directory that a store knows without reading it."""
 
     type: EntryType
     size: int
@@ -44,13 +44,13 @@ class FileStat(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ScanEntry:
-    """One name in a directory, as the store holds it."""
+    """One name in a directory, as the store has it."""
 
     name: str
     """May hold surrogate escapes where the name on disk is not UTF-8."""
     type: EntryType
     inode: int = field(default=0, compare=False)
-    """Of a file on a disk, as the folder lists it, which need not be what `FileStat` says; 0 if unknown."""
+    """Of a file on a disk, as the folder lists it, which may differ from the inode in `FileStat`; 0 if unknown."""
 
 
 class Reader(Protocol):
@@ -64,17 +64,17 @@ class Reader(Protocol):
         """Return up to `count` bytes from `offset`; fewer only at the end of the file."""
 
     def is_being_written(self) -> bool:
-        """Whether some process has it open for writing (a read lease is refused)."""
+        """True if some process has it open for writing (a read lease is refused)."""
 
     def has_changed(self) -> bool:
-        """Whether its bytes have changed since it was opened, as far as its size and its times tell; names do not count."""
+        """True if its bytes have changed since it was opened, as far as its size and times show; renames do not count."""
 
     def close(self) -> None:
         """Release the descriptor; may be called twice."""
 
 
 class Displaced(Protocol):
-    """A file that an exchange, a removal or a move took out of its place and that nobody sees any more."""
+    """A file that an exchange, a removal or a move took out of its place, and that is no longer visible."""
 
     @property
     def temporary(self) -> str:
@@ -88,19 +88,19 @@ class Displaced(Protocol):
         """Return its whole content."""
 
     def is_untouched(self) -> bool:
-        """Whether nobody has it open for writing, and nobody has written to it since `stat` was taken: that is final."""
+        """True if nobody has it open for writing, nor has written to it since `stat` was taken: then that is final."""
 
     def put_back(self) -> None:
-        """Exchange it back to its place; what stands there now comes out and is discarded with this object.
+        """Exchange it back to its place; what is there now comes out and is discarded with this object.
 
-        From then on this object stands for what came out, so that it can be looked at before it is discarded.
+        From then on this object represents what came out, so that it can be looked at before it is discarded.
         """
 
     def keep_in_limbo(self, name: str) -> None:
         """Move it to `.filetools/limbo/<name>`, where a writer may finish; the last bytes are collected from there."""
 
     def sync(self) -> None:
-        """Make the name that it has now durable, but not its bytes; nothing to do once it is gone."""
+        """Make its current name durable, but not its bytes; does nothing once it is gone."""
 
     def discard(self) -> None:
         """Remove it for good; may be called twice."""
@@ -121,11 +121,11 @@ class Prepared(Protocol):
         """Go live in one atomic step; the new file is never seen half.
 
         Returns:
-            What stood there, or None if the name was free.
+            The file that was there, or None if the name was free.
 
         Raises:
-            PathExistsError: The file was prepared as new, and something stands there now. Still prepared.
-            PathNotFoundError: The file was prepared as a replacement, and nothing stands there now. Still prepared.
+            PathExistsError: The file was prepared as new, but the path is taken now. Still prepared.
+            PathNotFoundError: The file was prepared as a replacement, but nothing is there now. Still prepared.
             FileToolsError: The step failed; nothing changed. Still prepared.
         """
 
@@ -135,7 +135,7 @@ class Prepared(Protocol):
 
 @runtime_checkable
 class Store(Protocol):
-    """A tree of files. Instances live as long as the workspace is open."""
+    """A tree of files, open as long as the workspace."""
 
     @property
     def name(self) -> str:
@@ -159,12 +159,12 @@ class Store(Protocol):
         """
 
     def read_now(self, path: WorkspacePath, limit: int, take: Take[T]) -> T | None:
-        """Read a whole file if at most `limit` bytes come without waiting for a disk. For the loop.
+        """Read a whole file of at most `limit` bytes if that does not wait for a disk. For the event loop.
 
         Args:
             path: A regular file.
             limit: Largest size in bytes.
-            take: Gets the bytes and the file's facts; copies what it keeps, for the memory is used again after.
+            take: Gets the bytes and the file's facts; must copy what it keeps, because the memory is reused.
 
         Returns:
             What `take` returns; None if it was not called.
@@ -180,15 +180,15 @@ class Store(Protocol):
         """Open a regular file for reading parts."""
 
     def read_link(self, path: WorkspacePath) -> bytes:
-        """Return what a symbolic link points to, as it says it.
+        """Return the target of a symbolic link, uninterpreted.
 
         Raises:
             PathNotFoundError: Nothing is there.
-            NotRegularFileError: It is no link.
+            NotRegularFileError: It is not a link.
         """
 
     def make_link(self, path: WorkspacePath, target: bytes) -> None:
-        """Make a symbolic link whose parent exists; what it points to is never looked at.
+        """Make a symbolic link whose parent exists; its target is never looked at.
 
         Raises:
             PathExistsError: Something is there.
@@ -209,11 +209,11 @@ class Store(Protocol):
         Args:
             path: Where it will go; its parent directory must exist.
             content: The bytes.
-            new: True if nothing stands there; False if it replaces a regular file, whose mode, owner, extended
+            new: True if nothing is there; False if it replaces a regular file, whose mode, owner, extended
                 attributes and ACL the temporary file takes over.
             mode: Permission bits to set instead of the replaced file's or the default of 0o666 less the umask.
-            like: A file whose owner, extended attributes and ACL a new one takes over, as far as it is there.
-            within: The nearest folder above that exists, where the parent of a new file is yet to be made.
+            like: A file whose owner, extended attributes and ACL a new one takes over, if it exists.
+            within: The nearest folder above that exists, if the parent of a new file is yet to be made.
 
         Raises:
             DiskFullError, AccessDeniedError: Found out here, before anything is recorded.
@@ -269,14 +269,14 @@ class Store(Protocol):
         """
 
     def read_trashed(self, path: WorkspacePath, trash: str, relative: str) -> bytes:
-        """Return the bytes of a file that `trashed` has named, or what a link points to.
+        """Return the bytes of a file that `trashed` has named, or a link's target.
 
         Raises:
             PathNotFoundError: It is gone.
         """
 
     def has_trash(self, path: WorkspacePath, trash: str) -> bool:
-        """Whether there is something for `restore` to bring back to a path."""
+        """True if there is something for `restore` to bring back to a path."""
 
     def move(self, source: WorkspacePath, destination: WorkspacePath, *, overwrite: bool = False) -> Displaced | None:
         """Rename a file or directory in one atomic step; the destination's parent must exist.
@@ -310,7 +310,7 @@ class Store(Protocol):
         """
 
     def state_below(self, path: WorkspacePath) -> WorkspacePath | None:
-        """Return where in a folder some state directory of filetools lies; None if nowhere."""
+        """Return some state directory of filetools in a folder; None if there is none."""
 
     def set_mode(self, path: WorkspacePath, mode: int) -> None:
         """Set the permission bits of a regular file, by descriptor."""
@@ -327,18 +327,18 @@ class Store(Protocol):
         """Make a file's bytes and its name durable, with the names of all folders on the way to it.
 
         Args:
-            path: Of a file, a folder, or what is gone.
+            path: Path of a file, a folder, or what is gone.
             synced: For many changes at once: folders that were made durable after all these changes, with all folders
-                above them. They are passed over, and those of this path are added.
+                above them. They are skipped, and those of this path are added.
 
         Returns:
-            Whether a file or a folder stands there; if not, it is durable that nothing of the kind does.
+            True if a file or a folder is there; if not, its absence is durable.
         """
 
     def leftovers(self) -> Iterator[Displaced]:
         """Yield the temporary files that dead processes left, for the sweep to hash before it discards them.
 
-        Also everything in `.filetools/limbo`, and the temporary files that had to stand in other folders.
+        Also everything in `.filetools/limbo`, and the temporary files that had to be made in other folders.
         """
 
     def probe(self) -> None:

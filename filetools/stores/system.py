@@ -1,7 +1,7 @@
-"""What the system under a local store can do: calls that Python does not offer or only some systems have, each behind one
-small function that raises OSError, and which of them a file system knows.
+"""System calls under a local store that Python does not offer or only some systems have, each behind one small function
+that raises OSError, and a probe of which ones a file system supports.
 
-Where the platform lacks a call, the function raises ENOSYS, so that callers have one way to learn it; every missing
+If the platform lacks a call, the function raises ENOSYS, so that callers have one way to find out; every missing
 ability has a fallback.
 """
 
@@ -26,7 +26,7 @@ except ImportError:  # Windows
 RENAME_NOREPLACE: Final = 1
 RENAME_EXCHANGE: Final = 2
 MISSING_CALL: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP})
-"""What a kernel, a sandbox or a file system answers when it does not know a call or a flag of it."""
+"""Errors of a kernel, a sandbox or a file system that does not support a call or a flag of it."""
 STAMP_PROBES: Final = 20
 FOLDER_FLAGS: Final[int] = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 O_TMPFILE: Final[int | None] = getattr(os, "O_TMPFILE", None)
@@ -38,7 +38,7 @@ P = ParamSpec("P")
 
 
 class Opened:
-    """A descriptor for the time of a `with` block, opened at its start. A class: a generator costs as much as the call."""
+    """A descriptor held for a `with` block. A class: a generator costs as much as the call."""
 
     __slots__ = ("_descriptor", "_open")
 
@@ -65,7 +65,7 @@ def call_library(name: str, *arguments: int | bytes) -> int:
     """Call a function of the C library.
 
     Raises:
-        OSError: It failed; ENOSYS where the library has no such function.
+        OSError: It failed; ENOSYS if the library has no such function.
     """
     try:
         function = getattr(_library(), name)
@@ -82,12 +82,12 @@ def rename_with_flags(source: tuple[int, str], destination: tuple[int, str], fla
     """Rename with `RENAME_NOREPLACE` or `RENAME_EXCHANGE`.
 
     Args:
-        source: Directory descriptor and name; in an exchange the name that watchers shall see updated.
+        source: Directory descriptor and name; in an exchange the name that watchers should see updated.
         destination: Directory descriptor and name.
         flags: One of the two constants.
 
     Raises:
-        OSError: As the kernel says; ENOSYS where the call does not exist.
+        OSError: As from the kernel; ENOSYS if the call does not exist.
 
     Source: rename(2).
     """
@@ -102,26 +102,26 @@ def rename_with_flags(source: tuple[int, str], destination: tuple[int, str], fla
 def link_descriptor(descriptor: int, directory: int, name: str) -> None:
     """Give a nameless file (`O_TMPFILE`) a name; fails with EEXIST if it is taken.
 
-    Source: open(2), O_TMPFILE; the way through /proc needs no privilege, AT_EMPTY_PATH does.
+    Source: open(2), O_TMPFILE; a link through /proc needs no privilege, AT_EMPTY_PATH does.
     """
     os.link(f"/proc/self/fd/{descriptor}", name, dst_dir_fd=directory, follow_symlinks=True)
 
 
 def lease_refused(descriptor: int) -> bool:
-    """Whether some process has the file open for writing, asked by taking a read lease for an instant.
+    """True if some process has the file open for writing; tested by taking a read lease for an instant.
 
     Args:
         descriptor: Open read-only.
 
     Raises:
-        OSError: The file system knows no leases, or the file belongs to somebody else.
+        OSError: The file system does not support leases, or the file belongs to another user.
 
     Source: fcntl(2), "Leases".
     """
     if _F_SETLEASE is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-    # Whoever opens the file for writing in this instant makes the kernel send a signal; the default, SIGIO, would
-    # end this process, while SIGURG is ignored unless somebody asked for it.
+    # If another process opens the file for writing in this instant, the kernel sends a signal; the default, SIGIO, would
+    # end this process, while SIGURG is ignored unless it has a handler.
     fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
     try:
         fcntl.fcntl(descriptor, _F_SETLEASE, fcntl.F_RDLCK)
@@ -135,7 +135,7 @@ def read_cached(descriptor: int, buffer: memoryview) -> int | None:
     """Fill `buffer` from the start of the file if the kernel holds its bytes in memory.
 
     Returns:
-        How many bytes came, or None where that would wait for a disk or the call does not exist.
+        The number of bytes read; None if that would wait for a disk or the call does not exist.
 
     Source: preadv2(2), RWF_NOWAIT.
     """
@@ -152,7 +152,7 @@ def read_cached(descriptor: int, buffer: memoryview) -> int | None:
 
 
 def read_into(descriptor: int, buffer: memoryview) -> int | None:
-    """Fill `buffer` from the start of the file; returns how many bytes came, or None where the call does not exist.
+    """Fill `buffer` from the start of the file; returns the number of bytes read, or None if the call does not exist.
 
     Source: preadv(2); macOS has it since 11, Windows has not.
     """
@@ -169,7 +169,7 @@ def sync_descriptor(descriptor: int) -> None:
         try:
             fcntl.fcntl(descriptor, _F_FULLFSYNC)
         except OSError as exc:
-            # Network shares do not know the call; any other failure is the failure of the sync itself.
+            # Network shares do not support the call; any other failure is the failure of the sync itself.
             if exc.errno not in (*MISSING_CALL, errno.ENOTTY):
                 raise
         else:
@@ -178,7 +178,7 @@ def sync_descriptor(descriptor: int) -> None:
 
 
 class Capabilities(Struct, frozen=True, kw_only=True):
-    """Abilities of one file system, probed once a store; a call that still meets a refusal falls back by itself."""
+    """Abilities of one file system, probed once per store; a call that is refused nevertheless falls back by itself."""
 
     exchange: bool = True
     """Two names can be exchanged in one step. Else the live file is linked away and then renamed over."""
@@ -191,7 +191,7 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     hard_links: bool = True
     """A file can have two names. Else it is renamed away, and its name is free for an instant."""
     fine_times: bool = True
-    """Every change after a look has a time of its own. Else a file can change within a tick and keep its time."""
+    """Every change after a stat has a time of its own. Else a file can change within a tick and keep its time."""
 
 
 def probe_capabilities(directory: int, new_name: Callable[[], str]) -> Capabilities:
@@ -199,7 +199,7 @@ def probe_capabilities(directory: int, new_name: Callable[[], str]) -> Capabilit
 
     Args:
         directory: Descriptor of a directory that only this user can reach.
-        new_name: Names files so that a sweep knows whose they were, if this process dies amid the trying.
+        new_name: Names files so that a sweep can tell whose they were if this process dies during the probe.
 
     Raises:
         OSError: Not even a plain file can be made there.
@@ -225,7 +225,7 @@ def probe_capabilities(directory: int, new_name: Callable[[], str]) -> Capabilit
 
 
 def _works(attempt: Callable[[], None], *, must_refuse: bool = False) -> bool:
-    """Whether a call is known; one that `must_refuse` is asked for what it must refuse because the second name exists."""
+    """True if a call is supported; with `must_refuse`, if it refuses because the second name exists."""
     try:
         attempt()
     except OSError as exc:
@@ -247,7 +247,7 @@ def _take_lease(directory: int, name: str) -> None:
 
 
 def _stamps_every_change(directory: int, name: str) -> bool:
-    """Whether writes in quick succession, each looked at, all have different times (Linux 6.13 and later)."""
+    """True if quick successive writes, each followed by a stat, all have different times (Linux 6.13 and later)."""
     stamps = set()
     with Opened(os.open, name, os.O_WRONLY, dir_fd=directory) as descriptor:
         for _ in range(STAMP_PROBES):

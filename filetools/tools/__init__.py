@@ -1,1 +1,1 @@
-"""Tools for models: names, schemas, strict arguments, calls that never raise, retries, and the log of it all."""
+"""Tools for models: names, schemas, strict arguments, calls that never raise, retries, and a log of the calls."""

@@ -1,4 +1,4 @@
-"""From the arguments a model sent to a tool's parameters: other names first, then nulls, then strict validation."""
+"""Converts a model's arguments to a tool's parameters: renames synonyms, drops nulls, then validates strictly."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from pydantic_core import ErrorDetails
 from filetools.errors import InvalidArgumentError
 
 _MOST_CHARACTERS: Final = 2 * 1024 * 1024
-"""Of JSON text that is read; what is longer is no list of arguments."""
+"""Maximum length of JSON text that is parsed; anything longer is not a list of arguments."""
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}(?:\.0{1,9})?")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}(?:\.[0-9]{1,18})?")
 _BOOLEANS: Final = {"true": True, "false": False}
 
 
 def converted(annotation: object, value: object) -> Any:
-    """Return the one value of a declared type that a value means, or the value itself.
+    """Convert a value to the declared type if only one reading is possible; otherwise return it unchanged.
 
     Args:
         annotation: The declared type.
-        value: What came: `2.0` and `"4"` are integers, `"true"` is a boolean, JSON text is what it says, and
-            a single item is a list of one. A number or an object is no text: there are several ways to write it.
+        value: The value sent. `2.0` and `"4"` become integers, `"true"` a boolean, JSON text its value, and a single item a
+            list of one. Numbers and objects do not become text, because there are several ways to write them.
     """
     choices = _choices(annotation)
     if value is None or any(_is_of(choice, value) for choice in choices):
@@ -42,7 +42,7 @@ def converted(annotation: object, value: object) -> Any:
 
 
 def from_json(text: str) -> Any:
-    """Return what JSON text says; None if it is none."""
+    """Parse JSON text that is an object or an array; None if it is not."""
     stripped = text.strip()
     if not stripped.startswith(("{", "[")) or len(stripped) > _MOST_CHARACTERS:
         return None
@@ -68,7 +68,7 @@ def _is_of(choice: object, value: object) -> bool:
         return isinstance(value, list)
     if _is_object(choice):
         return isinstance(value, Mapping)
-    # A boolean is an integer to Python, and never meant as one.
+    # In Python, bool is a subclass of int, but a boolean is never meant as an integer.
     return isinstance(choice, type) and type(value) is choice
 
 
@@ -129,16 +129,16 @@ _SYNONYMS: Final = (
     ("overwrite", "force"),
     ("dry_run", "preview"),
 )  # fmt: skip
-"""Names that models trained on other tools use for the same; one counts where the tool has exactly one of its row."""
+"""Synonyms used by models trained on other tools. A name is translated if the tool has exactly one name of its row."""
 _WRAPPERS: Final = frozenset(("arguments", "args", "parameters", "params", "input", "kwargs"))
-"""Names under which a model hands over all arguments once more."""
+"""Names under which models wrap all arguments in another object."""
 _ROWS: Final = {name: row for row in _SYNONYMS for name in row}
 _VALUES: Final = {"files_with_matches": "files", "files": "files_with_matches"}
-"""Choices that other tools call so, where the tool has no choice of that name."""
+"""Other tools' names of choices, used if the tool does not have that choice."""
 
 MAX_SHOWN_CHARACTERS: Final = 80
 MOST_PROBLEMS: Final = 8
-"""Wrong parameters that an error names; of more it tells the number."""
+"""Maximum number of wrong parameters named in an error; the rest is counted."""
 _CAPITAL: Final = re.compile(r"(?<=[a-z0-9])[A-Z]")
 _EXPECTED: Final = {
     "string_type": "a string",
@@ -153,7 +153,7 @@ _EXPECTED: Final = {
 
 
 _PATHS: Final = ("path", "file_path", "source", "old_path")
-"""Parameters that name what a call is mainly about, the first of them that is given."""
+"""Parameters with the main path of a call; the first one given counts."""
 
 
 class Parameters(BaseModel):
@@ -165,7 +165,7 @@ class Parameters(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     def about(self) -> str | None:
-        """Return the path that the call is mainly about, for logs and events."""
+        """Return the main path of the call, for logs and events."""
         return next((path for name in _PATHS if (path := getattr(self, name, None))), None)
 
 
@@ -177,20 +177,21 @@ P = TypeVar("P", bound=Parameters)
 
 
 def parse_arguments(model: type[P], arguments: object) -> P:
-    """Return the parameters that arguments stand for; as `read_arguments`."""
+    """Return the parameters, as `read_arguments` does, without the repairs."""
     return read_arguments(model, arguments)[0]
 
 
 def read_arguments(model: type[P], arguments: object) -> tuple[P, tuple[str, ...]]:
-    """Return the parameters that arguments stand for, and what was repaired in them: "'limit' is 4, not '4'".
+    """Convert arguments to parameters, and return them with the repairs made: "'limit' is 4, not '4'".
 
     Args:
         model: The tool's parameters.
-        arguments: What came with the call.
+        arguments: The arguments of the call.
 
     Raises:
-        InvalidArgumentError: Not an object, unknown or missing parameters, one given twice under two names with
-            different values, or values of a wrong type or range; names every such parameter, what was expected, what came.
+        InvalidArgumentError: The arguments are not an object; a parameter is unknown, missing, or given under two names with
+            different values; or a value has the wrong type or range. Names every such parameter with the expected and the
+            actual value.
     """
     reader = _ArgumentReader()
     named = reader.object(model, arguments, "")
@@ -206,7 +207,7 @@ def read_arguments(model: type[P], arguments: object) -> tuple[P, tuple[str, ...
 
 
 class _ArgumentReader:
-    """Reads the arguments of one call, and goes on behind what is wrong with them, so that all is told at once."""
+    """Reads the arguments of one call, and continues after errors so that all are reported at once."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
@@ -215,7 +216,7 @@ class _ArgumentReader:
         self._action = "Correct the arguments and call again."
 
     def refusal(self) -> InvalidArgumentError:
-        """Return the error that tells all that is wrong."""
+        """Return the error with all problems."""
         more = len(self.problems) - 1
         told = self.problems[0] if not more else "; ".join(self.problems[:MOST_PROBLEMS])
         return InvalidArgumentError(
@@ -225,7 +226,7 @@ class _ArgumentReader:
         )
 
     def object(self, model: type[BaseModel], arguments: object, where: str) -> dict[str, Any]:
-        """Return the arguments of an object by the names of its parameters."""
+        """Return the arguments of an object, by parameter name."""
         if isinstance(arguments, str) and isinstance(said := from_json(arguments), Mapping):
             self.repairs.append(f"{where.rstrip('.') or 'the object'} came as JSON text")
             arguments = said
@@ -261,7 +262,7 @@ class _ArgumentReader:
         }
 
     def _value(self, field: FieldInfo, value: Any, where: str) -> Any:
-        """Return a value in the form of the declared type, if it means one; go on inside objects and lists of them."""
+        """Convert a value to the declared type if possible, including the items of objects and lists of objects."""
         made = converted(field.annotation, value)
         choices = get_args(field.annotation)
         if isinstance(made, str) and made not in choices and _VALUES.get(made) in choices:
@@ -307,7 +308,7 @@ class _ArgumentReader:
 
 @lru_cache(maxsize=1000)
 def _published(model: type[BaseModel]) -> Mapping[str, FieldInfo]:
-    """Return the fields by the names that callers know."""
+    """Return the fields by their published names."""
     return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
@@ -320,15 +321,15 @@ def _brief(value: object) -> str:
 
 
 def _model_in(annotation: object) -> type[BaseModel] | None:
-    """Return the model of the objects in `list[Item]`, also where it is one choice of several."""
+    """Return the model of the objects in `list[Item]`, also if it is one of several choices."""
     if isinstance(annotation, type) and not get_args(annotation):
         return annotation if issubclass(annotation, BaseModel) else None
     return next((found for each in get_args(annotation) if (found := _model_in(each))), None)
 
 
 def nearest_name(name: str, known: list[str]) -> str | None:
-    """Return the known name that is most like a misspelled one, or None if none is."""
-    # Bounded: the comparison is quadratic in the length of what a caller sent.
+    """Return the known name most similar to a misspelled one, or None if none is similar."""
+    # Truncated: the comparison is quadratic in the length of the caller's text.
     return next(iter(difflib.get_close_matches(name[:MAX_SHOWN_CHARACTERS], known, n=1)), None)
 
 
@@ -364,14 +365,14 @@ def _shown(value: object) -> str:
         return "an object"
     if isinstance(value, list | tuple):
         return f"an array of {len(value)}"
-    # A number of thousands of digits would be refused by int-to-text conversion, or fill the message.
+    # A number with thousands of digits would exceed Python's int-to-str limit, or fill the message.
     is_long = isinstance(value, int) and value.bit_length() > 256
     kind = {int: "an integer", float: "a number"}.get(type(value), type(value).__name__)
     return "a very large integer" if is_long else f"{value!r} ({kind})"
 
 
 def _why_no_json(value: object) -> str:
-    """Models write their arguments as JSON text: where that breaks is what they need to know."""
+    """Return where the JSON text of an argument is invalid: models write arguments as JSON text and need the position."""
     if not isinstance(value, str):
         return ""
     try:

@@ -1,4 +1,4 @@
-"""What calls leave behind: their rows in the log, which can stop those that run, and their events; both without secrets."""
+"""Log and events of calls, without secrets; running calls can be stopped through the log."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _BODIES: Final = frozenset(
         "newstr", "oldtext", "newtext", "filetext", "inserttext", "patchtext", "originalfile",
     )
 )  # fmt: skip
-"""Names of contents, ours and those of dialects, without capitals and underscores."""
+"""Names of parameters with file contents, ours and those of dialects, in lower case without underscores."""
 _SECRET_NAME: Final = re.compile(
     r"pass(?:word|wd|phrase)|secret|api[_-]?key|private[_-]?key|access[_-]?key|credential|authorization|cookie"
     r"|(?:^|[_-])(?:token|auth|pwd)$|(?<=[a-z])Token$",
@@ -53,16 +53,16 @@ _SECRET_VALUE: Final = re.compile(
 
 
 def summarised(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments as a log may keep them.
+    """Return a copy of arguments that is safe to log.
 
-    Contents of files become their length, values that look like secrets or stand under a name that does become `***`,
-    long texts and lists are cut. What is returned shares nothing with the arguments.
+    File contents are replaced by their length, and values that look like secrets, or whose names do, by `***`; long texts
+    and lists are cut. The copy shares nothing with the arguments.
     """
     return _of_mapping(arguments, MAX_DEPTH)
 
 
 def facts_of(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the single values of a result, without contents and lists."""
+    """Return the scalar values of a result, without contents."""
     single = {name: value for name, value in data.items() if not isinstance(value, Mapping | list | tuple)}
     return summarised(single)
 
@@ -101,7 +101,7 @@ def _of_value(value: Any, depth: int) -> Any:
 
 
 def _short(text: str) -> str:
-    # Cut first, so that the patterns never run over megabytes; a secret that the cut goes through is hidden to its end.
+    # Cut first so that the patterns never scan megabytes; a secret that crosses the limit is still hidden completely.
     cut = _SECRET_VALUE.sub(HIDDEN, text[: 2 * MAX_CHARACTERS])
     if len(text) <= MAX_CHARACTERS:
         return cut
@@ -111,17 +111,17 @@ def _short(text: str) -> str:
 MOST_A_SECOND: Final = 10
 MOST_A_CALL: Final = 101
 AT_ONCE: Final = 3
-"""So many are told without a pause, for calls that are soon done."""
+"""Number of reports sent without a pause, for short calls."""
 UNHURRIED: Final = 30
-"""So many are told as quickly as that; then ever more slowly, so that those of a call last for its time limit."""
+"""Number of reports sent at the full rate; after that the interval grows, so that one call never exceeds its maximum."""
 SLOWER: Final = 1.05
 
 
 class Pace:
-    """Decides of each report of one call whether it is told; lives as long as the call.
+    """Limits the rate of one call's progress reports.
 
     Args:
-        clock: Seconds that only grow.
+        clock: A monotonic clock, in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -131,7 +131,7 @@ class Pace:
         self._newest: object = None
 
     def allows(self, report: object, *, is_last: bool) -> bool:
-        """Whether to tell a report; the last one, which says that all is done, has a place kept for it."""
+        """Return True if a report may be sent. One slot is reserved for the last report, which says that all is done."""
         now = self._clock()
         is_free = is_last or self._count < AT_ONCE
         pause = 0 if is_free else SLOWER ** max(0, self._count - UNHURRIED) / (MOST_A_SECOND - AT_ONCE - 1)
@@ -151,7 +151,7 @@ class CallRecord(Struct, frozen=True, kw_only=True):
     """One call of a tool."""
 
     id: str
-    """The caller's id of the call, or one made for it."""
+    """The caller's ID of the call, or a generated one."""
     tool: str
     arguments: Mapping[str, Any]
     """Shortened, without file contents and secrets."""
@@ -159,7 +159,7 @@ class CallRecord(Struct, frozen=True, kw_only=True):
     started: float
     """Seconds since the epoch."""
     actor: Actor | None = None
-    """Who called."""
+    """The caller."""
     duration_ms: int | None = None
     """None while it runs."""
     approval: str | None = None
@@ -176,10 +176,10 @@ class CallRecord(Struct, frozen=True, kw_only=True):
 
 
 class CallLog:
-    """The last calls, oldest first; lives as long as its registry.
+    """The latest calls, oldest first.
 
     Args:
-        limit: Calls that are kept.
+        limit: Number of calls to keep.
     """
 
     def __init__(self, limit: int = MAX_RECORDS) -> None:
@@ -195,11 +195,11 @@ class CallLog:
         return iter(list(self._records.values()))
 
     def begin(self, record: CallRecord, abort: AbortSignal | None = None) -> int:
-        """Keep a call that begins, and return the number under which `finish` knows it.
+        """Record a new call, and return its number for `finish`.
 
         Args:
             record: The call.
-            abort: What stops it.
+            abort: The signal that stops it.
         """
         self._next += 1
         self._records[self._next] = record
@@ -209,24 +209,24 @@ class CallLog:
         return self._next
 
     def finish(self, number: int, **changes: Any) -> None:
-        """Complete a call's record; does nothing if it was dropped meanwhile."""
+        """Complete a call's record, unless it was dropped meanwhile."""
         self._running.pop(number, None)
         if record := self._records.get(number):
             self._records[number] = structs.replace(record, **changes)
 
     def running(self) -> list[CallRecord]:
-        """Return the calls that have not ended yet, oldest first, however many were made since."""
+        """Return the running calls, oldest first; they are never dropped, however many calls follow."""
         return [record for record, _ in self._running.values()]
 
     def abort(self, call_id: str, by: Actor) -> int:
-        """Stop the calls of an id that run, and return how many there are; they end soon, and nothing is half done.
+        """Stop the running calls with an ID, and return their number. They end soon and leave nothing half done.
 
         Args:
-            call_id: Id of the calls.
-            by: Who wants it: a person may stop any call, an agent those of its own session.
+            call_id: ID of the calls.
+            by: The requesting actor: a person may stop any call, an agent only calls of its own session.
 
         Raises:
-            AccessDeniedError: They are somebody else's.
+            AccessDeniedError: The calls belong to other actors.
         """
         found = [(record, signal) for record, signal in self._running.values() if record.id == call_id]
         allowed = [signal for record, signal in found if by.kind == "editor" or _is_same(record.actor, by)]
@@ -238,7 +238,7 @@ class CallLog:
         return len(allowed)
 
     def abort_all(self) -> None:
-        """Stop every call, because there will be nobody left to tell."""
+        """Stop every call, because nobody is left to receive the results."""
         for _, signal in list(self._running.values()):
             if signal is not None:
                 signal.abort()
@@ -258,14 +258,14 @@ _APPROVALS: Final = {"APPROVAL_DENIED": "denied", "APPROVAL_REQUIRED": "required
 
 
 class CallReport:
-    """Tells log and bus about one call; lives as long as the call.
+    """Reports one call to the log and the event bus.
 
     Args:
-        log: Where its row is.
-        bus: Carries its events.
-        tool: Name of the tool asked for, known or not.
-        call_id: Id of the call.
-        progress: Told what `tool:progress` tells.
+        log: The log for its record.
+        bus: The bus for its events.
+        tool: Name of the requested tool, known or not.
+        call_id: ID of the call.
+        progress: Called with the same values as the event `tool:progress`.
     """
 
     def __init__(
@@ -284,39 +284,39 @@ class CallReport:
         self.approval: str | None = None
 
     def begin(self, arguments: object, actor: Actor, abort: AbortSignal) -> None:
-        """Note that the call arrived, whose it is, and what stops it."""
+        """Record that the call arrived, its actor, and the signal that stops it."""
         self._arguments = summarised(arguments) if isinstance(arguments, Mapping) else {}
         record = CallRecord(id=self._id, tool=self._tool, arguments=self._arguments, started=time.time(), actor=actor)
         self._row = self._log.begin(record, abort)
 
     def accepted(self) -> None:
-        """Tell that the arguments are good and the work begins."""
+        """Report that the arguments are valid and the work begins."""
         self._publish(ToolStarted, arguments=self._arguments)
 
     def completed(self, data: Mapping[str, Any], attempts: int) -> None:
-        """Tell that the call succeeded."""
+        """Report that the call succeeded."""
         duration_ms = self._finish("completed", None, attempts)
         self._publish(ToolCompleted, duration_ms=duration_ms, result=data)
 
     def failed(self, error: FileToolsError, attempts: int, *, status: CallStatus = "failed") -> None:
-        """Tell that the call failed, or was cancelled."""
+        """Report that the call failed or was cancelled."""
         duration_ms = self._finish(status, error.code, attempts)
         facts = {"error": error.message, "error_code": error.code, "retryable": error.retryable}
         self._publish(ToolFailed, **facts, duration_ms=duration_ms)
 
     def progress(self, current: int, total: int | None, message: str | None) -> None:
-        """Tell how far the call is, unless that has been told often enough: work reports as it likes."""
+        """Report the progress of the call, within the rate limit; the work itself may report as often as it likes."""
         if not self._pace.allows((current, total, message), is_last=total is not None and current >= total):
             return
         self._bus.publish(ToolProgress(tool_call_id=self._id, current=current, total=total, message=message))
         if self._progress is not None:
             try:
                 self._progress(current, total, message)
-            except Exception:  # a caller's callback is foreign code, and must not fail the work it follows
+            except Exception:  # the callback is foreign code; its errors must not fail the call
                 logger.exception("The progress callback of call %s failed", self._id)
 
     def warn(self, limit_seconds: float, used_seconds: float) -> None:
-        """Tell that the call comes near its time limit."""
+        """Report that the call is close to its time limit."""
         message = f"{self._tool} has used {used_seconds:g} of its {limit_seconds:g} seconds"
         self.progress(round(used_seconds), round(limit_seconds), message)
 

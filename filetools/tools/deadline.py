@@ -1,4 +1,4 @@
-"""How a call ends early: its caller aborts it, or its time limit does, which pauses while the call waits for others."""
+"""Ends a call early: when its caller aborts it, or at its time limit, which pauses while the call waits for others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from filetools.errors import AbortedError, CallTimeoutError
 
 
 class AbortSignal:
-    """Set once, by the caller of one or more calls; belongs to their loop and lives as long as they run."""
+    """A signal, set once, that stops one or more calls. Belongs to their event loop."""
 
     __slots__ = ("_callbacks", "_is_aborted")
 
@@ -20,11 +20,11 @@ class AbortSignal:
         self._callbacks: list[Callable[[], None]] = []
 
     def is_aborted(self) -> bool:
-        """Whether the calls shall stop; may be asked in any thread."""
+        """Return True if the calls should stop. Thread-safe."""
         return self._is_aborted
 
     def abort(self) -> None:
-        """Stop the calls that carry this signal, and those that will; may be called twice."""
+        """Stop the current and later calls that use this signal. Idempotent."""
         if self._is_aborted:
             return
         self._is_aborted = True
@@ -32,11 +32,11 @@ class AbortSignal:
             callback()
 
     def add_callback(self, callback: Callable[[], None]) -> None:
-        """Call back when it is set; not at all if it is set already."""
+        """Add a function to be called when the signal is set; never called if it is set already."""
         self._callbacks.append(callback)
 
     def remove_callback(self, callback: Callable[[], None]) -> None:
-        """Take a callback back that was added."""
+        """Remove a callback."""
         self._callbacks.remove(callback)
 
 
@@ -44,18 +44,18 @@ WARNING_SHARE: Final = 5 / 6
 
 
 class Deadline:
-    """Ends the block `async with deadline` when its time is used up or it is aborted; the `CallWatch` of a call. Used once.
+    """Ends the block `async with deadline` when its time is up or it is aborted; the `CallWatch` of a call. Use once.
 
-    What the block does is cancelled, and the block waits until it has ended: nothing is left half done behind it.
+    The work in the block is cancelled, and the block is left only after it has ended, so that nothing is half done.
 
     Args:
         what: Name of the call, for messages.
-        seconds: Time the block may use, pauses not counted.
-        on_warning: Called once when five sixths are used.
+        seconds: Time limit of the block, not counting pauses.
+        on_warning: Called once when five sixths of the time are used.
 
     Raises:
-        CallTimeoutError: Leaving the block: the time is used up.
-        AbortedError: Leaving the block: it was aborted.
+        CallTimeoutError: On leaving the block: the time is up.
+        AbortedError: On leaving the block: it was aborted.
     """
 
     def __init__(self, what: str, seconds: float, on_warning: Callable[[], None]) -> None:
@@ -71,7 +71,7 @@ class Deadline:
         self._pauses = 0
         self._since = 0.0
         self.approval: str | None = None
-        """What a person allowed in the block."""
+        """A person's approval given in the block."""
 
     async def __aenter__(self) -> Deadline:
         self._loop = asyncio.get_running_loop()
@@ -93,7 +93,7 @@ class Deadline:
             raise CallTimeoutError(self._what, self._seconds) from exc
 
     def pause(self) -> None:
-        """Stop counting; may be nested. Does nothing outside of the block."""
+        """Pause the time limit. May be nested. Has no effect outside the block."""
         self._pauses += 1
         if self._pauses == 1 and self._may_change:
             self._left -= self._loop.time() - self._since
@@ -101,13 +101,13 @@ class Deadline:
             self._timeout.reschedule(None)
 
     def resume(self) -> None:
-        """Go on counting once every pause has its resume."""
+        """Resume the time limit once every pause is matched."""
         self._pauses -= 1
         if self._pauses == 0 and self._may_change:
             self._count()
 
     def note_approval(self, approval: str) -> None:
-        """Keep that a person allowed something in the block."""
+        """Record a person's approval."""
         self.approval = approval
 
     def abort(self) -> None:
@@ -117,12 +117,12 @@ class Deadline:
             self._timeout.reschedule(self._loop.time())
 
     def is_over(self) -> bool:
-        """Whether the time is used up or the block was aborted."""
+        """Return True if the time is up or the block was aborted."""
         return self._timeout.expired()
 
     @property
     def _may_change(self) -> bool:
-        # Once it has struck, what is cancelled leaves its own pauses behind; they must not set the clock again.
+        # After expiry, the cancelled work leaves its pauses; their `resume` must not reschedule the timeout.
         return self._is_running and not self._is_aborted and not self._timeout.expired()
 
     def _count(self) -> None:
@@ -130,7 +130,7 @@ class Deadline:
         if self._is_warned:
             self._timeout.reschedule(self._since + self._left)
             return
-        # The warning sets the alarm of the end: hardly a call comes so far, and each alarm costs.
+        # Arm the deadline only when the warning fires: most calls finish before that, and timers are not free.
         before_end = self._seconds * (1 - WARNING_SHARE)
         self._warning = self._loop.call_at(self._since + max(self._left - before_end, 0), self._warn)
 

@@ -1,4 +1,4 @@
-"""The envelope of a call, in which every door hands results and errors on, and the JSON schemas of parameters and data."""
+"""The envelope of a call, which carries results and errors in every interface, and the JSON schemas of tools."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from filetools.models.records import ChangedFile
 from filetools.models.result import Result
 
 MOST_CHANGED_FILES: Final = 20
-"""Files that others have changed, told by one envelope; of more it tells the number."""
+"""Maximum number of files changed by others named in one envelope; the rest is counted."""
 
 
 def success_envelope(result: Result | Mapping[str, Any]) -> dict[str, Any]:
-    """Return the envelope of a success; warnings of the result, and of the results of a batch, move beside its data."""
+    """Return the envelope of a success. Warnings of the result, or of a batch's results, move from the data to the envelope."""
     data = result.to_dict() if isinstance(result, Result) else dict(result)
     rows = [data, *(row for row in data.get("results", ()) if isinstance(row, dict))]
     warnings = [warning for row in rows for warning in row.pop("warnings", ())]
@@ -25,7 +25,7 @@ def success_envelope(result: Result | Mapping[str, Any]) -> dict[str, Any]:
 
 
 def news_of(changed: Sequence[ChangedFile]) -> dict[str, Any]:
-    """Return what an envelope tells of files that others have changed, the newest last; empty if there are none."""
+    """Return the envelope fields about files changed by others, newest last; empty if there are none."""
     if not changed:
         return {}
     shown = [each.to_dict() for each in changed[-MOST_CHANGED_FILES:]]
@@ -37,8 +37,8 @@ def failure_envelope(error: FileToolsError, attempts: int = 1) -> dict[str, Any]
     """Return the envelope of a failure.
 
     Args:
-        error: What went wrong.
-        attempts: How often the call was tried.
+        error: The error.
+        attempts: Number of attempts.
     """
     return {
         "success": False,
@@ -58,14 +58,14 @@ NEWS_PROPERTIES: Final[dict[str, Any]] = {
     "changed_since_read_more": {"type": "integer"},
     "instructions": {"type": "array", "items": {"type": "string"}},
 }
-"""What an envelope tells beside its data."""
+"""Schemas of the envelope fields that accompany the data."""
 
 
 def input_schema(model: type[BaseModel]) -> dict[str, Any]:
     """Return the JSON schema of a tool's parameters.
 
-    Without titles, references, bounds of numbers, which the validator tells whoever leaves them, and the nulls and
-    defaults of what may simply be left out. Canonical names only.
+    It omits titles, references, bounds of numbers (which the validator reports when violated), and the nulls and defaults
+    of optional parameters. Canonical names only.
     """
     raw = model.model_json_schema()
     definitions = raw.pop("$defs", {})
@@ -98,7 +98,7 @@ def _compact(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, A
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """Say "may be left out" by not requiring it, as the list of required names does already."""
+    """Remove the null choice of an optional parameter; the list of required names already shows that it is optional."""
     choices = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
     if len(choices) != 1:
         return schema
@@ -107,7 +107,7 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def output_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON schema of what a tool tells programs: its data, and the news that an envelope carries beside it."""
+    """Return the JSON schema of a tool's structured result: its data and the news of the envelope."""
     schema = data_schema(model)
     return schema | {"properties": schema["properties"] | NEWS_PROPERTIES}
 
@@ -122,7 +122,7 @@ def data_schema(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _sparing(schema: dict[str, Any]) -> dict[str, Any]:
-    """Require only what is always there: fields that are None are left out of results."""
+    """Require only fields that are always present: results omit fields that are None."""
     properties = schema.get("properties", {})
     required = [
         name for name in schema.get("required", ()) if {"type": "null"} not in properties[name].get("anyOf", ())

@@ -1,4 +1,4 @@
-"""Calls from outside that name the tool in their body, and how often one parsing of a person's words may ask for context."""
+"""Calls that name their tool in the body, and the limit on context calls of one parsing run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Execution(Parameters):
 
     @classmethod
     def read(cls, request: object) -> Self:
-        """Return the call that a JSON object stands for.
+        """Parse a JSON object as a call.
 
         Raises:
             InvalidArgumentError: A part is missing, unknown or of a wrong type.
@@ -56,25 +56,25 @@ class Execution(Parameters):
 
 
 class ParsingRuns:
-    """Counts the calls of each parsing run; lives as long as its server, and forgets a run 10 minutes after its last call.
+    """Counts the calls of each parsing run, and forgets a run 10 minutes after its last call.
 
-    It never holds more runs than calls are let through in that time.
+    The number of runs held is bounded by the number of calls allowed in that time.
 
     Args:
-        clock: Seconds that only grow.
+        clock: A monotonic clock, in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._runs: OrderedDict[str, tuple[int, float]] = OrderedDict()
-        """Number and time of the last of its calls, by the id of the run; the run that called last stands last."""
+        """Number of calls and time of the last one by run ID, ordered by the time of the last call."""
         self._newest: deque[float] = deque(maxlen=MOST_A_MINUTE)
 
     def count(self, run: str) -> None:
         """Count a call; one that is refused does not count.
 
         Raises:
-            RateLimitedError: The run has had 30 calls, or all runs together 120 within a minute.
+            RateLimitedError: The run has made 30 calls, or all runs together 120 within a minute.
         """
         now = self._clock()
         while self._runs and next(iter(self._runs.values()))[1] + FORGOTTEN_SECONDS <= now:
@@ -94,9 +94,9 @@ class ParsingRuns:
 async def execute(
     registry: ToolRegistry, request: Execution | object, *, runs: ParsingRuns | None = None, **options: Any
 ) -> dict[str, Any]:
-    """Call the tool that a request names, and return the envelope; never raises, except CancelledError.
+    """Call the tool named in a request, and return the envelope. Never raises, except CancelledError.
 
-    `registry.definitions()` tells which tools there are.
+    `registry.definitions()` returns the available tools.
 
     Args:
         registry: The tools.
@@ -105,8 +105,8 @@ async def execute(
         options: As for `ToolRegistry.call`.
 
     Returns:
-        What `ToolRegistry.call` returns; the error of a tool that crashed is only "Tool execution failed", the rest is
-        logged. One call too many is `RATE_LIMITED` with `wait_seconds` in its details.
+        The envelope of `ToolRegistry.call`. If a tool crashed, the error is only "Tool execution failed" and the rest is
+        logged. A call over the limit fails with `RATE_LIMITED` and `wait_seconds` in its details.
     """
     try:
         wanted = request if isinstance(request, Execution) else Execution.read(request)

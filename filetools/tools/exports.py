@@ -1,4 +1,4 @@
-"""Tools for the programming interfaces of models: definitions to send, calls to run, results to send back."""
+"""Tools for model APIs: definitions to send, calls to run, results to send back."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from filetools.tools.tool import AnyTool, Published
 
 
 def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a schema whose objects are closed and require every property, or None if it has an object of free form.
+    """Return a schema whose objects are closed and require every property; None if it contains a free-form object.
 
-    A property that may be left out may be null instead, at any depth; the registry takes a null for a parameter left out.
+    Optional properties become nullable, at any depth; the registry treats null as a missing parameter.
     """
     try:
         return _strict(schema)
@@ -34,7 +34,7 @@ class _FreeFormError(Exception):
 def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:
     if "$ref" in schema:
         raise _FreeFormError
-    # What stands for a parameter left out is for the registry to know; strict mode has no word for it.
+    # Strict mode does not support defaults; the registry applies them.
     kept = {keyword: value for keyword, value in schema.items() if keyword not in ("default", "$schema")}
     if schema.get("type") == "object":
         if schema.get("additionalProperties") is not False:
@@ -69,11 +69,11 @@ def anthropic_tools(tools: Iterable[AnyTool]) -> list[dict[str, Any]]:
 
 
 def openai_chat_tools(tools: Iterable[AnyTool], *, strict: bool = True) -> list[dict[str, Any]]:
-    """Return tools for `tools` of OpenAI's Chat Completions API, and of the many servers that speak it.
+    """Return tools for `tools` of OpenAI's Chat Completions API and compatible servers.
 
     Args:
-        tools: What the model may call.
-        strict: Whether the model is held to the schemas, where they allow it; not every server knows that.
+        tools: The tools that the model may call.
+        strict: True to use strict mode for the schemas that allow it; not every server supports it.
     """
     return [{"type": "function", "function": _function(tool, strict=strict)} for tool in tools]
 
@@ -87,8 +87,8 @@ def mcp_tools(tools: Iterable[AnyTool], *, structured: bool = False) -> list[dic
     """Return tools as `tools/list` of the Model Context Protocol does.
 
     Args:
-        tools: What is published.
-        structured: Whether all have an output schema, as the client takes results as JSON.
+        tools: The tools to publish.
+        structured: True if the client accepts results as JSON, so that all tools have an output schema.
     """
     return [mcp_tool(tool, structured=structured) for tool in tools]
 
@@ -121,12 +121,12 @@ def mcp_tool(tool: AnyTool, *, structured: bool = False) -> dict[str, Any]:
 
 
 def _hints(tool: AnyTool) -> dict[str, Any]:
-    """Return what differs from the protocol's own defaults; whoever only reads destroys nothing."""
+    """Return the annotations that differ from the protocol's defaults; a read-only tool needs no `destructiveHint`."""
     is_change = tool.effect != "read"
     return {
         "title": tool.name.replace("_", " ").capitalize(),
         **({} if is_change else {"readOnlyHint": True}),
-        # What is written, edited or moved can be undone; true, the default, has clients ask before every edit.
+        # Writes, edits and moves can be undone; with the default, true, clients would ask before every edit.
         **({"destructiveHint": False} if tool.effect == "change" else {}),
         **({"idempotentHint": True} if is_change and tool.is_idempotent else {}),
         "openWorldHint": False,
@@ -147,17 +147,17 @@ _HOSTED_BY: Final[Mapping[str, ExportFormat]] = {
     "memory_20250818": "anthropic",
     "apply_patch": "openai-responses",
 }
-"""Which interface knows tools by itself, by the type of their definition there."""
+"""The interface that has a tool built in, by the type of its definition there."""
 
 
 def exported(tools: Iterable[AnyTool], form: ExportFormat, *, hosted: Mapping[str, Any] | None = None) -> Any:
     """Return tools in a format, as JSON-compatible values.
 
     Args:
-        tools: What the model may call.
-        form: Where they are sent to.
-        hosted: The definition of a dialect whose tools an interface knows by itself (`Dialect.hosted`): that interface
-            gets it in place of theirs.
+        tools: The tools that the model may call.
+        form: The interface to send them to.
+        hosted: `Dialect.hosted` of a dialect whose tools are built into an interface; that interface receives it instead of
+            the tools' definitions.
     """
     if hosted is not None and _HOSTED_BY.get(hosted["type"]) == form:
         return [dict(hosted)]
@@ -169,25 +169,25 @@ CallForm = Literal["anthropic", "openai-chat", "openai-responses", "openai-apply
 
 @runtime_checkable
 class Dumpable(Protocol):
-    """An object of an SDK, which its own types can write as plain values."""
+    """An SDK object that can be converted to plain values."""
 
     def model_dump(self, *, by_alias: bool) -> Any:
-        """Return plain values under the names of the wire."""
+        """Return plain values under their names in the API."""
 
 
 class ModelCall(Struct, frozen=True, kw_only=True):
-    """What a model asks for."""
+    """A model's call of a tool."""
 
     form: CallForm
     id: str | None
-    """The interface's id of the call, where it has one that is not used twice."""
+    """The interface's ID of the call, if that is unique."""
     name: str
     arguments: object
-    """What it gives; the registry judges it."""
+    """The arguments as sent; the registry validates them."""
 
 
 def call_of(item: object) -> ModelCall | None:
-    """Return the call that a block, item or request makes; None if it makes none.
+    """Return the call in a block, item or request; None if there is none.
 
     Args:
         item: A `tool_use` block, an entry of `tool_calls`, a `function_call`, `apply_patch_call` or `custom_tool_call` item,
@@ -208,7 +208,7 @@ def call_of(item: object) -> ModelCall | None:
         case {"type": "custom_tool_call", "call_id": id_, "name": name, "input": text}:
             return ModelCall(form="openai-custom", id=str(id_), name=str(name), arguments={"input": text})
         case {"method": "tools/call", "params": {"name": name, **params}}:
-            # The id of such a request counts from 0 in each connection.
+            # Request IDs start at 0 in each connection, so they are not unique.
             return ModelCall(form="mcp", id=None, name=str(name), arguments=params.get("arguments") or {})
         case {"name": name, "arguments": given} if "type" not in plain:
             return ModelCall(form="json", id=None, name=str(name), arguments=_decoded(given))
@@ -216,7 +216,7 @@ def call_of(item: object) -> ModelCall | None:
 
 
 def items_of(reply: object) -> Iterator[object]:
-    """Yield what a model's reply holds: its blocks, items or tool calls.
+    """Yield the blocks, items or tool calls of a model's reply.
 
     Args:
         reply: A message, completion or response, or the blocks or items themselves.
@@ -240,12 +240,12 @@ def items_of(reply: object) -> Iterator[object]:
 
 
 def plain_of(value: object) -> Any:
-    """Return an object of an SDK as plain values, and plain values as they are."""
+    """Convert an SDK object to plain values; return plain values unchanged."""
     return value.model_dump(by_alias=True) if isinstance(value, Dumpable) else value
 
 
 def _decoded(given: object) -> object:
-    """Arguments that came as JSON text; a text that is none goes on as it is, for the registry to refuse."""
+    """Parse arguments sent as JSON text; return invalid text unchanged, for the registry to refuse."""
     if not isinstance(given, str):
         return {} if given is None else given
     try:
@@ -255,18 +255,18 @@ def _decoded(given: object) -> object:
 
 
 async def answer(tools: ToolRegistry, call: object) -> dict[str, Any]:
-    """Run one call of a model and return its result, in the shape of the interface that the call came from.
+    """Run one call of a model and return its result in the format of the call's interface.
 
-    A call that fails is a result, too: what it says is for the model.
+    A failure is returned as a result for the model, too.
 
     Args:
-        tools: What may be called.
+        tools: The tools that may be called.
         call: A `tool_use` block (returns a `tool_result` block), an entry of `tool_calls` (a message of the role `tool`),
             a `function_call`, `custom_tool_call` or `apply_patch_call` item (the item of its output), a `tools/call` request
             (its result), or a plain `{"name", "arguments"}` (the envelope); as an object of the SDK or as a mapping.
 
     Raises:
-        InvalidArgumentError: It is no call in any of these shapes.
+        InvalidArgumentError: It is not a call in any of these formats.
     """
     asked = call_of(call)
     if asked is None:
@@ -277,11 +277,11 @@ async def answer(tools: ToolRegistry, call: object) -> dict[str, Any]:
 async def answers(tools: ToolRegistry, reply: object) -> list[dict[str, Any]]:
     """Run all calls of a model's reply, in their order, and return what to append to the conversation after the reply.
 
-    Of Anthropic's interface that is one message with all results; of the others, a message or item for each call. It is
-    empty if the reply has no call: the model is done. What a reply holds beside calls is passed over.
+    For Anthropic's interface this is one message with all results; for the others, a message or item for each call. The list
+    is empty if the reply has no calls: the model is done. Everything else in the reply is ignored.
 
     Args:
-        tools: What may be called. To mix them with tools of your own, go through the calls yourself and use `answer`.
+        tools: The tools that may be called. To mix them with tools of your own, iterate over the calls and use `answer`.
         reply: The message, completion or response, or the list of its blocks or items.
     """
     asked = [call for item in items_of(reply) if (call := call_of(item)) is not None]
@@ -292,7 +292,7 @@ async def answers(tools: ToolRegistry, reply: object) -> list[dict[str, Any]]:
 
 
 async def _answer(tools: ToolRegistry, asked: ModelCall) -> dict[str, Any]:
-    # What is no object is refused by the registry, which logs every call.
+    # The registry refuses arguments that are not an object, and logs every call.
     arguments: Any = asked.arguments
     envelope = await tools.call(asked.name, arguments, tool_call_id=asked.id)
     if asked.form == "json":

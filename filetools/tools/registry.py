@@ -1,4 +1,4 @@
-"""The registry: every tool of the product by name, what doors publish of it, and the one way to call it."""
+"""The registry: holds tools by name, publishes their definitions, and calls them."""
 
 from __future__ import annotations
 
@@ -51,20 +51,20 @@ FILE_TOOLS: Final[tuple[AnyTool, ...]] = (
     *CONTEXT,
     *RUNS,
 )
-"""The tools over files; those of the group "core" are what doors offer by default."""
+"""The file tools; interfaces offer the group "core" by default."""
 
 OWN_NAMES: Final = frozenset(tool.name for tool in FILE_TOOLS)
 
 
 def chosen(tools: Iterable[AnyTool], wanted: Iterable[str]) -> list[AnyTool]:
-    """Return the tools that a list of groups and names asks for, each once, in the order they are given.
+    """Return the tools selected by groups and names, each once, in the order of `tools`.
 
     Args:
-        tools: What there is.
-        wanted: Groups and names of tools, as a person types them.
+        tools: The available tools.
+        wanted: Groups and names of tools, as typed by a person.
 
     Raises:
-        InvalidArgumentError: There is no group and no tool of a name.
+        InvalidArgumentError: A name is neither a group nor a tool.
     """
     present, names = list(tools), {wanted} if isinstance(wanted, str) else set(wanted)
     known = {tool.group for tool in present} | {tool.name for tool in present}
@@ -77,20 +77,20 @@ def chosen(tools: Iterable[AnyTool], wanted: Iterable[str]) -> list[AnyTool]:
 
 
 class ToolRegistry:
-    """The tools of one actor on one workspace; lives as long as the actor's facade.
+    """The tools of one actor on one workspace.
 
     Args:
         files: The facade that handlers work with.
-        tools: Tools to begin with.
-        require_version: Whether replacing an existing file needs `expected_version`; None is yes for agents, whose tools
-            have that parameter, as several may share one actor.
-        require_read: Whether replacing one without `expected_version` needs an actor that has read all of it; for doors
-            whose tools have no such parameter.
-        roots: Folders that handlers may reach by absolute paths, the first of them in `files`; news of changed files
-            are then told by absolute paths, too.
-        descriptors: Where results whose text is too long are kept, to be read in pages; None leaves them as they are.
-        log: Where calls are logged; registries may share one.
-        dialect: How hints name the tools of another product; None for our own.
+        tools: The initial tools.
+        require_version: True if replacing an existing file requires `expected_version`; None means True for agents, whose
+            tools have that parameter, because several may share one actor.
+        require_read: True if replacing one without `expected_version` requires an actor that has read all of it; for
+            interfaces whose tools lack that parameter.
+        roots: Folders that handlers may access by absolute paths, the first of them in `files`; news of changed files then
+            uses absolute paths, too.
+        descriptors: Stores results whose text is too long, to be read in pages; None returns them unchanged.
+        log: Log of the calls; registries may share one.
+        dialect: Names used in hints for another product's tools; None for our own.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class ToolRegistry:
         """Add a tool.
 
         Raises:
-            InvalidArgumentError: There is one of that name.
+            InvalidArgumentError: A tool with that name exists.
         """
         if tool.name in self._tools:
             raise InvalidArgumentError(f"There is a tool named {tool.name!r} already")
@@ -142,7 +142,7 @@ class ToolRegistry:
         """Return a tool by its name.
 
         Raises:
-            UnknownToolError: There is none; names all there are, and the nearest.
+            UnknownToolError: The name is unknown; names all tools and the most similar one.
         """
         found = self._tools.get(name)
         if found is None:
@@ -151,30 +151,30 @@ class ToolRegistry:
         return found
 
     def select(self, wanted: Iterable[str] | None = None) -> list[AnyTool]:
-        """Return the tools of these groups and names, each once, in the order they were registered; by default all.
+        """Return the tools of the given groups and names, each once, in the order of registration; by default all.
 
         Raises:
-            InvalidArgumentError: There is no tool and no group of a name.
+            InvalidArgumentError: A name is neither a group nor a tool.
         """
         present = self._tools.values()
         return list(present) if wanted is None else chosen(present, wanted)
 
     @property
     def descriptors(self) -> DescriptorCalls | None:
-        """Where results go that are too long; None if they stay as they are."""
+        """Stores results that are too long; None if they are returned unchanged."""
         return self._desk.descriptors
 
     @property
     def limits(self) -> TextLimits:
-        """Most of a text that a model gets at once."""
+        """Maximum amount of text that a model receives at once."""
         return self._desk.limits
 
     def show(self, name: str, envelope: Mapping[str, Any]) -> ShownCall:
-        """Return what a model gets to see of the envelope that a call of a tool returned.
+        """Return what a model sees of the envelope of a call.
 
         Args:
             name: The tool that was called, known or not.
-            envelope: What `call` returned.
+            envelope: The envelope that `call` returned.
         """
         tool = self._tools.get(name)
         if tool is None:
@@ -195,23 +195,23 @@ class ToolRegistry:
         progress: ReportProgress | None = None,
         partial: ReportPart | None = None,
     ) -> dict[str, Any]:
-        """Call a tool and return its envelope; never raises, except CancelledError when the caller is cancelled.
+        """Call a tool and return its envelope. Never raises, except CancelledError when the caller is cancelled.
 
-        A call that is aborted or out of time ends before this returns: its locks are free, nothing is half written.
+        A call that is aborted or times out has ended when this returns: its locks are released, and nothing is half written.
 
         Args:
             name: Name of the tool.
-            arguments: JSON object; other names of parameters, and nulls for optional ones, are understood.
-            tool_call_id: The caller's id; the same id stands in the journal, the log and the events.
+            arguments: JSON object; synonyms of parameters, and nulls for optional ones, are accepted.
+            tool_call_id: The caller's ID of the call, used in the journal, the log and the events.
             abort: Stops the call.
-            progress: Called with current, total, message of long work.
-            partial: Called with the first rows of a long result; the whole one has them again.
+            progress: Called with current, total and message of long work.
+            partial: Called with the first rows of a long result; the complete result repeats them.
 
         Returns:
             `{"success": True, "data": …, "warnings": […]}`, or `{"success": False, "error", "error_code", "retryable",
-            "suggested_action", "details", "attempts"}`; warnings and suggested_action only where there are any. Where
-            others have changed files that the actor knows, also `changed_since_read`: path, by, version of each. At an
-            agent's first successful look into a folder below the root, `instructions`: paths of the instruction files there.
+            "suggested_action", "details", "attempts"}`; warnings and suggested_action only if there are any. If others have
+            changed files that the actor has read, also `changed_since_read`: path, by, version of each. On an agent's first
+            successful look into a folder below the root, `instructions`: paths of the instruction files there.
         """
         call_id = tool_call_id or f"call-{secrets.token_hex(8)}"
         shown = str(name)[:MAX_SHOWN_CHARACTERS]
@@ -223,46 +223,46 @@ class ToolRegistry:
 logger = logging.getLogger(__name__)
 
 PAUSES_SECONDS: Final = (1, 2, 4)
-"""Before a call is tried again that met a shortage of the machine, such as too many open files."""
+"""Pauses before retries of a call that failed for lack of a system resource, such as too many open files."""
 _SHORTAGES: Final = frozenset(("NETWORK_ERROR", "RATE_LIMITED"))
 _UNCHANGED: Final = "Nothing was changed; repeat the call if it is still wanted."
 _LOOK_FIRST: Final = "The change may have been made all the same: look before repeating the call."
 
 
 class CallDesk(Struct, frozen=True, kw_only=True):
-    """What all calls of a registry share."""
+    """Objects that all calls of a registry share."""
 
     files: FileToolsFacade
     find: Callable[[str], AnyTool]
     log: CallLog
     offered: Offered
-    """How hints name what the caller can do."""
+    """Rewrites hints for the offered tools."""
     require_read: bool
     descriptors: DescriptorCalls | None = None
-    """Where results go that are too long; None leaves them as they are."""
+    """Stores results that are too long; None returns them unchanged."""
     limits: TextLimits = field(default_factory=TextLimits)
-    """Most of a text that a model gets at once."""
+    """Maximum amount of text that a model receives at once."""
     roots: Roots | None = None
-    """What is served by absolute paths; `files` is the first of it."""
+    """The folders served by absolute paths; `files` is the first."""
     announcer: Announcer | None = None
-    """Tells of instruction files; None for callers that are not told."""
+    """Reports instruction files; None for callers that do not receive them."""
 
     @property
     def known(self) -> FileToolsFacade | Roots:
-        """What the actor may know files of."""
+        """The workspaces whose files the actor may have read."""
         return self.files if self.roots is None else self.roots
 
 
 class ToolCall:
-    """One call. Used once.
+    """One call. Use once.
 
     Args:
-        desk: What it shares with other calls.
-        name: The tool asked for, known or not.
-        call_id: Id under which log, events and journal know it.
+        desk: The objects shared with other calls.
+        name: The requested tool, known or not.
+        call_id: ID of the call in log, events and journal.
         abort: Stops it.
-        progress: Told what `tool:progress` tells.
-        partial: Told the first rows of a long result.
+        progress: Called with the same values as the event `tool:progress`.
+        partial: Called with the first rows of a long result.
     """
 
     def __init__(
@@ -279,7 +279,7 @@ class ToolCall:
         self._name = name
         self._id = call_id
         self._partial = partial
-        self._abort = abort or AbortSignal()  # the log can stop a call that came without one
+        self._abort = abort or AbortSignal()  # lets the log stop a call without a signal
         self._report = CallReport(desk.log, desk.files.bus, name, call_id, progress=progress)
         self._attempts = 1
         self._parameters: Parameters | None = None
@@ -308,7 +308,7 @@ class ToolCall:
             raise
         except FileToolsError as error:
             return self._failed(error)
-        except Exception:  # handlers are foreign code too; what they raise must reach neither the model nor the door
+        except Exception:  # handlers may be foreign code; their exceptions must not reach the caller
             logger.exception("Tool %s failed unexpectedly in call %s", self._name, self._id)
             message = f"{self._name} failed unexpectedly; the log says why"
             return self._failed(InternalError(message, details={"call_id": self._id}))
@@ -338,7 +338,7 @@ class ToolCall:
                 error.suggested_action = _UNCHANGED if tool.is_all_or_nothing else _LOOK_FIRST
             raise
         except (PathNotFoundError, DirectoryNotFoundError) as error:
-            # Most dialects tell of failures in words of their own.
+            # Most dialects use their own messages for failures.
             if tool.present is None or self._desk.offered.suggests_paths:
                 await suggest_paths(self._desk.files, error)
             raise
@@ -348,7 +348,7 @@ class ToolCall:
         deadline = Deadline(tool.name, limit, lambda: self._report.warn(limit, limit * WARNING_SHARE))
         self._abort.add_callback(deadline.abort)
         try:
-            if self._abort.is_aborted():  # since the work was told to begin; a signal that is set calls nobody back
+            if self._abort.is_aborted():  # set meanwhile; callbacks added afterwards never run
                 raise AbortedError(self._name)
             with watched(deadline):
                 async with deadline:
@@ -368,7 +368,7 @@ class ToolCall:
             report=self._report.progress,
             abort=self._abort,
             require_read=self._desk.require_read,
-            # Rows that are told at once would travel twice where the whole result becomes a descriptor.
+            # If the result becomes a descriptor, rows sent early would be sent twice.
             partial=None if self._partial is None or self._desk.descriptors is not None else self._tell_part,
             kept=self._desk.descriptors,
         )
@@ -377,13 +377,13 @@ class ToolCall:
         try:
             if self._partial is not None:
                 self._partial(part)
-        except Exception:  # a caller's callback is foreign code, and must not fail the work it follows
+        except Exception:  # the callback is foreign code; its errors must not fail the call
             logger.exception("The callback for parts of call %s failed", self._id)
 
     async def _attempted(
         self, tool: AnyTool, context: ToolContext, parameters: Parameters
     ) -> Result | Mapping[str, Any]:
-        # Other retryable errors are the caller's to repeat: the facade has waited for locks and busy files already.
+        # Other retryable errors are left to the caller: the facade has already waited for locks and busy files.
         for pause in PAUSES_SECONDS:
             try:
                 return await tool.handler(context, parameters)

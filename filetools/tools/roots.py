@@ -1,4 +1,4 @@
-"""The folders that a door serves by absolute paths: which workspace a path belongs to, and what it is called there."""
+"""The folders served by absolute paths: maps a path to its workspace and its path there."""
 
 from __future__ import annotations
 
@@ -21,43 +21,43 @@ _DRIVE: Final = re.compile(r"[A-Za-z]:")
 
 
 class Root(Struct, frozen=True, kw_only=True):
-    """A folder that is served: all of a workspace, or a part of it."""
+    """A served folder: all of a workspace, or a part of it."""
 
     files: FileToolsFacade
     spellings: tuple[str, ...]
     """Its absolute paths: as given, and with links resolved."""
     base: str = ""
-    """What it is called in the workspace."""
+    """Its path in the workspace."""
 
     @classmethod
     def of(cls, files: FileToolsFacade) -> Root:
-        """Return the root that is all of a workspace."""
+        """Return the root for a whole workspace."""
         return cls(files=files, spellings=files.root_paths)
 
     def holds(self, path: str) -> bool:
-        """Whether a path in the workspace is one of this root."""
+        """Return True if a workspace path belongs to this root."""
         return not self.base or path == self.base or path.startswith(f"{self.base}/")
 
     def absolute(self, path: str) -> str:
-        """Return the absolute path, as given, of a path in the workspace."""
+        """Return the absolute path of a workspace path, below the root as it was given."""
         inside = path.removeprefix(self.base).removeprefix("/")
         return "/".join((self.spellings[0].rstrip("/"), inside)) if inside else self.spellings[0]
 
 
 class ServedPath(Struct, frozen=True, kw_only=True):
-    """What a path of a caller names."""
+    """A resolved path of a caller."""
 
     root: Root
     path: str
-    """In the workspace; not validated, which every method of `files` does."""
+    """The path in the workspace; not validated, since every method of `files` does that."""
     absolute: str
-    """In the caller's own spelling."""
+    """The absolute path in the caller's spelling."""
     is_folder: bool = False
-    """Whether the caller's path ends in a slash."""
+    """True if the caller's path ends in a slash."""
 
     @property
     def new_path(self) -> str:
-        """The path for a call that makes a file, which refuses that of a folder."""
+        """The path for a call that creates a file; it keeps the trailing slash, which such calls refuse."""
         return f"{self.path}/" if self.is_folder else self.path
 
     @property
@@ -67,10 +67,10 @@ class ServedPath(Struct, frozen=True, kw_only=True):
 
 
 class Roots:
-    """The folders that one actor is served; lives as long as its registry of tools.
+    """The folders served to one actor.
 
     Args:
-        roots: Paths that are not absolute are relative to the first; with none, every path is refused.
+        roots: Relative paths are relative to the first; without roots, every path is refused.
     """
 
     def __init__(self, roots: Sequence[Root]) -> None:
@@ -85,16 +85,16 @@ class Roots:
 
     @property
     def first(self) -> Root:
-        """The root that other than absolute paths are relative to."""
+        """The root for relative paths."""
         return self._roots[0]
 
     @property
     def folders(self) -> list[str]:
-        """The absolute paths of all roots, in all their spellings."""
+        """The absolute paths of all roots, in all spellings."""
         return list(dict.fromkeys(spelling for root in self._roots for spelling in root.spellings))
 
     def locate(self, raw_path: str) -> ServedPath:
-        """Return what a path names, absolute or relative; by its name only, the rules of paths are the workspace's.
+        """Resolve an absolute or relative path, lexically; the workspace validates it later.
 
         Raises:
             AbsolutePathError: It is absolute and lies in none of the roots.
@@ -118,10 +118,10 @@ class Roots:
         raise AbsolutePathError(raw_path)
 
     def narrowed(self, folders: Iterable[tuple[str, ...]]) -> Roots:
-        """Return what these roots and some folders have in common, by the names of the folders.
+        """Return the parts that these roots and the given folders have in common, named by the folders.
 
         Args:
-            folders: The absolute paths of each: as given, and last with its links resolved.
+            folders: The absolute paths of each folder: as given, and last with links resolved.
         """
         found: dict[tuple[int, str], Root] = {}
         for root in (root for spellings in folders for root in self._common(spellings)):
@@ -131,7 +131,7 @@ class Roots:
         return Roots(list(found.values()))
 
     def _common(self, spellings: tuple[str, ...]) -> Iterator[Root]:
-        """Yield the part of a root that is a folder, or else the roots that lie in it."""
+        """Yield the part of a root at the folder, or else the roots inside the folder."""
         segments = _segments(spellings[-1])
         for form, _, root in self._longest_first:
             if _starts_with(segments, form):
@@ -143,7 +143,7 @@ class Roots:
                 yield root
 
     def for_actor(self, actor: Actor, *, on_conflict: OnConflict | None = None, ephemeral: bool = False) -> Roots:
-        """Return the same folders for another actor, perhaps one who has a person decide about unsaved text."""
+        """Return the same folders for another actor, optionally with another `on_conflict` for unsaved text."""
         known = {
             id(files): files.for_actor(actor, on_conflict=on_conflict, ephemeral=ephemeral)
             for files in self._workspaces()
@@ -151,17 +151,17 @@ class Roots:
         return Roots([structs.replace(root, files=known[id(root.files)]) for root in self._roots])
 
     async def recall(self) -> None:
-        """Load what the actor knew in earlier openings."""
+        """Load what the actor had read in earlier openings."""
         for files in self._workspaces():
             await files.recall()
 
     def changed_since_read(self) -> tuple[ChangedFile, ...]:
-        """Return the files that the actor knows and others have changed since, by their absolute paths."""
+        """Return the files that others have changed since the actor read them, by absolute path."""
         told: list[ChangedFile] = []
         for files in self._workspaces():
             for each in files.changed_since_read():
                 root = next((root for root in self._roots if root.files is files and root.holds(each.path)), None)
-                if root is not None:  # else it was known when more was served
+                if root is not None:  # otherwise it was read when more folders were served
                     told.append(structs.replace(each, path=root.absolute(each.path)))
         return tuple(told)
 

@@ -1,4 +1,4 @@
-"""What a tool is, and what its handler gets."""
+"""Defines a tool and the context of its handler."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ ReportPart = Callable[[Result], None]
 
 
 class ToolContext(Struct, frozen=True, kw_only=True):
-    """What one call of a tool works with; lives as long as the call."""
+    """The context of one call of a tool."""
 
     files: FileToolsFacade
     """The workspace, bound to the actor and this call."""
     call_id: str
     report: ReportProgress
-    """Tells current, total and message of long work."""
+    """Reports current, total and message of long work."""
     abort: AbortSignal | None = None
     require_read: bool = False
-    """Whether replacing a file without its version needs a caller that has read all of it."""
+    """True if replacing a file without its version requires a caller that has read all of it."""
     served: Roots | None = None
-    """The folders that the door serves by absolute paths; None for the workspace alone."""
+    """The folders served by absolute paths; None for the workspace alone."""
     partial: ReportPart | None = None
-    """Tells the first rows of a long result; None if nobody listens."""
+    """Reports the first rows of a long result; None if the caller does not want parts."""
     kept: DescriptorCalls | None = None
-    """The descriptors of the door's caller; None for the actor's own."""
+    """The descriptors for results of this caller; None for the actor's own."""
 
     @property
     def descriptors(self) -> DescriptorCalls:
@@ -51,28 +51,28 @@ class ToolContext(Struct, frozen=True, kw_only=True):
         return Roots.of(self.files) if self.served is None else self.served
 
     def is_aborted(self) -> bool:
-        """Whether the caller wants the call to stop; for work in other threads, which cancelling does not reach."""
+        """Return True if the call should stop; for work in other threads, which cancellation does not reach."""
         return self.abort is not None and self.abort.is_aborted()
 
     def percent(self, done: int) -> None:
-        """Tell progress from 0 to 100."""
+        """Report progress from 0 to 100."""
         self.report(done, 100, None)
 
 
 class Published(Struct, frozen=True, kw_only=True):
-    """What a tool publishes to the letter, because others know it by that."""
+    """Parts of a definition that must be published exactly as other products do."""
 
     title: str | None = None
     input_schema: Mapping[str, Any] | None = None
-    """None for the one made from the parameters."""
+    """None for the schema of the parameters."""
     output_schema: Mapping[str, Any] | None = None
-    """None for none."""
+    """None for no output schema."""
     annotations: Mapping[str, Any] | None = None
     """Hints by the names of MCP; None for those that follow from the tool."""
 
 
 class Tool(Struct, Generic[P], frozen=True, kw_only=True):
-    """One tool, as the registry, every export and every door see it."""
+    """One tool, as used by the registry, the exports and every interface."""
 
     name: str
     description: str
@@ -80,26 +80,26 @@ class Tool(Struct, Generic[P], frozen=True, kw_only=True):
     parameters: type[P]
     handler: Callable[[ToolContext, P], Awaitable[Result | Mapping[str, Any]]]
     group: str
-    """What it is switched on by; "core" is the default set."""
+    """The group that enables it; "core" is the default."""
     level: Level = "prompt"
-    """What the preset "ask" does with it; the facade decides by the policy in force, "block" is refused at once."""
+    """Its level in the preset "ask". The facade applies the policy in force; "block" is refused at once."""
     effect: Effect = "change"
     is_idempotent: bool = False
-    """Whether the same call once more changes nothing further."""
+    """True if repeating the same call changes nothing further."""
     is_all_or_nothing: bool = False
-    """Whether a call that fails, is aborted or out of time has changed nothing."""
+    """True if a call that fails, is aborted or times out has changed nothing."""
     has_body: bool = False
-    """Whether it returns a body, which a model gets as text."""
+    """True if it returns a body, which a model receives as text."""
     result: type[Result] | None = None
-    """The shape of its data, where that is a model."""
+    """The type of its data, if that is a model."""
     looks_at: Literal["file", "folder"] | None = None
-    """What its path names, if it reads there: agents are then told of the instructions that apply there."""
+    """What its path names, if it reads it: agents then receive the instructions that apply there."""
     time_limit_seconds: float | None = None
     """Its own time limit; None for that of the settings."""
     published: Published | None = None
-    """What a dialect publishes of it, where that must be exact."""
+    """What a dialect must publish exactly."""
     present: Callable[[Mapping[str, Any], TextLimits], ShownCall] | None = None
-    """How an envelope of it, of a success or a failure, is shown to a model; None for the usual way."""
+    """Converts its envelopes, of success or failure, into what a model sees; None for the default."""
 
     def definition(self) -> dict[str, Any]:
         """Return name, description and JSON schema of the parameters."""

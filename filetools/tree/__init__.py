@@ -1,1 +1,1 @@
-"""What is in the tree as far as filetools knows, and noticing what other programs changed."""
+"""The entries of the tree as far as filetools knows, and detection of changes by other programs."""

@@ -1,4 +1,4 @@
-"""The bell: a file that a process touches after a commit, so that others on the root look into the journal at once."""
+"""Notifies other processes of commits by touching a file, so that they read the journal at once."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ _FOLLOW: Final = os.utime not in os.supports_follow_symlinks
 _PLAIN: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
 Mark = tuple[int, int]
-"""Inode and mtime: another mark means that somebody rang."""
+"""Inode and mtime: another mark means that a process rang."""
 
 
 class Bell:
-    """A bell that any process on the root can ring and hear. Holds nothing open unless it listens.
+    """A notification that any process on the root can send and receive. Holds nothing open unless it listens.
 
-    A ring carries no message. A listener also hears its own process ring, and several rings may be heard as one. It waits
-    for inotify, and polls every 25 ms for as long as it cannot: no instance or watch left, no such file.
+    A ring carries no message. A listener also receives those of its own process, and may receive several as one. It waits
+    for inotify, and polls every 25 ms while it cannot: no instance or watch left, no such file.
 
     Args:
         path: The file to touch, in the private state directory.
-        use_inotify: False always polls.
+        use_inotify: False to always poll.
     """
 
     def __init__(self, path: Path, *, use_inotify: bool = HAS_INOTIFY) -> None:
@@ -59,17 +59,17 @@ class Bell:
         self._has_warned = False
 
     def ring_for_others(self) -> None:
-        """As `ring`, unless nobody but this process listens: then what is told costs nothing.
+        """As `ring`, but does nothing if only this object listens.
 
-        Whoever begins to listen later sees what is recorded by now.
+        A later listener sees what is recorded by now.
         """
         if not self._is_alone():
             self.ring()
 
     def ring(self) -> None:
-        """Make every listener look, in this process and in others; from any thread.
+        """Wake every listener, in this process and in others; callable from any thread.
 
-        A failure is logged and not raised: what the ring tells of is already durable.
+        A failure is logged and not raised: what the ring announces is already durable.
         """
         # An explicit time, because the kernel's own may not advance between two rings, and a poller would miss one.
         now = time.time_ns()
@@ -85,13 +85,13 @@ class Bell:
     def listen(self, callback: Callable[[], None]) -> None:
         """Call back on the running loop, soon after each ring from now on, until `close`.
 
-        What happened before is not told: call this first, then look into the journal.
+        Earlier rings are not reported: call this first, then read the journal.
 
         Args:
-            callback: Plain and quick; what it raises is logged.
+            callback: Synchronous and quick; what it raises is logged.
         """
         with contextlib.suppress(OSError):
-            self._create()  # here, so that its coming into being is not heard as a ring
+            self._create()  # here, so that its creation does not count as a ring
             # A shared lock, of the open file itself: it ends with the process, however that ends, and two workspaces of
             # one process are two. Source: fcntl_locking(2), open file description locks.
             self._lock = os.open(self._path, os.O_RDONLY | _PLAIN)
@@ -102,11 +102,11 @@ class Bell:
 
     @property
     def is_polling(self) -> bool:
-        """Whether it has to poll at the moment."""
+        """True if it has to poll at the moment."""
         return self._timer is not None
 
     def mark(self) -> Mark | None:
-        """Return what a ring changes, or None if the file is missing."""
+        """Return inode and mtime of the file, or None if it is missing."""
         try:
             facts = os.lstat(self._path)
         except OSError:
@@ -114,7 +114,7 @@ class Bell:
         return (facts.st_ino, facts.st_mtime_ns)
 
     def close(self) -> None:
-        """Hear nothing more; may be called twice."""
+        """Stop listening; may be called twice."""
         self._callback = None
         self._release()
         lock, self._lock = self._lock, -1
@@ -125,12 +125,12 @@ class Bell:
             self._timer = None
 
     def _is_alone(self) -> bool:
-        """Whether it listens and nobody else does; False where that cannot be told."""
+        """True if it is the only listener; False if that is unknown."""
         lock = self._lock  # once: another thread may be closing it
         if not _LOCKS or lock < 0:
             return False
         try:
-            # Others meet on the file that has the name; where it was removed, they cannot be seen from here.
+            # Others lock the file that has the name; if it was removed, their locks are not visible here.
             if not os.fstat(lock).st_nlink:
                 return False
             found = fcntl.fcntl(lock, fcntl.F_OFD_GETLK, _record(fcntl.F_WRLCK))
@@ -156,7 +156,7 @@ class Bell:
                     logger.warning(
                         "Cannot be notified of changes by other processes, looking for them in turns: %s", exc.strerror
                     )
-        # After the watch stands: a ring between the last look and the watch is seen here, a later one wakes us.
+        # After the watch is set: a ring between the last look and the watch is seen here, a later one wakes us.
         self._look()
         if self._watch < 0 and self._callback is not None:
             self._timer = asyncio.get_running_loop().call_later(POLL_SECONDS, self._attend)
@@ -180,7 +180,7 @@ class Bell:
             try:
                 self._callback()
             except Exception:
-                # Foreign code on the loop: one failing look must not make this process deaf.
+                # Foreign code on the loop: one failing look must not end all notifications.
                 logger.exception("The bell's listener failed")
 
     def _release(self) -> None:
@@ -191,5 +191,5 @@ class Bell:
 
 
 def _record(kind: int) -> bytes:
-    """Return the system's record of a lock on the first byte of a file."""
+    """Return the system's `struct flock` for the first byte of a file."""
     return struct.pack("hhqqi4x", kind, os.SEEK_SET, 0, 1, 0)

@@ -1,4 +1,4 @@
-"""What is to be compared with the disk next, and when: hints, and what an observation asks to have looked at again.
+"""Schedules comparisons with the disk: hints, and names that an observation wants to look at again.
 
 A hint says that something in a folder may have changed, and carries no facts.
 """
@@ -20,15 +20,15 @@ Names: TypeAlias = frozenset[str] | None
 """Names in a folder; None for all of them."""
 
 MOST_NAMES: Final = 64
-"""Names kept of one folder; with more of them the folder is compared whole."""
+"""Most names kept of one folder; with more of them the whole folder is compared."""
 SECOND_LOOK_SECONDS: Final = 0.01
-"""Until a name that is gone is looked for again: programs save by renaming."""
+"""Pause before looking again for a missing name: programs save by renaming."""
 LATER_SECONDS: Final = (0.02, 1.0)
 """Pauses between looks at files that other programs have open for writing: the first, and the longest."""
 
 
 class DirtyFolders:
-    """Folders that may have changed since the last `take`. Thread-safe; lives as long as its workspace.
+    """Folders that may have changed since the last `take`. Thread-safe.
 
     Args:
         wake: Called without a lock, in the thread of the caller, each time the first hint arrives.
@@ -47,7 +47,7 @@ class DirtyFolders:
 
     @property
     def is_everything(self) -> bool:
-        """Whether the whole tree is hinted at."""
+        """True if the whole tree is hinted at."""
         return bool(self._reasons)
 
     def note(self, folder: FolderId, name: str | None) -> None:
@@ -66,7 +66,7 @@ class DirtyFolders:
                 names.add(name)
             if names is None or name is None or len(names) > MOST_NAMES:
                 self._folders[folder] = None
-        # Outside of the lock: the woken thread may call `take` before this one goes on.
+        # Outside of the lock: the woken thread may call `take` before this one continues.
         if was_empty:
             self._wake()
 
@@ -83,15 +83,15 @@ class DirtyFolders:
             self._wake()
 
     def take_folders(self) -> dict[FolderId, Names]:
-        """Return the hints at folders and forget them; one at the whole tree stays."""
+        """Return and clear the hints at folders; one at the whole tree stays."""
         with self._lock:
             folders, self._folders = self._folders, {}
         return {folder: None if names is None else frozenset(names) for folder, names in folders.items()}
 
     def take(self) -> tuple[dict[FolderId, Names], frozenset[str]]:
-        """Return the hints at folders, and the reasons to compare the whole tree, and forget all of them.
+        """Return and clear the hints at folders and the reasons to compare the whole tree.
 
-        What changes from now on is hinted at again.
+        Later changes are hinted at again.
         """
         with self._lock:
             reasons, self._reasons = frozenset(self._reasons), set()
@@ -99,7 +99,7 @@ class DirtyFolders:
 
 
 class Due(Struct, frozen=True, kw_only=True):
-    """What is to be compared now."""
+    """The comparisons that are due."""
 
     hints: Mapping[FolderId, Names]
     doubtful: frozenset[str]
@@ -109,40 +109,40 @@ class Due(Struct, frozen=True, kw_only=True):
 
 
 class Agenda:
-    """What one root's observations have to do. Used by one thread at a time, but for `hints`.
+    """The pending looks of one root's observations. Used by one thread at a time, except `hints`.
 
     Args:
-        wake: Called from any thread when the first hint has come.
+        wake: Called from any thread when the first hint arrives.
     """
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self.hints: Final = DirtyFolders(wake)
-        """Gets the hints of the watcher."""
+        """Receives the hints of the watcher."""
         self._again: dict[FolderId, Names] = {}
         self._again_at = 0.0
         self._later: dict[FolderId, Names] = {}
         self._later_at, self._later_pause = 0.0, LATER_SECONDS[0]
         self._missing: dict[str, float] = {}
-        """When each key that is gone was missed first, on the monotonic clock."""
+        """When each missing key was first missed, on the monotonic clock."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to look at, neither now nor soon."""
+        """True if there is nothing to look at, neither now nor soon."""
         return self.hints.is_empty and not (self._again or self._later)
 
     def due_at(self, *, with_hints: bool = True) -> float | None:
-        """Return the moment, on the monotonic clock, at which there is something to look at; None if there is nothing."""
+        """Return when the next look is due, on the monotonic clock; None if there is nothing to look at."""
         if self.hints.is_everything or (with_hints and not self.hints.is_empty):
             return 0.0
         times = [at for at, folders in ((self._again_at, self._again), (self._later_at, self._later)) if folders]
         return min(times, default=None)
 
     def take(self, others: Iterable[Mapping[FolderId, Names]], *, with_again: bool) -> Due:
-        """Return what is due, and forget it.
+        """Return and clear what is due.
 
         Args:
             others: Hints that were taken before.
-            with_again: Whether names are looked at once more that are doubtful.
+            with_again: True to look at doubtful names once more.
         """
         now = time.monotonic()
         folders, reasons = self.hints.take()
@@ -160,20 +160,20 @@ class Agenda:
         return Due(hints=folders, doubtful=doubtful, reasons=reasons)
 
     def note(self, again: Mapping[FolderId, Names], later: Mapping[FolderId, Names], missing: frozenset[str]) -> None:
-        """Note what an observation asks for, by the names of its attributes."""
+        """Note what an observation requests; the arguments are its attributes of these names."""
         for key in missing:  # before the time of the second look, which takes those that are old enough
             self._missing.setdefault(key, time.monotonic())
         self.look_again(again)
         if not later and not self._later:
             self._later_pause = LATER_SECONDS[0]
-        elif not self._later:  # ever less often, as some programs keep a file open for days
+        elif not self._later:  # less and less often, as some programs keep a file open for days
             self._later_at = time.monotonic() + self._later_pause
             self._later_pause = min(2 * self._later_pause, LATER_SECONDS[1])
         join(self._later, later)
 
     def look_again(self, folders: Mapping[FolderId, Names], pause_seconds: float = SECOND_LOOK_SECONDS) -> None:
-        """Have names looked at once more."""
-        if folders and not self._again:  # else others would put it off for as long as they are at work
+        """Schedule another look at names."""
+        if folders and not self._again:  # else ongoing changes would postpone it again and again
             self._again_at = time.monotonic() + pause_seconds
         join(self._again, folders)
 

@@ -26,16 +26,16 @@ from filetools.tree.hints import DirtyFolders, FolderId
 logger = logging.getLogger(__name__)
 
 LIMIT_ERRNOS: Final = frozenset({errno.ENOSPC, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-"""What the kernel answers when the user or the process has too much of something."""
+"""Errors of the kernel when the user or the process has reached a limit."""
 REST_MILLISECONDS: Final = 5
-"""Pause after each reading. Every waking takes the interpreter from the writer, whose own writes are noticed too."""
+"""Pause after each read. Every wake-up takes the interpreter from the writer, whose own writes are noticed too."""
 
 _MODIFY, _ATTRIB, _CLOSE_WRITE = 0x2, 0x4, 0x8
 _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x40, 0x80, 0x100, 0x200
 _DELETE_SELF, _MOVE_SELF, _UNMOUNT, _OVERFLOW, _IGNORED = 0x400, 0x800, 0x2000, 0x4000, 0x8000
 _ROOT: Final = _DELETE_SELF | _MOVE_SELF | _UNMOUNT
 _ONLY_FOLDERS, _NOT_UNLINKED = 0x1000000, 0x4000000
-"""IN_ONLYDIR, and IN_EXCL_UNLINK: writes to a file that has lost its name concern nobody."""
+"""IN_ONLYDIR, and IN_EXCL_UNLINK: writes to an unlinked file do not matter."""
 _FOLDER_MASK: Final = (
     _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _ONLY_FOLDERS | _NOT_UNLINKED
 )
@@ -50,11 +50,11 @@ class InotifyThread(threading.Thread):
     """Turns the notices of the kernel into hints, from `start` to `close`. `add` may be called before.
 
     When notices were lost, it hints at everything, with the reason "overflow"; when the root may have been deleted or moved,
-    or a file system was unmounted, with the reason "root": `Workspace.check_alive` tells whether the root is still there.
+    or a file system was unmounted, with the reason "root": `Workspace.check_alive` checks whether the root is still there.
 
     Args:
         workspace: Opens the folders.
-        hints: Gets a hint for each notice.
+        hints: Receives a hint for each notice.
         on_unable: Called when folders cannot be watched any more, with "limit" or "failed"; the caller should poll and
             close. Called in the thread of `add` or in this one, perhaps several times.
 
@@ -69,14 +69,14 @@ class InotifyThread(threading.Thread):
         self._on_unable = on_unable
         self._lock = threading.Lock()
         self._folders: dict[int, FolderId] = {}
-        """By watch."""
+        """By watch descriptor."""
         self._is_closing = False
         self._root_name = os.fsencode(os.path.basename(os.path.realpath(workspace.root)))
         self._ending = self._parent = -1
         self._descriptor = call_library("inotify_init1", os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             self._ending = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-            # The root is held open, so the kernel sends no IN_DELETE_SELF for it; the folder that it is in reports that.
+            # The root is held open, so the kernel sends no IN_DELETE_SELF for it; its parent folder reports the deletion.
             above = b"/proc/self/fd/%d/.." % workspace.root_descriptor
             with suppress(PermissionError):
                 self._parent = call_library("inotify_add_watch", self._descriptor, above, _PARENT_MASK)
@@ -86,22 +86,22 @@ class InotifyThread(threading.Thread):
         abandon_in_child(self)
 
     def add(self, folder: WorkspacePath) -> bool:
-        """Watch a folder, and hint at all of it unless it was watched already, under whatever path.
+        """Watch a folder, and hint at all of it unless it was watched already, under any path.
 
         Returns:
             False if it is not watched: it is gone, may not be read, the limit is reached, or this is closed.
         """
         try:
-            # Without following links, and only as a place: a folder needs no right to be read for that.
+            # Without following links, and with O_PATH, which needs no permission to read the folder.
             held = self._workspace.open_descriptor(folder, O_PATH | O_DIRECTORY)
         except FileToolsError as exc:
             if isinstance(exc, RateLimitedError):
                 self._on_unable("limit")
-            return False  # gone, moved, or replaced: whoever finds it there adds it
+            return False  # gone, moved, or replaced: the look that finds it there adds it
         try:
             return self._add_held(held, _ROOT_MASK if folder.is_root else _FOLDER_MASK)
         except PermissionError:
-            return False  # nor can it be compared
+            return False  # it cannot be compared either
         except OSError as exc:
             self._on_unable("limit" if exc.errno in LIMIT_ERRNOS else "failed")
             return False
@@ -113,7 +113,7 @@ class InotifyThread(threading.Thread):
         try:
             self._read_until_closed()
         except Exception:
-            # The end of a thread: without this, watching would stop and nobody would know.
+            # The end of a thread: without this, watching would stop unnoticed.
             logger.exception("Watching failed")
             self._on_unable("failed")
         finally:
@@ -143,13 +143,13 @@ class InotifyThread(threading.Thread):
         with self._lock:
             if self._descriptor < 0:
                 return False  # closed
-            # Through the descriptor, so that watch and inode are of one folder whatever is renamed meanwhile. Without
+            # Through the descriptor, so that watch and inode are of one folder even if it is renamed meanwhile. Without
             # IN_DONT_FOLLOW, because the name in /proc is a link.
             watch = call_library("inotify_add_watch", self._descriptor, b"/proc/self/fd/%d" % held, mask)
             is_new = self._folders.get(watch) != folder
             self._folders[watch] = folder
         if is_new:
-            # After the watch stands, and after its notices find the folder: names may have come before.
+            # After the watch is set, and after its notices find the folder: names may have come before.
             self._hints.note(folder, None)
         return True
 

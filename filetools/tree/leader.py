@@ -1,4 +1,4 @@
-"""Leadership: the one process that does what one alone should do, such as keep a root or write to a mirror."""
+"""Leadership: the one process that does what only one should do, such as keep a root or write to a mirror."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(
 
 
 class Leadership:
-    """The right to do it, held from a successful `try_lead` to `close` or the end of the process. Not thread-safe.
+    """Leadership, held from a successful `try_lead` to `close` or the end of the process. Not thread-safe.
 
     Args:
         directory: The state directory of the root.
@@ -34,7 +34,7 @@ class Leadership:
     def try_lead(self) -> bool:
         """Return True if this process leads now. Does not wait; a follower calls this again every few seconds.
 
-        Where the file system has no locks, every process leads: that costs work, and nothing is missed.
+        If the file system has no locks, every process leads: that costs work, but misses nothing.
 
         Raises:
             OSError: The file in the state directory cannot be opened.

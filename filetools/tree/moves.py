@@ -1,4 +1,4 @@
-"""Comparing names with rows: what is as it was, what has moved, by inode, and recording that."""
+"""Compares names with rows: what is unchanged, what has moved, by inode, and records the moves."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from filetools.tree.reading import UNSETTLED, is_text
 from filetools.tree.scope import ObservationContext
 
 Replaced: TypeAlias = tuple[WorkspacePath, FileStat]
-"""A path whose row says something else than what is there now, and what that is."""
+"""A path whose row no longer matches what is there, and the facts of that."""
 
 
 def news_in(
     rows: TreeTable, folder: TreeRow, names: Names, found: Mapping[str, FileStat], gone: dict[str, TreeRow]
 ) -> tuple[dict[str, TreeRow], set[str]]:
-    """Return the rows of what is known in a folder and may have news, by key, and the names in it that may.
+    """Return the rows known in a folder that may have changed, by key, and the names in it that may have.
 
     Args:
-        rows: What is known.
+        rows: Known rows.
         folder: The folder.
         names: Names in it; None for all.
-        found: What is there.
-        gone: Rows of what was missed; those of files that are as they were are taken out.
+        found: Facts of what is there.
+        gone: Rows of what was missed; those of unchanged files are removed.
     """
     prefix = f"{folder.path}/" if folder.path else ""
     keys = None if names is None else [rows.key_of(f"{prefix}{name}") for name in names if is_text(name)]
@@ -40,7 +40,7 @@ def news_in(
     for values in rows.values_in(folder.key, keys):
         name = values[PATH].rpartition("/")[2]
         stat = found.get(name)
-        # Without an object for each row: of most files of a tree there is no news.
+        # Without an object for each row: most files of a tree are unchanged.
         if stat is not None and values[KIND] == "file" == stat.type and values[IDENTITY] == stat.identity:
             gone.pop(values[KEY], None)
             with_news.discard(name)
@@ -53,10 +53,10 @@ def source_of(rows: TreeTable, store: Store, path: WorkspacePath, stat: FileStat
     """Return the row of what has moved to a path; None if it is new.
 
     Args:
-        rows: What is known.
-        store: Where to see whether an inode is still at its old path, too, as with a second hard link.
+        rows: Known rows.
+        store: Shows whether an inode is still at its old path, too, as with a second hard link.
         path: Where it is now.
-        stat: What it is.
+        stat: Its facts.
     """
     for row in rows.by_inode(*stat.identity[:2]):
         is_elsewhere = row.path != path and not path.is_below(row.path)
@@ -79,7 +79,7 @@ def _is_at(store: Store, row: TreeRow, stat: FileStat) -> bool:
 
 
 def _is_same(rows: TreeTable, store: Store, row: TreeRow, path: WorkspacePath, stat: FileStat) -> bool:
-    """Whether an inode stands for the same thing as before; a new file may have been given the inode of a deleted one."""
+    """True if an inode is the same entry as before; a new file may have the inode of a deleted one."""
     if row.kind != "directory":
         # A rename keeps size and mtime.
         return row.identity is not None and row.identity[2:4] == stat.identity[2:4]
@@ -92,9 +92,9 @@ def _is_same(rows: TreeTable, store: Store, row: TreeRow, path: WorkspacePath, s
 
 
 def is_same_folder(context: ObservationContext, row: TreeRow, path: WorkspacePath, stat: FileStat) -> bool:
-    """Whether a folder with another inode counts as the known one: something known is in it, or both are empty.
+    """True if a folder with another inode counts as the known one: something known is in it, or both are empty.
 
-    Before the first look at the whole tree has ended it does in any case: what is found in a new one would not be told.
+    Before the end of the first look at the whole tree it always does: what is found in a new one would not be recorded.
     """
     if row.kind != "directory" or stat.type != "directory":
         return False
@@ -107,8 +107,8 @@ def record_move(
     """Record a move by another program, and give the rows of what moved their new paths.
 
     Returns:
-        The number of the record; the folders below a folder that moved; and False if the bytes are so young that they are
-        to be read again.
+        The number of the record; the folders below a folder that moved; and False if the bytes are so young that they
+        must be read again.
     """
     kind = Operation.MOVE_DIRECTORY if row.kind == "directory" else Operation.MOVE
     key, size = rows.key_of(path), None if row.kind == "directory" else stat.size
@@ -128,7 +128,7 @@ def record_move(
     rows.put((left,))
     below = rows.move_below(row, path) if row.kind == "directory" else []
     is_settled = row.kind == "directory" or row.identity is None or row.identity[4] != UNSETTLED
-    # The ctime moved with the name; unsettled bytes stay so.
+    # The rename changed the ctime; unsettled bytes stay so.
     identity = stat.identity if is_settled else (*stat.identity[:4], UNSETTLED)
     rows.put((structs.replace(row, key=key, path=path, mode=stat.mode, identity=identity, number=number),))
     folders = [WorkspacePath(each.path) for each in below if each.kind == "directory"]
@@ -150,13 +150,13 @@ def record_spelling(rows: TreeTable, found: ObservedChanges, row: TreeRow, path:
 
 
 def take_next_replaced(rows: TreeTable, replaced: list[Replaced]) -> Replaced:
-    """Take what has not itself replaced something else, so that the rest moves there before it is recorded as gone."""
+    """Take a path whose former entry is at none of the others, so that entries move before they are recorded as gone."""
     arriving = {stat.identity[:2]: path for path, stat in replaced}
     for at, (path, _) in enumerate(replaced):
         row = rows.at(path)
         if row is None or row.identity is None or arriving.get(row.identity[:2], path) == path:
             return replaced.pop(at)
-    return replaced.pop(0)  # they have changed places in a circle
+    return replaced.pop(0)  # they have exchanged places in a circle
 
 
 def new_file_id() -> int:

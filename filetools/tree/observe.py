@@ -1,4 +1,4 @@
-"""The one function that compares the disk with the rows of the tree, and records what other programs did."""
+"""Compares the disk with the rows of the tree, and records what other programs did."""
 
 from __future__ import annotations
 
@@ -47,24 +47,24 @@ from filetools.tree.reading import (
 from filetools.tree.scope import ObservationContext, Scope
 
 MOST_LOOKS: Final = 100
-"""At the same names in one observation, after which the tree changes faster than it can be read."""
+"""Most looks at the same names in one observation; beyond that the tree changes faster than it can be read."""
 _REMOVALS: Final = {"directory": Operation.DELETE_DIRECTORY, "symlink": Operation.LINK, "file": Operation.DELETE}
 _CREATIONS: Final = {"directory": Operation.CREATE_DIRECTORY, "symlink": Operation.LINK, "file": Operation.CREATE}
 
 
 class Observation:
-    """One comparison. Lives for one transaction of the writer.
+    """One comparison, within one transaction of the writer.
 
     Attributes:
         again: Names to look at once more, by folder: what is very young, or may only be on its way to another name.
-        later: Names to look at when some time has passed: what is being written.
-        new_folders: Paths of folders that came to be known, or moved; they are to be watched.
+        later: Names to look at after some time: what is being written.
+        new_folders: Paths of new or moved folders; they are to be watched.
         unread: Paths that could not be read.
-        unnamed: Names that no call can say, such as those that are no UTF-8; escaped.
+        unnamed: Names that no call can address, such as those that are not UTF-8; escaped.
         busy: Paths that another program is writing now.
         stats: Facts of the names that were asked for, by path.
-        missing: Keys that are to be taken for doubtful by the next patient look.
-        left: What of the whole tree there was no time for.
+        missing: Keys that the next patient look treats as doubtful.
+        left: Parts of the whole tree that there was no time for.
     """
 
     def __init__(
@@ -74,8 +74,8 @@ class Observation:
 
         Args:
             context: Where to look, and where to write what is found.
-            doubtful: Keys that were missing at the last patient look: those that are missing again are deleted.
-            seconds: After how long a patient look goes into no further folder that is new, or of the whole tree.
+            doubtful: Keys that were missing at the last patient look: if missing again, they are deleted.
+            seconds: Time after which a patient look enters no further folder that is new, or of the whole tree.
         """
         self._context = context
         self._rows = context.rows
@@ -98,18 +98,18 @@ class Observation:
         self.left: Sequence[Scope] = ()
 
     def whole_tree(self, left: Iterable[Scope] = (), *, patient: bool = False) -> None:
-        """Compare everything that is not left out, and what is left out and was recorded all the same; see `hinted`.
+        """Compare everything that is not left out, and what is left out but was recorded before; see `hinted`.
 
         Args:
-            left: What an earlier observation had no time for; nothing for all of it.
-            patient: Whether a name that is gone counts as deleted only when the next look misses it, too.
+            left: What an earlier observation had no time for; empty for the whole tree.
+            patient: True if a missing name counts as deleted only when the next look misses it, too.
         """
         self._waiting += left or [Scope(path=ROOT, names=None, deep=True)]
         self._deadline = time.monotonic() + self._seconds
         self._work(patient=patient, is_whole=True)
 
     def hinted(self, folders: Mapping[FolderId, Names]) -> None:
-        """Compare what hints name, patiently: a name that is gone counts as deleted when the next look misses it, too."""
+        """Compare the hinted names patiently: a missing name counts as deleted when the next look misses it, too."""
         self._waiting += sorted(
             (Scope(path=WorkspacePath(row.path), names=names, folder=folder)
              for folder, names in folders.items() for row in self._rows.by_inode(*folder)[:1]),
@@ -158,7 +158,7 @@ class Observation:
                     self._look_into(item, path)
             while self._replaced:
                 self._replace(*take_next_replaced(self._rows, self._replaced))
-            # What was put in the place of something else is known now, and can be looked into.
+            # What replaced something else is known now, and can be looked into.
             self._waiting += self._later
             self._later.clear()
         self._take_away(patient=patient)
@@ -171,7 +171,7 @@ class Observation:
         return WorkspacePath(found[0].path) if found else None
 
     def _is_ready(self, item: Scope, path: WorkspacePath) -> bool:
-        """Whether a folder is known; else its own folder is looked at first, and then the item again."""
+        """True if a folder is known; else its own folder is looked at first, and then the item again."""
         if path.is_root or ((row := self._rows.at(path)) is not None and row.kind == "directory"):
             return True
         if not item.was_led:  # else no folder is there
@@ -237,7 +237,7 @@ class Observation:
         # Else the names that a call asked for are gone with their folder.
 
     def _meet(self, item: Scope, path: WorkspacePath, stat: FileStat, row: TreeRow | None) -> None:
-        """Compare what is at a path with its row."""
+        """Compare the entry at a path with its row."""
         self._gone.pop(self._rows.key_of(path), None)
         if stat.type == "other":
             if row is not None:
@@ -254,7 +254,7 @@ class Observation:
         ):
             self._replaced.append((path, stat))
         elif is_folder:
-            is_unseen = row.identity is None  # filetools has made it, or brought it back
+            is_unseen = row.identity is None  # filetools has made it, or restored it
             if is_unseen or row.mode != stat.mode:
                 row = structs.replace(row, identity=stat.identity, mode=stat.mode)
                 self._rows.put((row,))
@@ -267,7 +267,7 @@ class Observation:
             if is_unseen:
                 self._arrive(path, everything=item.everything)
                 return
-            # Another process may have met it: nobody here watches it yet.
+            # Another process may have found it: this one does not watch it yet.
             self.new_folders.append(path)
             if item.deep and stat.identity[:2] not in self._listed:
                 self._descend(item, row)
@@ -275,7 +275,7 @@ class Observation:
             self._compare(row, path, stat)
 
     def _is_ignored(self, path: WorkspacePath, is_folder: bool) -> bool:
-        """Whether a new path is not recorded; one that was recorded before is, ignore rules or not."""
+        """True if a new path is not recorded; a path that was recorded before is, despite ignore rules."""
         if not self._context.is_left_out(path, is_folder):
             return False
         former = self._rows.at(path)
@@ -290,7 +290,7 @@ class Observation:
     # -- arrivals ----------------------------------------------------------------------------------------------------
 
     def _come(self, item: Scope, path: WorkspacePath, stat: FileStat) -> None:
-        """Record what has come to a free path: a move if its inode is known and not at its old place any more."""
+        """Record what has come to a free path: a move if its inode is known and no longer at its old path."""
         source = self._source_of(path, stat)
         if source is not None:
             self._move(source, path, stat)
@@ -304,7 +304,7 @@ class Observation:
                 self.again[stat.identity[:2]] = None
 
     def _arrive(self, path: WorkspacePath, *, everything: bool = False) -> None:
-        """Look at all of a folder that is new at its place."""
+        """Look at all of a folder that is new at its path."""
         self.new_folders.append(path)
         if self._is_whole or everything or time.monotonic() < self._deadline:
             self._waiting.append(Scope(path=path, names=None, deep=True, everything=everything))
@@ -339,7 +339,7 @@ class Observation:
         return None if source is None or self._is_unrecorded(source) else source
 
     def _is_unrecorded(self, row: TreeRow) -> bool:
-        """Whether listeners never heard of a path: ignore rules leave it out, and a call has only looked at it."""
+        """True if a path was never reported to listeners: ignore rules leave it out, and a call has only looked at it."""
         return row.number == 0 and self._context.is_left_out(row.path, row.kind == "directory")
 
     def _move(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> int:
@@ -352,7 +352,7 @@ class Observation:
         return number
 
     def _compare(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> None:
-        """Read a file or link whose identity is another one, and record it if its bytes are."""
+        """Read a file or link whose identity has changed, and record it if its bytes or mode have."""
         if row.path != path:
             row = record_spelling(self._rows, self._context.found, row, path)
         was_read = row.version is not None or self._context.knows_all
@@ -384,13 +384,13 @@ class Observation:
             seen = read_content(self._context.store, path, stat, self._context.largest_kept_bytes)
         except FileBusyError:
             self.busy.append(path)
-            # The kernel tells of the closing before it takes the file for closed, so the next hint may never come.
+            # The kernel reports the close before it counts the file as closed, so the next hint may never come.
             self._look_again(path, self.later)
             return None
         except AccessDeniedError:
             self.unread.append(path)
             return None
-        except FileToolsError:  # gone, or of another kind by now: the next look meets it
+        except FileToolsError:  # gone, or of another kind by now: the next look finds it
             self._look_again(path)
             return None
         if seen.content is not None:
@@ -412,9 +412,9 @@ class Observation:
             join(self.again if when is None else when, {folder.identity[:2]: frozenset((path.name,))})
 
     def _replace(self, path: WorkspacePath, stat: FileStat) -> None:
-        """Record that something of another kind, or another folder, is at a path, once all plain arrivals were met.
+        """Record that something of another kind, or another folder, is at a path, after all plain arrivals.
 
-        A follower of the log must not lose what still exists: what was here and is elsewhere now moves there first.
+        A follower of the log must not lose what still exists: an entry that was here and is elsewhere now moves there first.
         """
         row, now = self._rows.at(path), stat_if_any(self._context.store, path)
         if row is None:
@@ -426,7 +426,7 @@ class Observation:
             return
         source = self._source_below(row, path, stat)
         if source is None and is_same_folder(self._context, row, path, stat):
-            # Another inode for the same folder, as drivers make them up, or one in its place with the same names.
+            # The same folder with another inode, as drivers make them up, or one in its place with the same names.
             self._rows.put((structs.replace(row, identity=stat.identity, mode=stat.mode),))
             self._arrive(path)
             return
@@ -449,7 +449,7 @@ class Observation:
             self._arrive(path)
 
     def _source_below(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> TreeRow | None:
-        """Return the row of what has come to a path from somewhere else, and move away first what changed places with it."""
+        """Return the row of what has come to a path from elsewhere, after moving away what changed places with it."""
         source = self._source_of(path, stat)
         if source is None or row.identity is None or source.path.startswith(f"{row.path}/"):
             return source
@@ -464,7 +464,7 @@ class Observation:
         return None
 
     def _take_away(self, *, patient: bool) -> None:
-        """Record what is gone, of a folder with all below it."""
+        """Record what is gone, a folder with all below it."""
         gone, self._gone = self._gone, {}
         for key in sorted(gone):
             row = self._rows.get(key)
@@ -477,7 +477,7 @@ class Observation:
             self._forget(row)
 
     def _forget(self, row: TreeRow) -> None:
-        """Record that what was at a path is gone, of a folder with all below it."""
+        """Record that an entry is gone, a folder with all below it."""
         number = row.number
         below = self._rows.below(row.key) if row.kind == "directory" else []
         if row.is_there and self._is_unrecorded(row):

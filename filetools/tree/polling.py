@@ -13,24 +13,24 @@ from filetools.tree.hints import DirtyFolders
 
 POLL_SECONDS: Final = 2.0
 SHARE_OF_TIME: Final = 0.1
-"""Largest part of the time that looks may take; a large tree is looked at less often."""
+"""Largest share of the time that looks may take; a large tree is looked at less often."""
 
 _SHARED: Final = (
     "9p", "afs", "beegfs", "ceph", "cifs", "coda", "fakeowner", "fuse", "gfs2", "glusterfs", "gpfs", "lustre", "ncpfs",
     "nfs", "ocfs2", "orangefs", "prl_fs", "smb", "vboxsf", "virtiofs", "vmhgfs",
 )  # fmt: skip
-"""What the names of file systems begin with that others change behind the back of this kernel."""
+"""Prefixes of the names of file systems that others change without the knowledge of this kernel."""
 _LOCAL: Final = frozenset({"fuseblk", "fuse.fuse-overlayfs", "nfsd"})
 """Exceptions: all their changes go through this kernel."""
 _LAYERS: Final = re.compile(r"(?:lowerdir\+?|upperdir)=([^,]*)")
 
 
 class PollingTimer(threading.Thread):
-    """Hints at everything in turns, from `start` to `close`. The looks compare with the rows, so they miss nothing.
+    """Hints at everything periodically, from `start` to `close`. The looks compare with the rows, so they miss nothing.
 
     Args:
-        hints: Gets the hints.
-        seconds: Between two hints.
+        hints: Receives the hints.
+        seconds: Seconds between two hints.
     """
 
     def __init__(self, hints: DirtyFolders, *, seconds: float = POLL_SECONDS) -> None:
@@ -56,7 +56,7 @@ class PollingTimer(threading.Thread):
 
 
 def reason_to_poll(folder: int) -> str | None:
-    """Return why notices do not report every change below a folder, or None if they do as far as is known.
+    """Return why notices do not report every change below a folder, or None if no reason is known.
 
     Args:
         folder: Descriptor of the folder.
@@ -64,7 +64,7 @@ def reason_to_poll(folder: int) -> str | None:
     Source: proc(5), /proc/pid/fdinfo and /proc/pid/mountinfo.
     """
     try:
-        # By the number of the mount: a path may lead to another one by now, and statfs calls every FUSE the same.
+        # By the id of the mount: a path may lead to another one by now, and statfs does not distinguish FUSE file systems.
         facts = re.search(r"^mnt_id:\s*(\d+)", Path(f"/proc/self/fdinfo/{folder}").read_text("ascii"), re.MULTILINE)
         mounts = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines()
     except OSError:
@@ -77,7 +77,7 @@ def reason_to_poll(folder: int) -> str | None:
 
 
 def reason_of(kind: str) -> str | None:
-    """Return the reason to poll a file system of some kind, such as "nfs4"; one that is unknown counts as local."""
+    """Return the reason to poll a file system of some kind, such as "nfs4"; unknown ones count as local."""
     if kind in _LOCAL or not kind.startswith(_SHARED):
         return None
     return f"other machines or programs can change files on {kind} without a notice to this system"
@@ -89,7 +89,7 @@ def layers(options: str) -> list[str]:
 
 
 def reason_at(folder: str) -> str | None:
-    """As `reason_to_poll`, of a folder by its path; None if it cannot be opened."""
+    """As `reason_to_poll`, for a path; None if it cannot be opened."""
     try:
         descriptor = os.open(folder, (O_PATH or os.O_RDONLY) | os.O_CLOEXEC)
     except OSError:

@@ -17,13 +17,13 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Store
 
 UNSETTLED: Final = -1
-"""Stands for the ctime of a file so young that it may change and keep its times: the next look reads it again."""
+"""Replaces the ctime of a file so young that it may change and keep its times: the next look reads it again."""
 _SPELLING: Final = "Ae\u0301"
 """Not its own key where case or form is ignored."""
 
 
 class SeenContent(Struct, frozen=True, kw_only=True):
-    """What was read."""
+    """Content that was read."""
 
     digest: bytes
     content: bytes | None
@@ -31,7 +31,7 @@ class SeenContent(Struct, frozen=True, kw_only=True):
     stat: FileStat
     """Facts of the open file."""
     identity: Identity
-    """Under which it may be known."""
+    """Identity under which it may be known."""
     taken_ns: int
     """`time.time_ns()` before the first byte was read."""
 
@@ -42,7 +42,7 @@ def read_content(store: Store, path: WorkspacePath, stat: FileStat, largest_kept
     Args:
         store: Where it is.
         path: A regular file or a link.
-        stat: What it is.
+        stat: Its facts.
         largest_kept_bytes: A larger one is only hashed, part by part.
 
     Raises:
@@ -64,7 +64,7 @@ def read_content(store: Store, path: WorkspacePath, stat: FileStat, largest_kept
         else:
             content = None
             digest, read = hashed_parts(reader.read_at)
-        # In this order: a writer that has gone leaves a change of the times behind.
+        # In this order: a writer that has closed the file has changed its times.
         if reader.is_being_written() or reader.has_changed() or read != found.size:
             raise FileBusyError(path)
     finally:
@@ -80,12 +80,12 @@ def settled_identity(stat: FileStat, taken_ns: int, tick_ns: int) -> Identity:
 
 
 def file_size(stat: FileStat) -> int | None:
-    """Return the size of a file in bytes; None of anything else."""
+    """Return the size of a file in bytes; None for anything else."""
     return stat.size if stat.type == "file" else None
 
 
 def stat_if_any(store: Store, path: WorkspacePath) -> FileStat | None:
-    """Return what is at a path; None if nothing is, or a link or a file is on the way to it."""
+    """Return the facts of a path; None if nothing is there, or a link or a file is on the way to it."""
     try:
         return store.stat(path)
     except FileToolsError:
@@ -93,14 +93,14 @@ def stat_if_any(store: Store, path: WorkspacePath) -> FileStat | None:
 
 
 def is_text(name: str) -> bool:
-    """Whether a name is valid UTF-8; the database keeps no other."""
+    """True if a name is valid UTF-8; the database keeps no other."""
     return name.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
 def spelled(
     store: Store, path: WorkspacePath, found: dict[str, FileStat], key_of: Callable[[str], str]
 ) -> dict[str, FileStat]:
-    """Return facts of names in a folder by the names that the disk has: where case is ignored, others find them, too.
+    """Return facts of names in a folder by their spelling on the disk: if case is ignored, other spellings match, too.
 
     Raises:
         DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError

@@ -1,4 +1,4 @@
-"""What an observation works with, and what it looks at."""
+"""The context of an observation, and the scopes that it looks at."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from filetools.tree.hints import FolderId, Names
 
 
 class ObservationContext(Struct, frozen=True, kw_only=True):
-    """What an observation works with."""
+    """The context of an observation."""
 
     rows: TreeTable
     store: Store
     contents: Contents
     found: ObservedChanges
-    """Gets the changes."""
+    """Collects the changes."""
     is_left_out: Callable[[str, bool], bool]
-    """Tells of a path, and whether it is a folder, that ignore rules leave it out."""
+    """True if ignore rules leave out a path; the second argument is True for a folder."""
     knows_all: bool
-    """Whether the whole tree was looked at once: what is new from then on was made since. Before that it was found, and is
+    """True if the whole tree was looked at once: what is new from then on was made since. Before that it was found, and is
     not recorded."""
     largest_kept_bytes: int
     """Size up to which the bytes of a foreign change are kept."""
     largest_read_bytes: float = math.inf
-    """Size up to which a file is read at all, and hashed: one full of holes may be as large as it likes."""
+    """Size up to which a file is read and hashed at all: a sparse one may be of any size."""
     is_overlooked: Callable[[WorkspacePath, FileStat], bool] = lambda path, stat: False
-    """Tells of what is new that it was there before, when ignore rules left it out: it is found then, and not made."""
+    """True if something new was there before, when ignore rules left it out: then it is found, and not made."""
 
 
 class Scope(Struct, frozen=True, kw_only=True):
@@ -42,14 +42,14 @@ class Scope(Struct, frozen=True, kw_only=True):
     path: WorkspacePath
     names: Names
     deep: bool = False
-    """Whether the folders in it that are known are looked at, too; new ones always are."""
+    """True to look at its known folders, too; new ones are always looked at."""
     is_call: bool = False
-    """Whether a call named it: then ignore rules do not count, and new folders are looked at later."""
+    """True if a call named it: then ignore rules do not count, and new folders are looked at later."""
     everything: bool = False
-    """Whether ignore rules do not count."""
+    """True if ignore rules do not count."""
     folder: FolderId | None = None
     """The folder, if it is meant rather than its path."""
     was_led: bool = False
-    """Whether its own folder was looked at just before."""
+    """True if its own folder was looked at just before."""
     was_delayed: bool = False
-    """Whether it waited until what was exchanged at the folders above was recorded."""
+    """True if it waited until exchanges at the folders above were recorded."""

@@ -33,15 +33,15 @@ _EVENTS: Final[list[type[FileSystemEvent]]] = [
     DirDeletedEvent,
     DirMovedEvent,
 ]
-"""What is asked for: without a choice, watchdog also reports each opening and closing and misses most of a burst."""
+"""Requested events: without a filter, watchdog also reports each opening and closing and misses most of a burst."""
 
 
 class WatchdogObserver(FileSystemEventHandler):
-    """Turns watchdog's events into hints, from its making to `close`.
+    """Turns watchdog's events into hints, from its creation to `close`.
 
     Args:
         workspace: Its root is watched.
-        hints: Gets a hint for each event; "root" when the root may have been deleted or moved.
+        hints: Receives a hint for each event; "root" when the root may have been deleted or moved.
 
     Raises:
         OSError: The root cannot be watched.

@@ -37,19 +37,19 @@ class WatchStatus(Struct, frozen=True, kw_only=True):
     method: WatchMethod | None
     """None before `start`."""
     reason: str | None = None
-    """Why the tree is looked at in turns; None unless `method` is "polling"."""
+    """Why the tree is polled; None unless `method` is "polling"."""
 
 
 class TreeWatcher:
-    """Hints at changes by other programs, from `start` to `close`; `watch` is called from any thread.
+    """Hints at changes by other programs, from `start` to `close`; `watch` may be called from any thread.
 
-    Where it hints at everything, the root may have been deleted or moved: `Workspace.check_alive` finds that out.
+    When it hints at everything, the root may have been deleted or moved: `Workspace.check_alive` finds that out.
 
     Args:
         workspace: The open root; its state directory exists.
-        hints: Gets the hints.
-        method: None takes the best one.
-        poll_seconds: Between two looks at the whole tree where notices do not suffice.
+        hints: Receives the hints.
+        method: None for the best one.
+        poll_seconds: Seconds between two looks at the whole tree, if notices do not suffice.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class TreeWatcher:
         self._is_closed = False
 
     def status(self) -> WatchStatus:
-        """Return the method of this moment, from any thread."""
+        """Return the current method; callable from any thread."""
         return self._status
 
     def start(self) -> None:
@@ -83,7 +83,7 @@ class TreeWatcher:
             self._poll_instead("limit" if exc.errno in LIMIT_ERRNOS else "failed")
         chosen = "polling is chosen" if self._wanted == "polling" else None
         if reason := chosen or reason_to_poll(self._workspace.root_descriptor):
-            # Besides the notices, which tell at once what this machine changes.
+            # Besides the notices, which report changes by this machine at once.
             self._poll(reason)
         self.watch([ROOT])
         # After the watch of the root: what came before is found by the look, and what comes later by notices.
@@ -123,7 +123,7 @@ class TreeWatcher:
             self._listener = WatchdogObserver(self._workspace, self._hints)
 
     def _poll_instead(self, reason: str) -> None:
-        """Give up notices, which are incomplete: what is held would be missing elsewhere."""
+        """Give up incomplete notices: what they hold would be missing elsewhere."""
         with self._lock:
             listener, self._listener = self._listener, None
         if listener is not None:

@@ -1,1 +1,1 @@
-"""The single writer: whatever changes the tree does so in turns, under one lock of the root."""
+"""The single writer: all changes of the tree are made in turns, under one lock of the root."""

@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 class TurnWork(Protocol):
-    """What a call does in its turn."""
+    """The work of a call in its turn."""
 
     identities: Mapping[str, Identity]
     """Identities of the files it has written, by key, so that they are not read again."""
@@ -190,7 +190,7 @@ class TurnCall:
             self.hop.set_result(None)
         else:
             self.hop.set_exception(self.error)
-            self.hop.exception()  # marked as retrieved, since perhaps nobody waits
+            self.hop.exception()  # marks it as retrieved: perhaps nobody waits
 
 
 def touches(key: str, touched: set[str]) -> bool:

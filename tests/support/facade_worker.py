@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
@@ -77,7 +78,8 @@ async def _write_until(ended: asyncio.Future[str], files: FileToolsFacade, name:
     number = 0
     while not ended.done():
         number += 1
-        path, other, line = f"{name}/{number % 5}.txt", f"{name}/moved.txt", f"{name} {number}"
+        path, other = f"{name}/{number % 5}.txt", f"{name}/moved.txt"
+        line = f"{name} {number} of process {os.getpid()}"  # a name comes again in later rounds
         text = f"{number} " * (number % 7 * 400 + 1)
 
         async def done(states: dict[str, str | None], call: Awaitable[object]) -> None:

@@ -1,1 +1,1 @@
-"""The database and the files beside it: opened, locked, written, checked, begun anew."""
+"""The database and the files beside it: creating, opening, locking, writing, checking and repairing them."""

@@ -40,7 +40,7 @@ IDLE_BYTES: Final = 1024 * 1024
 """Size up to which a write-ahead file is left as it is while nobody writes."""
 _SMALLEST_WAL_BYTES: Final = 384 * 1024
 _SHARE_OF_FREE: Final = 16
-"""The write-ahead file takes at most about one part in so many of the free space, even if nobody calls `checkpoint`."""
+"""Divisor of the free space that limits the write-ahead file, even if nobody calls `checkpoint`."""
 _FAILED_SYNCS: Final = (sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC)
 _log = logging.getLogger(__name__)
 

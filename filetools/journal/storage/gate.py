@@ -114,7 +114,7 @@ class Gate:
         return False
 
     def sign(self, line: bytes) -> None:
-        """Write who has the turn into the file, for messages of other processes."""
+        """Write the holder of the turn into the file, for messages of other processes."""
         with suppress(OSError):  # a full disk
             write_at(self._descriptor, _LINE_AT, line)
 

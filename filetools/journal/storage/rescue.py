@@ -48,7 +48,7 @@ class Rescue(Struct, frozen=True, kw_only=True):
     contents: int
     """Versions whose bytes are kept."""
     texts: dict[str, str | None] = {}
-    """Paths of unsaved texts, by the names of their files beside the damaged journal; None if it cannot be read."""
+    """Paths of unsaved texts, by the names of their files beside the damaged journal; None if a path cannot be read."""
     mirrors: tuple[str, ...] = ()
     """Places of mirrors; each is compared with the tree when it is next used."""
     records: int | None = None

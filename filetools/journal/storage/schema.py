@@ -185,7 +185,7 @@ _TABLES: Final = (
         leased_until REAL NOT NULL
     ) WITHOUT ROWID""",
     "CREATE INDEX document_handles_of ON document_handles (id)",
-    # Documents that were opened, changed, moved or closed last, so that nobody reads all of them to find one.
+    # Documents that were opened, changed, moved or closed last, so that a reader need not read all of them.
     "CREATE TABLE document_changes (number INTEGER PRIMARY KEY, id TEXT NOT NULL)",
     *(
         f"CREATE TRIGGER documents_{event.lower()} AFTER {event} ON documents"

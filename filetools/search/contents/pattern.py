@@ -1,7 +1,7 @@
-"""Patterns of a search in contents, matched by the package `regex`, which can be stopped and does not hold the interpreter.
+"""Patterns of a content search, matched by the package `regex`, which supports timeouts and releases the GIL.
 
-The syntax is that of Python's `re` with the additions of `regex`. A brace that is not a count stands for itself: `regex`
-would read `{e}` as a fuzzy match. Without the package only patterns without special characters can be searched for.
+The syntax is that of Python's `re` with the additions of `regex`. A brace that is not a count is literal: `regex` would read
+`{e}` as a fuzzy match. Without the package, only patterns without special characters are supported.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from filetools.errors import AbortedError, CallTimeoutError, InvalidArgumentErro
 
 MAX_CHARACTERS: Final = 4_096
 MAX_REPEATS: Final = 100_000
-"""Largest product of all counts: `regex` holds the interpreter while it compiles them, about a second at a million."""
+"""Maximum product of all counts: `regex` holds the GIL while it compiles them, for about a second at a million."""
 MAX_COUNTED: Final = 1_000_000
-"""Most lines of a file that are counted."""
+"""Maximum number of lines counted in a file."""
 FILE_SECONDS: Final = 5.0
-"""Longest time for one file."""
+"""Time limit for one file."""
 
 _TOKEN: Final = re.compile(r"\\r\\n|\\[pPN]\{[^}]*\}|\\.|\{(?!\d+(?:,\d*)?\}|,\d+\})", re.DOTALL)
 _SPECIAL: Final = frozenset(".^$*+?()[]{}|\\")
@@ -32,7 +32,7 @@ _COUNT: Final = re.compile(r"(?<!\\)\{(\d*)(?:,(\d*))?\}")
 _FLAGS: Final = re.compile(r"\(\?[ims]+\)")
 _LINE_END: Final = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[nr]|[\r\n])")
 _FOLDED: Final = frozenset("ksi")
-"""Letters that also match characters beyond ASCII where case does not count, such as the Kelvin sign."""
+"""Letters that, ignoring case, also match non-ASCII characters such as the Kelvin sign."""
 _PARTS: Final = re.compile(
     r"""(?P<plus>\+) | (?P<repeat>[*?]|\{[^}]*\}) | (?P<bracket>[()]) | (?P<either>\|)
     | (?P<other>[.^$] | \\[A-Za-z0-9](?:\{[^}]*\}|<[^>]*>|[0-9A-Fa-f]*) | \[\^?\]?(?:\\.|\[:[^\]]*:\]|[^\]\\])*\])
@@ -45,38 +45,38 @@ class Pattern(Struct, frozen=True, kw_only=True):
     """A compiled pattern. Immutable."""
 
     search: Callable[..., Any]
-    """Of the compiled expression."""
+    """The compiled expression's `search`."""
     options: dict[str, Any]
-    """For each call of `search`."""
+    """Keyword arguments for each call of `search`."""
     find_rests: Callable[[str], Iterator[Any]] | None
-    """Finds in each line what begins with its first match; None if that is not certain to find the same lines."""
+    """Finds the rest of each line from its first match; None if it might not find the same lines."""
     needle: bytes
-    """ASCII text that each match contains, in lower case if case does not count; empty if none is known."""
+    """ASCII text contained in every match, in lower case if case is ignored; empty if none is known."""
     ignore_case: bool
     multiline: bool
-    """Whether a match may go over several lines; then `.` matches line ends, too."""
+    """True if a match may span several lines; `.` then matches line ends, too."""
 
     def may_match(self, content: bytes) -> bool:
-        """Whether bytes of an encoding with ASCII in it may hold a match."""
+        """Return True if bytes in an ASCII-compatible encoding may contain a match."""
         return self.needle in (content.lower() if self.ignore_case and self.needle else content)
 
     def find(
         self, text: str, what: str, *, most: int, every: bool = False, abort: Callable[[], bool] | None = None,
         seconds: float = FILE_SECONDS,
     ) -> list[int]:  # fmt: skip
-        """Return where the first match of each line begins and ends, one after the other.
+        """Return the start and end of the first match of each line, in one flat list.
 
         Args:
-            text: With LF as its only line end.
+            text: The text, with LF as its only line end.
             what: Its path, for errors.
-            most: Matches after which to stop.
-            every: Whether to return every match that is not empty, and not only the first of a line.
-            abort: True stops the search; asked again when the time is over.
-            seconds: Longest time for the text.
+            most: Maximum number of matches.
+            every: True to return every non-empty match, and not only the first of each line.
+            abort: True stops the search; called again when the time is up.
+            seconds: Time limit for the text.
 
         Raises:
             CallTimeoutError: It took too long.
-            AbortedError: `abort` said so.
+            AbortedError: `abort` returned True.
         """
         deadline, end = time.monotonic() + seconds, len(text)
         spans: list[int] = []
@@ -93,8 +93,8 @@ class Pattern(Struct, frozen=True, kw_only=True):
             if first == end and (not text or text[-1] == "\n"):
                 break  # no line begins after the last line end
             if is_whole and not self.multiline and text.find("\n", first, last) >= 0:
-                # Sets such as [^a] match line ends. From here on each line is searched alone: a search of the rest
-                # that begins anew at each line would take quadratic time.
+                # Sets such as [^a] match line ends. From here on, search each line separately: restarting a search of
+                # the whole rest at each line would take quadratic time.
                 is_whole, position = False, max(position, text.rfind("\n", 0, first) + 1)
             elif every:
                 spans += (first, last) if last > first else ()
@@ -106,12 +106,12 @@ class Pattern(Struct, frozen=True, kw_only=True):
         return spans
 
     def count(self, text: str, what: str, *, abort: Callable[[], bool] | None = None) -> int:
-        """Return the number of lines in which a match begins; raises as `find` does."""
+        """Return the number of lines in which a match begins. Raises the same errors as `find`."""
         if text and self.find_rests is not None and len(text) <= MAX_COUNTED:
             with suppress(TimeoutError, MemoryError):
                 rests = [found[0] for found in self.find_rests(text if text.endswith("\n") else f"{text}\n")]
                 if "".join(rests).count("\n") == len(rests):
-                    return len(rests)  # no match went over a line end
+                    return len(rests)  # no match spans a line end
         return len(self.find(text, what, most=MAX_COUNTED, abort=abort)) // 2
 
     def _next(
@@ -143,10 +143,10 @@ def read_pattern(
 
     Args:
         text: 1 to 4096 characters.
-        literal: Whether every character stands for itself.
-        ignore_case: Whether letters match in any case.
-        multiline: Whether a match may go over several lines.
-        whole_words: Whether a match has no character of a word right before or behind it.
+        literal: True if every character is literal.
+        ignore_case: True if letters match in any case.
+        multiline: True if a match may span several lines.
+        whole_words: True if a match must not be preceded or followed by a word character.
 
     Raises:
         InvalidArgumentError: It is empty, too long, too large or not valid, or needs the package `regex`.
@@ -161,7 +161,7 @@ def read_pattern(
     flags_given = "" if literal or (given := _FLAGS.match(expression)) is None else given[0]
     expression = expression[len(flags_given) :]
     needle = expression
-    if whole_words:  # not \b, which would want a character of a word at either end of the match itself
+    if whole_words:  # not \b, which would require a word character at either end of the match itself
         expression = rf"(?<!\w)(?:{expression})(?!\w)"
     expression = flags_given + expression
     flags = re.MULTILINE | (re.IGNORECASE if ignore_case else 0) | (re.DOTALL if multiline else 0)
@@ -198,7 +198,7 @@ def read_pattern(
 
 
 def _adapted(found: re.Match[str]) -> str:
-    """Return what a token is for `regex`, where texts have LF as their only line end."""
+    """Translate a token for `regex`, since texts have LF as their only line end."""
     return {"{": r"\{", r"\r\n": r"\n"}.get(found[0], found[0])
 
 
@@ -219,9 +219,9 @@ def _invalid(reason: str, position: int) -> InvalidArgumentError:
 
 
 def _needle_of(expression: str, ignore_case: bool) -> bytes:
-    """Return the longest ASCII text that each match certainly contains; empty if none is certain."""
+    """Return the longest ASCII text that every match certainly contains; empty if there is none."""
     if re.search(r"\(\?(?![:=!<>P])", expression):
-        return b""  # flags, comments and conditions change what the rest means
+        return b""  # flags, comments and conditions change the meaning of the rest
     best, run, depth = "", "", 0
     for found in _PARTS.finditer(expression):
         letter = found["literal"] or ""
@@ -240,13 +240,13 @@ def _needle_of(expression: str, ignore_case: bool) -> bytes:
 
 
 def line_end_from(text: str, position: int) -> int:
-    """Return where the line ends that goes on at a place."""
+    """Return the end of the line that contains a position."""
     found = text.find("\n", position)
     return len(text) if found < 0 else found
 
 
 def plain_lines(text: str) -> str:
-    """Return a text whose lines, which stay the same lines, end in LF; a CR that ends no line stays."""
-    if "\r" not in text:  # found at once, where looking for two characters takes as long as all the rest
+    """Convert all line ends to LF without changing the division into lines; a CR that does not end a line stays."""
+    if "\r" not in text:  # fast; searching for CRLF would take as long as the rest of the work
         return text
     return text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")

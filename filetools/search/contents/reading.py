@@ -1,4 +1,4 @@
-"""Reading many files of one tree: each folder is opened once, through no link, and its files through it."""
+"""Reads many files of one tree: opens each folder once, without following links, and its files relative to it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FILE_FLAGS: Final[int] = (
 
 
 class FileReader:
-    """Reads files for one page of a search, until it is closed; used by one thread."""
+    """Reads files for one page of a search, until it is closed. Use in one thread."""
 
     def __init__(self, store: Listable, limit_bytes: int) -> None:
         self._store = store
@@ -31,7 +31,7 @@ class FileReader:
         self._descriptor = -1
 
     def read(self, path: str) -> bytes | None:
-        """Return a file's content; None if it is gone, or something else by now.
+        """Return a file's content; None if it no longer exists or is no longer a regular file.
 
         Raises:
             FileTooLargeError, AccessDeniedError
@@ -51,7 +51,7 @@ class FileReader:
             os.close(descriptor)
 
     def larger(self, paths: Iterable[str]) -> set[str]:
-        """Return those files that have more bytes than are read, as far as that can be told."""
+        """Return the files known to be larger than the limit."""
         found = set()
         for path in paths:
             try:
@@ -68,7 +68,7 @@ class FileReader:
         return found
 
     def _enter(self, local: OpensDirectories, path: str) -> str:
-        """Open the folder of a path, if it is not open; return the last name."""
+        """Open the folder of a path if it is not open; return the last segment."""
         folder, _, name = path.rpartition("/")
         if folder != self._folder:
             self.close()
@@ -85,7 +85,7 @@ class FileReader:
         content = os.read(descriptor, found.st_size + 1)
         if len(content) == found.st_size:
             return content
-        # Another program writes into it, or it is no file of a disk, whose size says nothing.
+        # Another program is writing to it, or it is a virtual file whose size is meaningless.
         parts = [content]
         while len(content) and sum(map(len, parts)) <= self._limit_bytes:
             content = os.read(descriptor, 65_536)
@@ -93,7 +93,7 @@ class FileReader:
         return b"".join(parts)
 
     def close(self) -> None:
-        """Close the folder that is open."""
+        """Close the open folder."""
         if self._folder is not None:
             os.close(self._descriptor)
             self._folder = None

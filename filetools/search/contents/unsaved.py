@@ -1,4 +1,4 @@
-"""Texts that editors have not saved, as a search meets them: in place of files, or where there is no file."""
+"""Unsaved texts of editors in a search; they replace files, or appear where there is no file."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from filetools.search.options import ListOptions
 from filetools.search.source import Listable
 
 Place = tuple[tuple[int, str, str], ...]
-"""Where a file stands in the order of listings."""
+"""Sort key of a path in listing order."""
 
 
 class Unsaved(Struct, frozen=True, kw_only=True):
-    """The documents with unsaved text. Lives for one page of a search."""
+    """The documents with unsaved text, for one page of a search."""
 
     texts: Mapping[str, tuple[str, Callable[[], str | None]]] = field(default_factory=dict)
-    """By the key of the path: the path, and what gives the text, or None if it is saved or closed by now."""
+    """By path key: the path, and a function that returns the text, or None if it has been saved or closed meanwhile."""
     key: Callable[[WorkspacePath], str] = str
 
     def has(self, path: str) -> bool:
-        """Whether a path had unsaved text when the search began."""
+        """Return True if a path had unsaved text when the search began."""
         return bool(self.texts) and self.key(WorkspacePath(path)) in self.texts
 
     def text(self, path: str) -> str | None:
@@ -36,7 +36,7 @@ class Unsaved(Struct, frozen=True, kw_only=True):
 
 
 def place_of(path: str, kind: EntryType = "file") -> Place:
-    """Return what entries are ordered by in listings: folders first, then by name; a folder before what is in it."""
+    """Return the sort key of listings: folders first, then by name; a folder before its contents."""
     *folders, name = path.split("/")
     return (*((0, *sort_key(folder)) for folder in folders), (int(kind != "directory"), *sort_key(name)))
 
@@ -45,7 +45,7 @@ def without_file(
     unsaved: Unsaved, store: Listable, folder: WorkspacePath, options: ListOptions, rules: ExcludeRules,
     cache: IgnoreCache,
 ) -> list[str]:  # fmt: skip
-    """Return the paths below a folder, in order, that have unsaved text and no file, and that a listing would show."""
+    """Return the paths below a folder, in order, with unsaved text but no file, that a listing would show."""
     prefix = f"{folder}/" if folder else ""
     found = []
     for path, _ in unsaved.texts.values():
@@ -62,7 +62,7 @@ def without_file(
 
 
 def merged(rows: Iterator[Row], more: list[str]) -> Iterator[Row]:
-    """Yield rows with paths that have no file, each in its place."""
+    """Yield rows, with the paths that have no file inserted in listing order."""
     left = [(place_of(path), path) for path in more]
     for row in rows:
         while left and left[0][0] < place_of(row[0], row[1]):

@@ -1,1 +1,1 @@
-"""What models are told: results as text, and what to do after a failure."""
+"""The text shown to models: results, and what to do after a failure."""

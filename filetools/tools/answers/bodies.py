@@ -1,4 +1,4 @@
-"""Results with a body as text: what was read or listed, then one line of facts in brackets."""
+"""Results with a body as text: the content or list, then one line of facts in brackets."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from filetools.content.lines import count_lines
 from filetools.tools.answers.seen import TextLimits, clipped
 
 Line: TypeAlias = tuple[int, tuple[str, str]]
-"""Number, sign and text of a line of a search: a colon where it matches, a dash where it is around a match."""
+"""Number, sign and text of a line found by a search; the sign is a colon for a match and a dash for context."""
 Lines: TypeAlias = tuple[list[Line], list[Line], list[Line]]
-"""Lines above a match, its own, and those below."""
+"""Lines above a match, its own lines, and lines below."""
 UNSAVED: Final = "  (unsaved text of an editor)"
 
 
 def match_rows(data: Mapping[str, Any]) -> list[str]:
-    """Return the rows of a search through contents; with lines around, "--" stands between groups, as grep has it."""
+    """Return the rows of a content search; with context lines, "--" separates the groups, as in grep."""
     rows: list[str] = []
     has_context = any("before" in match or "after" in match for match in data["matches"])
     for path, of_file in groupby(data["matches"], key=itemgetter("path")):
@@ -32,7 +32,7 @@ def match_rows(data: Mapping[str, Any]) -> list[str]:
 
 
 def line_groups(matches: Iterable[Lines]) -> Iterator[list[Line]]:
-    """Yield the lines of one file in groups without gaps, each line once: a match is not repeated as one around another."""
+    """Yield the lines of one file in contiguous groups, each line once: a match is not repeated as another's context."""
     group: dict[int, tuple[str, str]] = {}
     for above, own, below in matches:
         if group and (above or own)[0][0] > max(group) + 1:
@@ -51,7 +51,7 @@ def _remark(match: Mapping[str, Any]) -> str:
 
 
 def lines_of(match: Mapping[str, Any], remark: str) -> Lines:
-    """Return the lines of a match, with a remark behind its own."""
+    """Return the lines of a match, with a remark after its own lines."""
     line, above = match["line"], match.get("before") or []
     dots = "\u2026" if match.get("clipped") else ""
     return (
@@ -83,11 +83,11 @@ class Body(Struct, frozen=True, kw_only=True):
     footer: str
     """Without the brackets."""
     is_cut: bool = False
-    """Whether the text is less than the result held."""
+    """True if the text omits a part of the result."""
 
 
 def body_of(data: Mapping[str, Any], limits: TextLimits) -> Body:
-    """Return the body of a result of reading or listing; of any other shape its JSON."""
+    """Return the body of a read or list result; for any other result, its JSON."""
     if "entries" in data:
         rows = [_row(entry) for entry in data["entries"]]
         return _paged(data, rows, counted(len(rows), "entry", "entries"), limits)
@@ -103,7 +103,7 @@ def body_of(data: Mapping[str, Any], limits: TextLimits) -> Body:
 
 
 def short(version: str) -> str:
-    """Return the form of a version that a model can type: its first 12 digits."""
+    """Return a version in a form that a model can type: its first 12 digits."""
     return version.removeprefix("sha256:")[:SHORT_DIGITS] if version.startswith("sha256:") else version
 
 
@@ -115,7 +115,7 @@ def counted(number: int, unit: str, units: str | None = None) -> str:
 def _read(data: Mapping[str, Any], limits: TextLimits) -> Body:
     content: str = data["content"]
     total, following, column = data.get("total_lines"), data.get("next_offset"), data.get("next_column")
-    # Plain text as long as the file is all of it; most reads are, and counting its lines again costs more than they do.
+    # ASCII text as long as the file is the whole file. Most reads are, and counting the lines again would dominate their cost.
     is_all = len(content) == data["size"] and content.isascii()
     count: int = total if is_all and total is not None else count_lines(content)
     first = _first_line(count, data)
@@ -141,15 +141,15 @@ def _read(data: Mapping[str, Any], limits: TextLimits) -> Body:
 
 
 def _is_inside(text: str, kept: int) -> bool:
-    """Whether a text was cut inside of its first line."""
+    """Return True if a text was cut inside its first line."""
     return kept == 1 and not text.endswith(("\n", "\r"))
 
 
 def _first_line(count: int, data: Mapping[str, Any]) -> int | None:
-    """A result does not repeat what was asked for, but where it ends is known."""
+    """Compute the first line from where the result ends, since a result does not repeat the requested offset."""
     total, following = data.get("total_lines"), data.get("next_offset")
     if following is not None:
-        # A line that is not at its end is counted, and is the one to go on with.
+        # An incomplete last line is counted, and the next read continues in it.
         return int(following) - count + ("next_column" in data)
     return None if total is None else total - count + 1
 
@@ -162,7 +162,7 @@ def _lines(first: int | None, count: int, total: int | None) -> str:
 
 
 def remarks(data: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what differs from the usual about a file that was read: a model that does not know it would undo it."""
+    """Yield unusual properties of a read file, such as its line ends; a model unaware of them would undo them."""
     if data["encoding"] not in ("utf-8", "ascii"):
         yield str(data["encoding"])
     if data.get("newline") in ("crlf", "cr", "mixed"):

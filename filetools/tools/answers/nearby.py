@@ -1,4 +1,4 @@
-"""Paths that may have been meant where one leads nowhere: models misremember folders, case and endings."""
+"""Suggests existing paths for one that was not found: models misremember folders, case and extensions."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from filetools.facade.facade import FileToolsFacade
 
 MOST_SUGGESTED: Final = 3
 MOST_FOLDERS: Final = 1000
-"""How much of the tree is searched for the name: a hint is not worth more. Counted, so that it is the same everywhere."""
+"""Limit of the search for a name: a hint is not worth more. A count, so that the result does not depend on speed."""
 _LONGEST_PATH: Final = 300
 _LIKENESS: Final = 0.6
 _GLOB: Final = frozenset("*?[{")
 
 
 async def suggest_paths(files: FileToolsFacade, error: PathNotFoundError | DirectoryNotFoundError) -> None:
-    """Add to an error the paths that are there and most like the one that is not, if there are any."""
+    """Add the most similar existing paths to an error, if there are any."""
     found = await similar_paths(files, error.path or "")
     if _GLOB & set(error.path or ""):
         error.suggested_action = "Paths are taken literally. To match names by a pattern, use search_files."
@@ -29,11 +29,11 @@ async def suggest_paths(files: FileToolsFacade, error: PathNotFoundError | Direc
 
 
 async def similar_paths(files: FileToolsFacade, path: str) -> list[str]:
-    """Return at most 3 paths that are there and most like one that is not, the likest first.
+    """Return up to 3 existing paths that are similar to a missing one, most similar first.
 
     Args:
         files: The workspace.
-        path: What was asked for.
+        path: The missing path.
     """
     if not path or len(path) > _LONGEST_PATH or _GLOB & set(path):
         return []
@@ -41,7 +41,7 @@ async def similar_paths(files: FileToolsFacade, path: str) -> list[str]:
     for look in (_undecorated, _without_first_folders, _beside, _elsewhere):
         try:
             found += await look(files, path)
-        except FileToolsError:  # a folder that is not there, a search that took too long, or what rules forbid
+        except FileToolsError:  # a missing folder, a search that took too long, or a path that rules forbid
             continue
     return list(dict.fromkeys(found))[:MOST_SUGGESTED]
 
@@ -53,7 +53,7 @@ async def _undecorated(files: FileToolsFacade, path: str) -> list[str]:
 
 
 async def _without_first_folders(files: FileToolsFacade, path: str) -> list[str]:
-    """The root's own name, or that of a folder above it, stands before many a path."""
+    """Models often prefix paths with the name of the root or of a folder above it."""
     segments = path.split("/")
     shorter = ("/".join(segments[start:]) for start in range(1, min(len(segments), 4)))
     return [each for each in shorter if await files.exists(each)]
@@ -65,7 +65,7 @@ async def _beside(files: FileToolsFacade, path: str) -> list[str]:
     there: dict[str, list[str]] = {}
     for entry in entries:
         there.setdefault(_stem(entry.name), []).append(entry.path)
-    # Endings are alike in most files of a folder, and would make all of them alike.
+    # Compare stems: most files in a folder share an extension, which would make all names similar.
     likest = difflib.get_close_matches(_stem(name), there, n=MOST_SUGGESTED, cutoff=_LIKENESS)
     return [each for stem in likest for each in there[stem]]
 
@@ -77,7 +77,7 @@ def _stem(name: str) -> str:
 
 async def _elsewhere(files: FileToolsFacade, path: str) -> list[str]:
     name = path.rpartition("/")[2]
-    # The search asks at every folder, and in a large one now and then.
+    # The search calls `abort` in every folder, and repeatedly in large ones.
     asked = itertools.count()
     page = await files.search_files(name, limit=100, abort=lambda: next(asked) > MOST_FOLDERS)
     return [entry.path for entry in page.entries if entry.name.casefold() == name.casefold()]

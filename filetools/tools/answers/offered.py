@@ -1,7 +1,7 @@
-"""What a caller is told to do next, in the names of the tools that it is offered; the one place that knows which those are.
+"""Rewrites hints so that they mention only the tools offered to the caller.
 
-Errors and hints name our own tools and parameters, as the library has them. A caller may have a few of them, or another
-product's: names are put into its own, and what it cannot do is left out.
+Errors and hints name our own tools and parameters. A caller may have only some of them, or another product's tools: names
+are translated, and hints about unavailable tools are omitted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from filetools.errors import FileToolsError
 from filetools.tools.tool import AnyTool
 
 _WORDS: Final = frozenset(("Read", "Write", "Edit", "exists"))
-"""Names of tools that a sentence has as words, too; they are not taken for the tool."""
+"""Tool names that are also ordinary words; in a sentence they do not refer to the tool."""
 _PARAMETERS: Final = re.compile(r"\b(expected_version|byte_offset|byte_count)\b|(?<![\w-])(-?\w+)=(?:true|false|\d+)")
 _SENTENCE: Final = re.compile(r"(?<=[.?!])\s+(?=[A-Z])")
 _ELSEWHERE: Final = {
@@ -52,30 +52,30 @@ _ELSEWHERE: Final = {
     }.items()
     for name in names
 }
-"""What our own tools are called by other products."""
+"""Other products' names for our own tools."""
 _NOTHING: Final = "Correct what the message names, or continue without it."
 
 
 class Names(Struct, frozen=True, kw_only=True):
-    """How another product names what ours does."""
+    """Another product's names for our tools and actions."""
 
     all: frozenset[str] = frozenset()
-    """Its tools, offered or not."""
+    """All its tools, offered or not."""
     called: Mapping[str, str] = field(default_factory=dict)
-    """Our own tools that it has by another name."""
+    """Its names for our tools, by our names."""
     actions: Mapping[str, str] = field(default_factory=dict)
-    """What it says to do next, by the code of an error."""
+    """Its suggested actions, by error code."""
     suggests_paths: bool = False
-    """Whether a path that leads nowhere is answered with those of the root that are like it."""
+    """True if errors about missing paths suggest similar paths of the root."""
 
 
 class Offered:
-    """The tools of one registry, as hints have to name them; lives as long as the registry.
+    """The tools of one registry, for rewriting hints.
 
     Args:
-        tools: What is offered; read at each use.
-        own: Names of all of our own tools.
-        names: Those of another product.
+        tools: The offered tools; read at each use.
+        own: Names of all our own tools.
+        names: Names of another product's tools.
     """
 
     def __init__(self, tools: Mapping[str, AnyTool], own: frozenset[str], names: Names) -> None:
@@ -89,20 +89,20 @@ class Offered:
         self._names = re.compile(rf"( with )?({name}(?:(?:, | or | and ){name})*)")
 
     def name_of(self, tool: str) -> str | None:
-        """Return what a tool of our own is called here; None if it is not offered."""
+        """Return the offered name of one of our own tools; None if it is not offered."""
         name = self._called.get(tool, tool)
         return name if name in self._tools else None
 
     def meant(self, name: str) -> str | None:
-        """Return the offered tool that somebody means who calls one that is not; None if none does the same."""
+        """Return the offered equivalent of a tool that is not offered, or None."""
         own = next((own for own, called in self._called.items() if called == name), None)
         return self.name_of(own or _ELSEWHERE.get(name, name))
 
     def rephrase(self, error: FileToolsError, asked: str) -> None:
-        """Have an error name what there is.
+        """Rewrite an error so that it mentions only available tools.
 
         Args:
-            error: What went wrong.
+            error: The error; modified.
             asked: The tool that was called.
         """
         if isinstance(tool := error.details.get("tool"), str):
@@ -114,12 +114,12 @@ class Offered:
             error.suggested_action = self.told(action) or self.told(error.action) or _NOTHING
 
     def rephrased(self, data: dict[str, Any]) -> dict[str, Any]:
-        """Return the data of a success, whose hints name what there is."""
+        """Return the data of a success, with hints that mention only available tools."""
         hints = data.get("hints")
         return data | {"hints": [said for each in hints if (said := self.told(each))]} if hints else data
 
     def told(self, text: str) -> str:
-        """Return a hint without what it says of tools and parameters that are not offered; "" if nothing is left."""
+        """Return a hint without its sentences about tools and parameters that are not offered; "" if nothing is left."""
         return " ".join(filter(None, map(self._sentence, _SENTENCE.split(text))))
 
     def _sentence(self, sentence: str) -> str:
@@ -127,7 +127,7 @@ class Offered:
         return said if "\0" not in said and self._has_parameters(said) else ""
 
     def _renamed(self, found: re.Match[str]) -> str:
-        """Return the names of a list that are offered; without any, a mark that takes the sentence away."""
+        """Return the offered names of a list. If there are none, return a mark that removes the sentence."""
         lead = found[1] or ""
         named = (self.name_of(each) for each in re.split(r", | or | and ", found[2]))
         offered = list(dict.fromkeys(name for name in named if name is not None))

@@ -1,4 +1,4 @@
-"""What a model sees of one call: text within limits, pictures and sounds, links to files."""
+"""The parts of a call's result that a model sees: text within limits, images and audio, links to files."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ IMAGES: Final = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
 class Medium(Struct, frozen=True, kw_only=True):
-    """A picture, a sound, or any other bytes that a program wants."""
+    """An image, audio, or other bytes requested by a program."""
 
     kind: Literal["image", "audio", "bytes"]
     data: str
     """In base64."""
     mime_type: str
     uri: str = ""
-    """Where bytes of other kinds come from."""
+    """URI of bytes of other kinds."""
 
     @property
     def content(self) -> dict[str, Any]:
@@ -33,14 +33,14 @@ class Medium(Struct, frozen=True, kw_only=True):
 
 
 class FileLink(Struct, frozen=True, kw_only=True):
-    """A file that the text only names."""
+    """A link to a file that the text only names."""
 
     path: str
     size: int
     """Bytes."""
     mime_type: str | None
     descriptor: str | None = None
-    """Id of the descriptor that is meant instead of a file."""
+    """ID of a descriptor to link to instead of the file."""
 
     @classmethod
     def of(cls, read: Mapping[str, Any]) -> FileLink:
@@ -49,7 +49,7 @@ class FileLink(Struct, frozen=True, kw_only=True):
 
 
 def media_of(data: Mapping[str, Any]) -> tuple[Medium | None, tuple[FileLink, ...]]:
-    """Return what a result shows beside its text: a picture or sound of at most 5 MiB, a link to any other binary."""
+    """Return what a result shows besides text: an image or audio of at most 5 MiB, or a link to any other binary file."""
     if not data.get("is_binary"):
         return None, ()
     mime_type = data.get("mime_type") or ""
@@ -66,23 +66,23 @@ MAX_CHARACTERS: Final = 50_000
 
 
 class TextLimits(Struct, frozen=True, kw_only=True):
-    """Most of a text that a model gets at once."""
+    """Maximum amount of text that a model receives at once."""
 
     lines: int = MAX_LINES
     characters: int = MAX_CHARACTERS
 
 
 def clipped(text: str, limits: TextLimits, *, count: int | None = None) -> tuple[str, int | None]:
-    """Return the beginning of a text that keeps the limits, and its number of lines if something was left out.
+    """Return the beginning of a text within the limits, and its number of lines if the rest was omitted.
 
-    It ends at a line end; only where the first line alone is too long, inside of it. Then that line counts as given.
+    It is cut at a line end, unless the first line alone is too long; that line is then cut and counts as one.
 
     Args:
-        text: What may be too long.
-        limits: Most lines and characters.
-        count: How many lines it has, where that is known.
+        text: The text.
+        limits: Maximum number of lines and characters.
+        count: The number of lines of the text, if known.
     """
-    # Most texts are small, and counting is a hundred times quicker than looking at each line.
+    # Most texts are small, and counting is a hundred times faster than iterating over the lines.
     if len(text) <= limits.characters and (count_lines(text) if count is None else count) <= limits.lines:
         return text, None
     kept: list[str] = []
@@ -104,12 +104,12 @@ class ShownCall(Struct, frozen=True, kw_only=True):
     """One call as a model sees it."""
 
     text: str
-    """Empty beside a picture that says it all."""
+    """Empty if an image is the whole result."""
     is_error: bool = False
     structured: Mapping[str, Any] | None = None
-    """The same facts for programs, where the tool has an output schema."""
+    """The same facts for programs, if the tool has an output schema."""
     media: Medium | None = None
     links: tuple[FileLink, ...] = ()
     """Files to fetch instead of reading them in the text."""
     notes: tuple[str, ...] = ()
-    """What is told beside the result, each in a block of its own, where the text must be the result and nothing else."""
+    """Further messages, each in a separate block, for tools whose text must be exactly the result."""

@@ -1,4 +1,4 @@
-"""What a door shows a model of one call: the text, what stands beside it, and texts of strangers fenced and marked."""
+"""Converts a call's envelope into what a model sees; untrusted texts are fenced and marked."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from filetools.tools.tool import AnyTool
 
 _EDITORS: Final = "editor"
 NEWS: Final = ("warnings", "changed_since_read", "changed_since_read_more", "instructions")
-"""What an envelope tells beside its data."""
+"""The fields of an envelope with news in addition to its data."""
 IN_SENTENCE: Final = ("closest", "others")
-"""Details for programs, of which the sentence of the error has all."""
+"""Details for programs that the error message already contains."""
 
 
 def shown(tool: AnyTool, envelope: Mapping[str, Any], limits: TextLimits, *, structured: bool = False) -> ShownCall:
-    """Return what a model gets to see of an envelope; a body travels once.
+    """Return what a model sees of an envelope; a body is sent only once.
 
     Args:
         tool: The tool that was called.
-        envelope: What its call returned.
-        limits: Most lines and characters of the text.
-        structured: Whether programs asked for results as JSON, too.
+        envelope: The envelope that its call returned.
+        limits: Maximum number of lines and characters of the text.
+        structured: True to also return results as JSON, for programs.
     """
     if tool.present is not None:
         return tool.present(envelope, limits)
@@ -49,23 +49,23 @@ def shown(tool: AnyTool, envelope: Mapping[str, Any], limits: TextLimits, *, str
 
 
 def shown_frame(envelope: Mapping[str, Any]) -> ShownCall:
-    """Return what a model gets to see of a frame: the whole of it, and what is told beside it."""
+    """Return what a model sees of a frame: all of it, and the news of the envelope."""
     data, links = envelope["data"], list[FileLink]()
-    if data["frame"] == "fd_result":  # of a page that was read there is nothing more behind the link
+    if data["frame"] == "fd_result":  # a link to a page that was just read would add nothing
         fd = data["fd"]
         links.append(FileLink(path=data.get("path", fd), size=0, mime_type="text/plain", descriptor=fd))
     return ShownCall(text="\n".join([Frame.from_dict(data).text(), *news_lines(envelope)]), links=tuple(links))
 
 
 def shown_failure(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
-    """Return what a model gets to see of a failure, of whatever tool: code, hint, and what is needed to repair the call."""
+    """Return what a model sees of any tool's failure: code, message, hint, and the details needed to correct the call."""
     first = f"{envelope['error_code']}: {envelope['error']}"
     text, _ = clipped("\n".join([first, *repair_lines(envelope), *news_lines(envelope)]), limits)
     return ShownCall(text=text, is_error=True)
 
 
 def has_schema(tool: AnyTool, *, structured: bool = False) -> bool:
-    """Whether a tool's result goes to programs, too: always to editors, which are programs, else where it was asked for."""
+    """Return True if a tool's result is also sent as JSON: always for editors, which are programs, else on request."""
     return tool.result is not None and (structured or tool.group == _EDITORS)
 
 
@@ -73,12 +73,12 @@ def _summary(tool: AnyTool, facts: Mapping[str, Any], envelope: Mapping[str, Any
     known = None if tool.result is None else summary_of(tool.result, with_printable_names(envelope["data"]))
     if known is not None:
         return _joined(known, list(news_lines(envelope)))
-    # An editor is a program: it takes the document from the structured form, and a body travels once.
+    # An editor is a program that reads the document from the structured form, and a body is sent only once.
     return printable_json({n: each for n, each in facts.items() if tool.group != _EDITORS or n != "text"})
 
 
 def repair_lines(envelope: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a failure tells below its sentence: what to do, and what is needed for it."""
+    """Yield the lines below a failure's message: what to do, and the details needed for it."""
     if action := envelope.get("suggested_action"):
         yield f"hint: {printable(action)}"
     for name, value in envelope["details"].items():
@@ -100,7 +100,7 @@ def _joined(body: Body, news: list[str]) -> str:
 
 
 def news_lines(envelope: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what an envelope tells beside its data, a line each."""
+    """Yield the news of an envelope, one per line."""
     for warning in envelope.get("warnings", ()):
         yield printable(f"warning: {warning.get('code', '')}: {warning.get('message', '')}")
     for changed in envelope.get("changed_since_read", ()):
@@ -113,13 +113,13 @@ def news_lines(envelope: Mapping[str, Any]) -> Iterator[str]:
 
 
 MOST_CHARACTERS: Final = 8_000
-"""Of an answer, as JSON, that has no limit of its own."""
+"""Maximum length, as JSON, of an answer without its own limit."""
 _FENCES: Final = re.compile("`{3,}")
 Answer = dict[str, Any]
 
 
 def limited(answer: Answer, most: int = MOST_CHARACTERS) -> Answer:
-    """Return an answer whose JSON has at most so many characters: the longest list loses its last rows, and it says so."""
+    """Shorten an answer to at most `most` characters of JSON by removing the last rows of its longest list, and note it."""
     while len(printable_json(answer)) > most:
         lists = {name: each for name, each in answer.items() if isinstance(each, list) and each}
         if not lists:
@@ -130,7 +130,7 @@ def limited(answer: Answer, most: int = MOST_CHARACTERS) -> Answer:
 
 
 def present_facts(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
-    """Return what a model gets to see: facts as JSON; texts of the repository fenced, and marked as such."""
+    """Return what a model sees: facts as JSON, and texts from the repository, fenced and marked as such."""
     if not envelope["success"]:
         return shown_failure(envelope, limits)
     data = dict(envelope["data"])
@@ -146,7 +146,7 @@ def present_facts(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
 
 
 def _quoted(path: str, facts: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a text that stands in the repository: nothing in it can end the fence around it."""
+    """Yield a text from the repository in a fence that nothing in the text can close."""
     content = facts.get("content")
     told = [f"{name} {facts[name]}" for name in ("kind", "total_chars", "encoding", "version") if facts.get(name)]
     told += ["cut"] if facts.get("truncated") else []

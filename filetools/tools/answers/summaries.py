@@ -1,4 +1,4 @@
-"""Results without a body as text: one line of facts in brackets, and above it what changed, in few lines."""
+"""Results without a body as text: the changes in a few lines, then one line of facts in brackets."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ from filetools.printable import printable
 from filetools.tools.answers.bodies import Body, counted, short
 
 MOST_HUNK_LINES: Final = 40
-"""Lines of hunks that a change shows; the rest is counted."""
+"""Maximum number of hunk lines shown for a change; the rest is counted."""
 MOST_LINE_CHARACTERS: Final = 300
-"""Of one line of a hunk."""
+"""Maximum length of one line of a hunk."""
 MOST_ROWS: Final = 100
-"""Files that a change names; the rest is counted."""
+"""Maximum number of files named for a change; the rest is counted."""
 _PATCHED: Final = {"add": "added", "delete": "deleted", "update": "updated", "move": "moved"}
 
 Facts = Mapping[str, Any]
 
 
 Row = tuple[str, Sequence[Facts]]
-"""A line above the facts, empty where the facts say it, and the hunks that belong to it."""
+"""A line above the facts (empty if the facts already say it) and its hunks."""
 Summary = tuple[Sequence[str], Sequence[Row]]
-"""Facts, of which empty ones are left out, and rows."""
+"""Facts, of which empty ones are omitted, and rows."""
 
 
 def summary_of(result: type[Result], data: Facts) -> Body | None:
-    """Return what a result says in few lines; None for one of a shape that has a body, or that is not known here.
+    """Return a result in a few lines; None if its type has a body or is not known here.
 
     Args:
-        result: The shape of the data.
-        data: What the call returned.
+        result: The type of the result.
+        data: The data that the call returned.
     """
     summarise = _SUMMARIES.get(result)
     if summarise is None:
         return None
     facts, rows = summarise(data)
-    # Of changes that were watched all: the position is behind the last.
+    # Show all watched changes, because the returned position is after the last one.
     lines = _lines(rows, len(rows) if result is WatchResult else MOST_ROWS)
     return Body(text="".join(f"{line}\n" for line in lines), footer=" · ".join(filter(None, facts)))
 
@@ -77,7 +77,7 @@ def _hunk_lines(hunks: Sequence[Facts]) -> list[str]:
 
 
 def hunk_place(hunk: Facts) -> str:
-    """Return the line that says where a hunk is."""
+    """Return the header line of a hunk."""
     return f"@@ -{hunk['oldStart']},{hunk['oldLines']} +{hunk['newStart']},{hunk['newLines']} @@"
 
 
@@ -101,7 +101,7 @@ def _edit(data: Facts) -> Summary:
 def _patch(data: Facts) -> Summary:
     files = data["files"]
     told = [" · ".join((_moved(each), _PATCHED[each["kind"]], *_versions(each))) for each in files]
-    # What a patch adds stands in the call, word for word.
+    # The content of added files is already in the call.
     hunks = [() if each["kind"] == "add" else each.get("structured_patch", ()) for each in files]
     if len(files) == 1:
         return (told[0], *_state(data)), [("", hunks[0])]
@@ -188,7 +188,7 @@ def _change(change: Facts) -> str:
 
 
 def _versions(data: Facts) -> Iterator[str]:
-    """Yield what stands there now, and what did before: both can be read by their version."""
+    """Yield the current and the previous version; both can be read."""
     version, before = data.get("version"), data.get("replaced_version")
     if version:
         yield f"version {short(version)}"
@@ -197,7 +197,7 @@ def _versions(data: Facts) -> Iterator[str]:
 
 
 def _state(data: Facts) -> Iterator[str]:
-    """Yield what differs from the usual, and the number by which it can be undone."""
+    """Yield unusual facts, and the number by which the change can be undone."""
     if data.get("dry_run"):
         yield "dry run: nothing was written"
     if data.get("in_buffer"):

@@ -1,4 +1,4 @@
-"""Dialects: the tools of other products, by their names and in their shapes, on our engine."""
+"""Dialects: tools with the names and schemas of other products, on our engine."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     MEMORY,
     APPLY_PATCH,
 )
-"""All there are."""
+"""All dialects."""
 
 
 def dialect_named(name: str) -> Dialect:
     """Return a dialect by its name.
 
     Raises:
-        InvalidArgumentError: There is none; names the nearest, or all there are.
+        InvalidArgumentError: The name is unknown; names the most similar one, or all.
     """
     names = [each.name for each in DIALECTS]
     if name in names:

@@ -74,7 +74,7 @@ def patch_of(operation: HostedOperation) -> str:
     """Return an operation as a patch of one file.
 
     Raises:
-        InvalidArgumentError: It has no diff, or its diff is about other files than its path.
+        InvalidArgumentError: It has no diff, or its diff is for a file other than its path.
     """
     path = operation.path
     if operation.move_to is not None and operation.type != "update_file":
@@ -127,7 +127,7 @@ def _updated(operation: HostedOperation, lines: Sequence[str]) -> str:
     try:
         parse_patch(numbered)
     except InvalidArgumentError:
-        # Models miscount lines; the old lines say where a hunk stands, too.
+        # Models miscount lines; the old lines locate a hunk as well.
         return _codex(operation, unnumbered)
     return numbered
 

@@ -1,4 +1,4 @@
-"""What a dialect is: the tools of another product, by their names and in their shapes, on our engine."""
+"""Defines a dialect: tools with the names and schemas of another product, on our engine."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ E = TypeVar("E", bound=FileToolsError)
 
 
 def numbered(text: str, first: int = 1) -> str:
-    """Return a text with the number of each line and a tab before it; every line ends in LF."""
+    """Return a text with each line prefixed by its number and a tab; every line ends in LF."""
     return "".join(f"{number:6}\t{_bare(line)}\n" for number, line in enumerate(split_lines(text), first))
 
 
 def snippet(hunks: list[dict[str, Any]]) -> str:
-    """Return the lines that a structured patch leaves, numbered, with those around."""
+    """Return the new and context lines of a structured patch, numbered."""
     parts = (
         numbered("".join(f"{line[1:]}\n" for line in hunk["lines"] if line[:1] in " +"), hunk["newStart"])
         for hunk in hunks
@@ -38,20 +38,20 @@ def snippet(hunks: list[dict[str, Any]]) -> str:
 
 
 def reworded(error: E, sentence: str, action: str | None = None) -> E:
-    """Return an error that says the same in other words; its code and its details stay."""
+    """Replace the message and suggested action of an error; its code and details stay."""
     error.message = sentence
     error.suggested_action = action
     return error
 
 
 def repairs_of(warnings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what a model must know of its change: what it was taken to mean, what it left out, what still has the old text."""
+    """Return the warnings that a model must know about its change: repaired input, omissions, and broken hard links."""
     told = [each for each in warnings if each["code"] in ("REPAIRED", "LEFT_OUT", "HARD_LINK_BROKEN")]
     return {"warnings": told} if told else {}
 
 
 def presented(text_of: Callable[[Mapping[str, Any], TextLimits], str | ShownCall]) -> Present:
-    """Return how envelopes are shown whose data a function turns into text; failures say their sentence first."""
+    """Return a `present` function that shows data as text by `text_of`, and failures with their message first."""
 
     def present(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
         if not envelope["success"]:
@@ -77,21 +77,21 @@ class Dialect(Struct, frozen=True, kw_only=True):
     name: str
     tools: tuple[AnyTool, ...]
     instructions: str | None = None
-    """What a client is told of all of them together."""
+    """Instructions for clients about the tools as a whole."""
     takes_absolute_paths: bool = False
-    """Whether its paths are those of the machine, inside a root."""
+    """True if its paths are absolute paths inside a root."""
     takes_several_roots: bool = False
-    """Whether one set of its tools serves several roots."""
+    """True if one set of its tools can serve several roots."""
     hosted: Mapping[str, Any] | None = None
-    """What a provider that knows the tools by itself wants in place of their definitions."""
+    """The definition expected by a provider that has these tools built in, instead of their own definitions."""
     called: Mapping[str, str] = field(default_factory=dict)
-    """Our own tools, as hints name them, that it has by another name."""
+    """Its names for our tools, by the names that our hints use."""
     actions: Mapping[str, str] = field(default_factory=dict)
-    """What it says to do next, by the code of an error."""
+    """Its suggested actions, by error code."""
     suggests_paths: bool = False
-    """Whether a path that leads nowhere is answered with those of the root that are like it."""
+    """True if errors about missing paths suggest similar paths of the root."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Settings that differ from the usual ones where nobody has set them."""
+    """Its own defaults for settings."""
 
     def registry(
         self,
@@ -103,10 +103,10 @@ class Dialect(Struct, frozen=True, kw_only=True):
         """Return the tools of one actor.
 
         Args:
-            files: The workspace, or the workspaces, of the actor.
-            roots: What of them is served, if that is not all.
-            tools: Those to offer, if not all.
-            log: Where calls are logged.
+            files: The actor's workspace or workspaces.
+            roots: The served parts of them, if not all.
+            tools: The tools to offer, if not all.
+            log: Log of the calls.
         """
         served = roots or (Roots.of(*files) if self.takes_absolute_paths else None)
         first = files[0] if served is None else served.first.files
@@ -117,7 +117,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
             actions=self.actions,
             suggests_paths=self.suggests_paths,
         )
-        # Its tools cannot name a version: replacing a file needs an actor that has read all of it.
+        # Its tools cannot name a version, so replacing a file requires an actor that has read all of it.
         return ToolRegistry(
             first, offered, require_version=False, require_read=True, roots=served, log=log, dialect=names
         )

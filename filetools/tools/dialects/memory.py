@@ -1,6 +1,6 @@
-"""The dialect of Anthropic's memory tool, `memory_20250818`: everything lies in `/memories`.
+"""The dialect of Anthropic's memory tool, `memory_20250818`: all its files are in `/memories`.
 
-Source: Anthropic's documentation of the memory tool, with the sentences that it fixes.
+Source: Anthropic's documentation of the memory tool, which also specifies the messages.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NAME: Final = "memory"
 TYPE: Final = "memory_20250818"
 FOLDER: Final = "memories"
 _ENCODINGS: Final = 3
-"""How often a path is decoded to see what it might mean to somebody."""
+"""Number of times a path is percent-decoded to find traversal that another program could see in it."""
 WORDS: Final = TEXT_EDITOR_WORDS | {
     "exists": "File {path} already exists",
     "replaced": "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{snippet}",
@@ -68,11 +68,11 @@ async def remember(context: ToolContext, given: MemoryCommand) -> dict[str, Any]
 
 
 def inside_memories(path: str) -> str:
-    """Return the workspace's path for one of the memory.
+    """Convert a memory path into a workspace path.
 
     Raises:
         InvalidPathError: It does not begin with `/memories`.
-        PathTraversalError: It leads out of it, or would for somebody who decodes it.
+        PathTraversalError: It leads out of `/memories`, as it is or when decoded.
     """
     meanings = [path]
     for _ in range(_ENCODINGS):
@@ -137,12 +137,12 @@ def _folder(data: Mapping[str, Any], limits: TextLimits) -> str:
 
 
 def _below(sizes: Mapping[str, int], path: str) -> int:
-    """Return the bytes of a file, or of all that is shown of a folder."""
+    """Return the size of a file, or the total size of the entries shown in a folder."""
     return sum(size for each, size in sizes.items() if each.startswith(path)) if path[-1:] in ("", "/") else sizes[path]
 
 
 def _size(count: int) -> str:
-    """Return a number of bytes as a person reads it: 0B, 512B, 5.5K, 1.2M."""
+    """Return a number of bytes in a human-readable form: 0B, 512B, 5.5K, 1.2M."""
     amount = float(count)
     for unit in "BKM":
         if amount < 1024:

@@ -1,6 +1,6 @@
-"""The dialect of Anthropic's text editor tool, `text_editor_20250728`, and the commands that it shares with the memory.
+"""The dialect of Anthropic's text editor tool, `text_editor_20250728`, and the commands it shares with the memory tool.
 
-Source: Anthropic's documentation of the text editor tool, and the sentences of the editor that models were trained with.
+Source: Anthropic's documentation of the text editor tool, and the messages of the editor that models were trained with.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ TAKES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "delete": (("path",), ()),
     "rename": (("old_path", "new_path"), ()),
 }
-"""What each command needs, and what it may have besides."""
+"""The required and the optional parameters of each command."""
 
 
 def check(given: EditorCommand) -> None:
-    """Refuse parameters that a command lacks, or that belong to another one.
+    """Check that a command has its required parameters and no others.
 
     Raises:
-        InvalidArgumentError: Names the parameter and the command.
+        InvalidArgumentError: A parameter is missing or not allowed; names the parameter and the command.
     """
     needed, allowed = TAKES[given.command]
     present = [name for name, value in given if name != "command" and value is not None]
@@ -84,14 +84,14 @@ _UNSAVED: Final = "\nThe change is in text that a person has open and has not sa
 
 
 class Editor:
-    """The commands on one path; lives for one call.
+    """The commands on one path, for one call.
 
     Args:
         context: The call.
-        words: The sentences it answers with, `{path}` and what else belongs in each in braces.
+        words: The messages, with placeholders such as `{path}`.
         shown: The path as the caller gave it.
-        path: The same in the workspace.
-        suggests_paths: Whether a path that leads nowhere is answered with paths of the whole root.
+        path: The path in the workspace.
+        suggests_paths: True to suggest similar paths of the whole root for a missing path.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class Editor:
         return {"path": self._shown, "entries": rows[:MOST_ROWS], "truncated": len(rows) > MOST_ROWS}
 
     async def create(self, file_text: str) -> dict[str, Any]:
-        """Create a file; one that is there stays."""
+        """Create a file; fail if it exists."""
         try:
             made = await self._files.create_file(self._path, file_text)
         except PathExistsError as error:
@@ -149,7 +149,7 @@ class Editor:
         return {"path": self._shown, "output": self._say("created"), "version": made.version}
 
     async def replace(self, old: str, new: str) -> dict[str, Any]:
-        """Replace text that is there once."""
+        """Replace text that occurs exactly once."""
         if not old:
             raise InvalidArgumentError("Parameter `old_str` is empty; use insert to add lines")
         try:
@@ -179,7 +179,7 @@ class Editor:
         return self._edited("inserted", made)
 
     async def _own(self, error: FileToolsError) -> FileToolsError:
-        """Return an error as this dialect says it."""
+        """Return an error with this dialect's message."""
         if isinstance(error, PathIsDirectoryError):
             return reworded(error, f"The path {self._shown} is not a file.", "View it to see which files are there.")
         if not isinstance(error, PathNotFoundError | DirectoryNotFoundError):
@@ -203,7 +203,7 @@ class Editor:
 
 
 def _range(view_range: list[int] | None) -> tuple[int, int | None]:
-    """Return the first line and the number of lines that a range asks for; -1 as its end is that of the file."""
+    """Return the first line and the number of lines of a range; an end of -1 is the end of the file."""
     if view_range is None:
         return 1, None
     if len(view_range) != 2:
@@ -220,7 +220,7 @@ def _range(view_range: list[int] | None) -> tuple[int, int | None]:
 
 
 def _row(entry: Entry, folder: str) -> dict[str, Any] | None:
-    """Return an entry as a view of a folder has it; None for what is hidden."""
+    """Return an entry as shown in the view of a folder; None if it is hidden."""
     path = entry.path[len(folder) + 1 :] if folder else entry.path
     if any(segment.startswith(".") for segment in path.split("/")):
         return None
@@ -268,7 +268,7 @@ async def edit_text(context: ToolContext, given: TextEditorCommand) -> dict[str,
 
 
 async def run(editor: Editor, given: EditorCommand) -> dict[str, Any]:
-    """Run one of the four commands, whose parameters are checked."""
+    """Run one of the four commands, whose parameters are already checked."""
     if given.command == "view":
         return await editor.view(given.view_range)
     if given.command == "create":
@@ -287,7 +287,7 @@ def _inserted(given: EditorCommand) -> str | None:
 
 
 def shown_lines(data: Mapping[str, Any], limits: TextLimits) -> str:
-    """Return the lines of a view, numbered, and how to see the rest where they are cut."""
+    """Return the numbered lines of a view and, if they are cut, how to see the rest."""
     first, total = data["first_line"], data["total_lines"]
     text, kept = clipped(numbered(data["content"], first), limits)
     following = None if kept is None else first + kept
@@ -304,7 +304,7 @@ def text_editor(max_characters: int | None = None) -> Dialect:
     """Return the dialect.
 
     Args:
-        max_characters: Most characters of a file that one view shows; part of the definition that a provider gets, too.
+        max_characters: Maximum number of characters shown by one view; also part of the definition sent to the provider.
     """
     view = partial(_shown, max_characters=max_characters)
     hosted = {"type": TYPE, "name": TOOL}

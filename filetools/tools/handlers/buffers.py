@@ -1,4 +1,4 @@
-"""Tools of editors: documents opened, typed into, saved and closed, shared with every editor and agent on the root."""
+"""Tools for editors: open, change, save and close documents, which all editors and agents on the root share."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ async def buffer_change(context: ToolContext, given: ChangeBuffer) -> BufferChan
 
 
 def edits_or_text(edits: list[BufferEdit] | None, text: str | None) -> list[TextEdit] | None:
-    """Return edits as documents take them; None where there is a whole text instead.
+    """Return edits in the form of the facade; None if there is a whole text instead.
 
     Raises:
-        InvalidArgumentError: There are both, or neither.
+        InvalidArgumentError: Both are given, or neither.
     """
     if (edits is None) == (text is None):
         raise InvalidArgumentError("Give edits, or text, and not both")

@@ -1,4 +1,4 @@
-"""Tools that change files and folders: written, edited, moved, deleted, several at once, and undone."""
+"""Tools that change files and folders: write, edit, move, delete, several at once, and undo."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def _way_out(error: PathExistsError | PathIsDirectoryError, given: FromTo) -> st
 
 async def delete_file(context: ToolContext, given: DeleteFile) -> DeleteResult:
     """Delete a file, or with `recursive` a folder with all that is in it."""
-    # Looking first, and only where it matters: trying the file first would ask a person twice about a folder.
+    # Look first, but only if it matters: trying to delete it as a file first would ask a person twice about a folder.
     if given.recursive and (await context.files.file_info(given.path)).type == "directory":
         return await context.files.delete_directory(
             given.path, recursive=True, abort=context.is_aborted, progress=context.percent
@@ -219,14 +219,14 @@ class UndoChanges(Parameters):
 async def undo_changes(context: ToolContext, given: UndoChanges) -> UndoResult:
     """Take back changes of the calling actor, and of nobody else."""
     actor = context.files.actor
-    # A call has one conversation; what says less is meant within this one, where others may be going on.
+    # A call ID belongs to one conversation. Other selections apply to this conversation only, as others may be active.
     whose = replace(actor, session=None) if given.call_id is not None else actor
     try:
         return await context.files.undo(
             call=given.call_id, since=given.since, path=given.path, actor=whose, dry_run=given.dry_run
         )
     except EditConflictError as exc:
-        # The hint of the call names an argument that this tool does not have.
+        # The facade's hint names an argument that this tool does not have.
         hint = "Edit by hand what not_undone names, or undo the rest by its call_id or path."
         raise EditConflictError(exc.message, path=exc.path, suggested_action=hint, details=exc.details) from exc
 

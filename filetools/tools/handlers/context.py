@@ -1,6 +1,6 @@
-"""Tools that say what a project is, what state it is in, which instructions apply, and what runs of agents made.
+"""Tools that describe a project, its state, its instructions, and what runs of agents made.
 
-Nothing of a project is ever run. Each of its tools is a plain function, too, which never raises:
+Code of a project is never executed. Each of these tools is also a plain function that never raises:
 `await get_git_state(files, path="~/code")`.
 """
 
@@ -58,7 +58,7 @@ async def get_run(context: ToolContext, given: GetRun) -> Answer:
     """Return a run with what it made."""
     run = await context.files.runs.get(given.id)
     metadata = await context.files.runs.metadata(given.id)
-    # By the path that other tools take.
+    # Name files by the path that other tools accept.
     files = {
         name: [
             {"path": each["relative_path"]} | {fact: value for fact, value in each.items() if fact not in _PATHS}
@@ -98,7 +98,7 @@ logger = logging.getLogger(__name__)
 GROUP: Final = "context"
 SEARCH_SECONDS: Final = 5.0
 _PAGE: Final = 10
-"""Matches of a page of a search: what the time limit ends loses no more than those of the last page."""
+"""Matches per page of a search, so that a search ended by the time limit loses only the matches of the last page."""
 _LINE_CHARACTERS: Final = 200
 T = TypeVar("T")
 Asked = TypeVar("Asked", bound=Parameters)
@@ -163,14 +163,14 @@ class SearchCode(InProject):
 
 
 class ContextCaller(Struct, frozen=True, kw_only=True):
-    """Who asks; lives as long as one call."""
+    """The caller of one call."""
 
     files: FileToolsFacade
     allowed: Sequence[str] = ()
-    """Folders that can be looked at besides the workspace, registered projects and those of the settings."""
+    """Folders that may be read in addition to the workspace, registered projects and those in the settings."""
     is_aborted: Callable[[], bool] = lambda: False
     above: bool = False
-    """Whether instructions above the workspace count, too."""
+    """True if instructions above the workspace are included."""
 
     async def look(
         self,
@@ -181,13 +181,13 @@ class ContextCaller(Struct, frozen=True, kw_only=True):
         path: str | None = None,
         top: Callable[[str, str | None], str] | None = None,
     ) -> T:
-        """Return what `work` makes of the folder that is meant, in a worker thread.
+        """Run `work` on the requested folder in a worker thread, and return its result.
 
         Args:
-            tool: Its name.
-            given: What it was called with; a path counts for more than an id.
+            tool: Name of the tool.
+            given: Its parameters; a path takes precedence over an ID.
             work: Reads the folder.
-            path: What is meant where neither was given; None for an error.
+            path: The folder if neither was given; None raises an error instead.
             top: As for `ProjectCalls.look`.
         """
         meant = given.path if given.path is not None or given.project_id is not None else path
@@ -205,13 +205,13 @@ async def _instructions(caller: ContextCaller, given: Instructions) -> Answer:
         found = instructions.instructions(folder, folder.asked, max_chars=given.max_chars)
         inside = folders.below(folder.path, caller.files.root_paths[-1])
 
-        # As file tools name it; elsewhere nothing else would tell where it is.
+        # In the workspace, paths are as in the file tools; elsewhere they must show the folder.
         def placed(path: str) -> str:
             return folder.shown(path) if inside is None else f"{inside}/{path}".removeprefix("/")
 
         for each in (*found["files"], *found.get("skills", ())):
             each["path"] = placed(each["path"])
-        # `max_chars` is for contents; what is only named has the limit of every other answer.
+        # `max_chars` limits contents; files that are only named count towards the usual limit.
         files = found.pop("files")
         lists = {"rules": [each for each in files if "content" not in each], **found}
         named = limited(lists | {"omitted": [placed(each) for each in found.get("omitted", ())]})
@@ -291,7 +291,7 @@ async def _grepped(
     cursor: str | None,
     is_over: Callable[[], bool],
 ) -> GrepResult:
-    """Return one page: of the workspace with what is not saved yet, of other folders as they are on disk."""
+    """Return one page of matches: in the workspace including unsaved text, in other folders as they are on disk."""
     settings = caller.files.settings
     if inside is not None:
         return await caller.files.grep_files(
@@ -310,7 +310,7 @@ async def _grepped(
 
 
 class _Fact(Struct, Generic[Asked], frozen=True, kw_only=True):
-    """One of the tools: what it takes, and what answers it."""
+    """One of the tools: its parameters and the function that answers it."""
 
     name: str
     parameters: type[Asked]
@@ -327,14 +327,14 @@ class _Fact(Struct, Generic[Asked], frozen=True, kw_only=True):
         return await self.answered(ContextCaller(files=context.files, is_aborted=context.is_aborted), given)
 
     async def ask(self, files: FileToolsFacade, *, above: bool = False, **arguments: Any) -> Answer:
-        """Answer a program, which may look into the home folder, too; a failure is `{"error", "error_code"}`."""
+        """Answer a program, which may also read the home folder; a failure returns `{"error", "error_code"}`."""
         home = folders.home_folder()
         caller = ContextCaller(files=files, allowed=() if home is None else (home,), above=above)
         try:
             return await self.answered(caller, parse_arguments(self.parameters, arguments))
         except FileToolsError as error:
             return {"error": error.message, "error_code": error.code}
-        except Exception:  # what reads other people's files may meet anything, and promises never to raise
+        except Exception:  # untrusted files may cause any error, and this function must never raise
             logger.exception("%s failed unexpectedly", self.name)
             return {"error": f"{self.name} failed unexpectedly; the log says why", "error_code": InternalError.code}
 

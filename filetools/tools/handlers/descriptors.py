@@ -1,4 +1,4 @@
-"""Tools over descriptors, and how a long result becomes one."""
+"""Tools for descriptors, and the conversion of long results into descriptors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _KINDS: Final = {
     "PATH_HIDDEN": "permission_error",
     "PERMISSION_DENIED": "permission_error",
 }
-"""Types of errors by their codes; those of descriptors say theirs themselves."""
+"""Error types by code; errors of descriptors carry their own type."""
 
 
 class OneFd(Parameters):
@@ -95,7 +95,7 @@ class FdToFile(OneFd):
 def _telling(
     handler: Callable[[ToolContext, Asked], Awaitable[Mapping[str, Any]]], otherwise: str
 ) -> Callable[[ToolContext, Asked], Awaitable[Mapping[str, Any]]]:
-    """Return a handler whose errors tell what their frame needs: the descriptor, and the type of the error."""
+    """Wrap a handler so that its errors carry what their frame needs: the descriptor and the error type."""
 
     async def told(context: ToolContext, given: Asked) -> Mapping[str, Any]:
         try:
@@ -131,7 +131,7 @@ def _search(given: SearchFd, context: ToolContext, descriptors: Descriptors) -> 
         pattern=given.pattern, literal=not given.regex, ignore_case=given.ignore_case, context=given.context,
         limit=given.max_matches + 1,
     )  # fmt: skip
-    # CR before LF would be a character at the end of the line, which `$` does not pass over.
+    # A CR before LF would count as a character of the line, and `$` would not match before it.
     rows = search_text(paged.text.replace("\r\n", "\n"), options, what=given.fd, abort=context.is_aborted)
     found = rows[: given.max_matches]
     for row in found:
@@ -189,7 +189,7 @@ async def _written(context: ToolContext, given: FdToFile, content: bytes) -> Wri
         missing = PathNotFoundError(path)
         missing.message = f"File {path} doesn't exist and create=False"
         raise missing
-    # With the version that stands there now: what comes in between is not overwritten, and refuses the call.
+    # Use the current version: a concurrent change is then not overwritten but makes the call fail.
     appended_to = None if given.create else version
     try:
         if given.mode == "append":
@@ -199,10 +199,10 @@ async def _written(context: ToolContext, given: FdToFile, content: bytes) -> Wri
         if not exc.details.get("unsaved"):
             raise
         if given.mode == "write":
-            # A text from elsewhere is made from no version of the file: merged, it could take away what the person typed.
+            # The text is not based on a version of the file: merging it could remove what the person typed.
             exc.message = f"File {path} has unsaved changes of a person, which a descriptor cannot replace"
             raise
-    # Bytes cannot be added to unsaved text; as text they go behind it, into what the person has open.
+    # Bytes cannot be appended to unsaved text; append them as text to the document that the person has open.
     return await files.append_file(path, content.decode(), expected_version=appended_to)
 
 
@@ -225,10 +225,10 @@ def _encoded(text: str, path: str) -> bytes:
 def descriptors_for(
     files: FileToolsFacade, tools: Sequence[AnyTool], *, owner: str | None = None, is_opaque: bool = False
 ) -> DescriptorCalls | None:
-    """Return where the long results of some tools are kept; None if none of them reads what is kept.
+    """Return the descriptors for long results of the tools; None if they are disabled or no tool reads them.
 
     Raises:
-        InvalidArgumentError: Descriptors are enabled by the settings, and none of the tools reads them.
+        InvalidArgumentError: The settings enable descriptors, but none of the tools reads them.
     """
     is_on = checked(files.settings.file_descriptor, [tool.name for tool in tools], is_given=False).is_on
     return files.descriptors(owner=owner, is_opaque=is_opaque) if is_on else None
@@ -241,14 +241,14 @@ async def wrapped(
     descriptors: DescriptorCalls,
     limits: TextLimits,
 ) -> dict[str, Any]:
-    """Return an envelope with a descriptor in the place of data whose text is too long.
+    """Return an envelope in which a descriptor replaces data whose text is too long.
 
     Args:
         tool: The tool that was called.
-        parameters: What it was called with.
-        envelope: Of its success.
-        descriptors: Where the text is kept.
-        limits: What fits a door's answer, for reads that name their own limit.
+        parameters: Its parameters.
+        envelope: The envelope of its success.
+        descriptors: Stores the text.
+        limits: Limits of the interface's response, for reads with their own limit.
     """
     data = envelope["data"]
     if tool.present is not None or tool.group in _NEVER_WRAPPED:
@@ -258,14 +258,14 @@ async def wrapped(
     if len(text) <= most or seen.media is not None:
         return dict(envelope)
     create = partial(Descriptors.create, text=text)
-    # Else on the last page alone, or for a copy of a file nowhere.
+    # Otherwise these would appear only on the last page or, for a copy of a file, nowhere.
     told = {name: data[name] for name in _GOES_ON if name in data}
     if tool.name == "read_file" and "content" in data:
         if getattr(parameters, "limit", None) is not None and clipped(data["content"], limits)[1] is None:
             return dict(envelope)
         if len(data["content"]) <= most:  # only the line of facts below it is over the limit
             return dict(envelope)
-        # A part stays as it was shown, with the line below it that says which part it is.
+        # A part of a file is stored as shown, including the line of facts that says which part it is.
         if all(getattr(parameters, name, None) is None for name in ("offset", "limit", "column")):
             told["remarks"] = " \u00b7 ".join(remarks(data))
             create = partial(
@@ -280,7 +280,7 @@ async def wrapped(
 
 
 def present(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
-    """Return what a model gets to see of a call of these tools: frames, or rows."""
+    """Return what a model sees of a call of these tools: frames or rows."""
     news = list(news_lines(envelope))
     if not envelope["success"]:
         details = envelope["details"]
@@ -302,7 +302,7 @@ def _fd_rows(fds: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _match_rows(data: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a row for each match, as grep writes them: with the lines around, and where each is."""
+    """Yield the rows of the matches in grep's format, with context lines and each match's position."""
     found = data["matches"]
     marked = (lines_of(each, f"  (page {each['page']}, column {each['column']})") for each in found)
     for place, group in enumerate(line_groups(marked)):

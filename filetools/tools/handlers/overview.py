@@ -1,4 +1,4 @@
-"""The context of a prompt, put together: of the registered projects, or all facts about one folder, for people."""
+"""Gathers the context of a prompt from the registered projects, and all facts about one folder for people."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from filetools.project.readme import readme as readme_in
 async def gather_context(
     files: FileToolsFacade, projects: Sequence[str] | None = None, *, readme: bool = False
 ) -> dict[str, Any]:
-    """Return what `filetools.project.format_context()` and `build_prompt()` make a text of.
+    """Return the input of `filetools.project.format_context()` and `build_prompt()`.
 
     Args:
         files: Its workspace knows the projects and instances.
@@ -43,17 +43,17 @@ async def gather_context(
 def overview(
     path: str, *, base: str, projects: Sequence[Mapping[str, Any]] = (), instances: Sequence[Mapping[str, Any]] = ()
 ) -> dict[str, Any]:
-    """Return what the context tools tell of a folder, and the text that a prompt would begin with; blocks.
+    """Return the context tools' facts about a folder, and the text that would begin a prompt. Blocks.
 
     Args:
         path: Any folder: relative to `base`, absolute, `~` or `~/…`.
         base: An absolute path.
-        projects: The registered ones, of which it may be one.
-        instances: Those that run.
+        projects: The registered projects, which may include the folder.
+        instances: The running instances.
 
     Returns:
-        `{"path", "name", "id"?, "repo_name"?, "git", "readme", "instructions", "dependencies", "prompt"}`. Each part is what
-        its tool answers, `{"error", "error_code"}` if that fails; paths of instructions are relative to the folder.
+        `{"path", "name", "id"?, "repo_name"?, "git", "readme", "instructions", "dependencies", "prompt"}`. Each part is
+        its tool's answer, or `{"error", "error_code"}`; paths of instructions are relative to the folder.
 
     Raises:
         DirectoryNotFoundError, PathNotDirectoryError, AccessDeniedError, InvalidArgumentError

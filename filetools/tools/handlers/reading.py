@@ -1,4 +1,4 @@
-"""Tools that read: files, facts about them, folders; long lists in parts."""
+"""Tools that read files, facts about them, and folders; long lists are returned in parts."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 Page = TypeVar("Page", GrepResult, ListResult, SearchResult)
 FIRST_ROWS: Final = 20
-"""Rows of the first part; each further one has twice as many, so that a search begun anew costs little."""
+"""Rows of the first part; each further part has twice as many, so that restarting the search costs little."""
 _ROWS: Final = ("entries", "matches", "files")
 
 
 async def pages(call: Callable[..., Awaitable[Page]]) -> AsyncIterator[Page]:
-    """Yield all pages of a search or list, each once it is wanted.
+    """Yield all pages of a search or list, requesting each on demand.
 
     Args:
-        call: Returns the page at a `cursor`; what it raises ends them.
+        call: Returns the page at a `cursor`; its errors end the iteration.
     """
     cursor: str | None = None
     while True:
@@ -38,13 +38,13 @@ async def pages(call: Callable[..., Awaitable[Page]]) -> AsyncIterator[Page]:
 async def in_parts(
     context: ToolContext, limit: int, cursor: str | None, page: Callable[[int, str | None], Awaitable[Page]]
 ) -> Page:
-    """Return one page of a search or list; if somebody listens, its rows are told in parts, all but the last.
+    """Return one page of a search or list. If the caller wants parts, report all but the last part as they are found.
 
     Args:
         context: The call.
-        limit: Most rows of the page.
-        cursor: Where it begins.
-        page: Returns so many rows from a place on.
+        limit: Maximum number of rows of the page.
+        cursor: Where the page begins.
+        page: Returns up to the given number of rows from a cursor.
     """
     tell = context.partial
     if tell is None:
@@ -103,7 +103,7 @@ async def read_file(context: ToolContext, given: ReadFile) -> ReadResult:
     try:
         read = await context.files.read_file(
             given.path, offset=given.offset, limit=given.limit, column=given.column, version=given.version,
-            # What no model is shown must not count as read.
+            # Lines that the model does not see must not count as read.
             page=context.kept is None,
         )  # fmt: skip
     except PathIsDirectoryError as exc:

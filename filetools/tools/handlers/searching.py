@@ -1,4 +1,4 @@
-"""Tools that search: names, contents, and changes as they come."""
+"""Tools that search names and contents, and watch for changes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class WatchChanges(Parameters):
 
 
 class SearchProgress:
-    """Reports how much one call has searched, over all its pages."""
+    """Reports the progress of one search over all its pages."""
 
     def __init__(self, context: ToolContext, what: str) -> None:
         self._context = context
@@ -66,7 +66,7 @@ class SearchProgress:
         self._count = 0
 
     def page(self) -> Callable[[int], None]:
-        """Return what the next page tells its count."""
+        """Return the progress callback for the next page."""
         before = self._count
 
         def tell(count: int) -> None:
@@ -117,7 +117,7 @@ def _why_nothing(asked: GrepFiles, found: GrepResult) -> Iterator[str]:
 
 
 def _relative(files: FileToolsFacade, pattern: str) -> str:
-    """Return a pattern without the root that it begins with, as paths of the workspace are."""
+    """Remove the root's absolute path from the beginning of a pattern."""
     for root in files.root_paths:
         if pattern.startswith(f"{root}/"):
             return pattern.removeprefix(f"{root}/")

@@ -1,4 +1,4 @@
-"""Log sessions as doors ask for them: of a project however its path is spelled, its repository's other work trees included."""
+"""Session logs of a project, for any spelling of its path and including the other work trees of its repository."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Folder = str | os.PathLike[str]
 
 
 def list_sessions(project: Folder, *, logs: Folder | None = None, with_worktrees: bool = True) -> list[SessionInfo]:
-    """As `filetools.sessions.log_folders.list_sessions`, of a project whose path may be relative; blocks."""
+    """As `filetools.sessions.log_folders.list_sessions`, for a path that may be relative. Blocks."""
     place, worktrees = _place(project, with_worktrees)
     return log_folders.list_sessions(place, logs=logs, worktrees=worktrees)
 
@@ -42,7 +42,7 @@ def list_sessions(project: Folder, *, logs: Folder | None = None, with_worktrees
 def extract_feedback(
     session_id: str, project: Folder, *, logs: Folder | None = None, with_worktrees: bool = True
 ) -> list[FeedbackItem]:
-    """As `filetools.sessions.feedback.extract_feedback`, of a project whose path may be relative; blocks."""
+    """As `filetools.sessions.feedback.extract_feedback`, for a path that may be relative. Blocks."""
     place, worktrees = _place(project, with_worktrees)
     return feedback.extract_feedback(session_id, place, logs=logs, worktrees=worktrees)
 
@@ -54,27 +54,27 @@ def collect_feedback(
     with_worktrees: bool = True,
     failed: Callable[[str, FileToolsError], object] | None = None,
 ) -> Iterator[FeedbackItem]:
-    """As `filetools.sessions.feedback.collect_feedback`, of a project whose path may be relative; blocks."""
+    """As `filetools.sessions.feedback.collect_feedback`, for a path that may be relative. Blocks."""
     place, worktrees = _place(project, with_worktrees)
     return feedback.collect_feedback(place, logs=logs, worktrees=worktrees, failed=failed)
 
 
 def recent_sessions(project: Folder, *, limit: int = 5) -> dict[str, Any]:
-    """Return the newest log sessions of a project; blocks.
+    """Return the newest log sessions of a project. Blocks.
 
     Args:
         project: Its folder.
-        limit: Most sessions.
+        limit: Maximum number of sessions.
 
     Returns:
-        `{"sessions": [{"id", "title", "age"}]}`, those of other work trees among them; the age is that of the beginning, or
-        of the last change of the log where no time is told.
+        `{"sessions": [{"id", "title", "age"}]}`, including those of other work trees. The age counts from the beginning of
+        the session or, if that is not recorded, from the last change of the log.
 
     Raises:
-        AccessDeniedError: The folder of the logs cannot be looked into.
+        AccessDeniedError: The folder of the logs cannot be read.
     """
     now, place, rows = time.time(), real_project(os.path.abspath(project)), []
-    # A repository of strangers can name any folder as its work tree: what counts is named from there, too.
+    # An untrusted repository can name any folder as its work tree; accept only work trees that name this one back.
     worktrees = [tree for tree in other_worktrees(place) if place in other_worktrees(tree)]
     for info in log_folders.list_sessions(place, worktrees=worktrees)[:limit]:
         begun = instant(info.timestamp)
@@ -84,7 +84,7 @@ def recent_sessions(project: Folder, *, limit: int = 5) -> dict[str, Any]:
 
 
 def other_worktrees(project: str) -> list[str]:
-    """Return where a project stands in the other work trees of its repository: of a folder in one, that folder in each.
+    """Return the corresponding folders of a project in the other work trees of its repository.
 
     Args:
         project: Absolute.
@@ -93,7 +93,7 @@ def other_worktrees(project: str) -> list[str]:
     around = [tree for tree in trees if PurePosixPath(place).is_relative_to(tree)]
     if not around:
         return []
-    own = max(around, key=len)  # one work tree may stand in another
+    own = max(around, key=len)  # work trees may be nested
     inside = posixpath.relpath(place, own)
     return [posixpath.normpath(posixpath.join(tree, inside)) for tree in trees if tree != own]
 

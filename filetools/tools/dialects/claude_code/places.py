@@ -1,4 +1,4 @@
-"""What all tools of the dialect do with paths."""
+"""Resolves the paths given to the tools of the dialect."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ GROUP: Final = "claude-code"
 
 
 async def located(context: ToolContext, raw_path: str | None) -> ServedPath:
-    """Return what a path names: an absolute one inside the root, or one relative to it; None is the root.
+    """Resolve a path, absolute inside the root or relative to it; None is the root.
 
     Raises:
-        AbsolutePathError: It lies outside; names the root, and files in it that are like it.
+        AbsolutePathError: It lies outside the root; names the root and similar paths in it.
     """
     try:
         return context.roots.locate(raw_path or "")

@@ -38,9 +38,9 @@ async def read(context: ToolContext, given: Read) -> dict[str, Any]:
 
 
 async def _lines(place: ServedPath, offset: int | None, limit: int | None) -> ReadResult:
-    """Return lines of a file, or all of it if it has none because it is binary."""
+    """Return lines of a file, or the whole file if it is binary."""
     try:
-        # What no model is shown must not count as read.
+        # Lines that the model does not see must not count as read.
         return await place.files.read_file(place.path, offset=offset or None, limit=limit, page=True)
     except InvalidArgumentError:
         whole = await place.files.read_file(place.path)
@@ -85,7 +85,7 @@ def _shown(data: Mapping[str, Any], _limits: TextLimits) -> str | ShownCall:
             f"Warning: the file exists but is shorter than the provided offset ({file['startLine']})."
             f" The file has {file['totalLines']} lines."
         )
-    # What was read keeps the limits; the numbers come on top, so that all of it is shown.
+    # The text is already within the limits; the line numbers are not counted, so that all of it is shown.
     text = numbered(file["content"], file["startLine"])
     following = file["startLine"] + file["numLines"] if file.get("truncatedByTokenCap") else None
     if following is not None and not file["content"].endswith(("\n", "\r")):

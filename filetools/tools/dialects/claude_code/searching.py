@@ -1,4 +1,4 @@
-"""Grep: lines, files or counts of what matches, as the rows that grep prints. Glob: files by their names, the newest first."""
+"""Grep: matching lines, files or counts, formatted like grep's output. Glob: files by name, newest first."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 
 def rows_of(matches: Iterable[GrepMatch], given: Grep) -> Iterator[str]:
-    """Yield the rows of matches, which come file by file and in the order of lines."""
+    """Yield the rows of matches, which must be grouped by file and ordered by line."""
     before, after = _around(given)
     is_first = True
     for path, of_file in groupby(matches, key=lambda match: match.path):
@@ -44,7 +44,7 @@ def rows_of(matches: Iterable[GrepMatch], given: Grep) -> Iterator[str]:
 
 
 def _around(given: Grep) -> tuple[int, int]:
-    """Return how many lines above and below each match are shown."""
+    """Return the number of context lines above and below each match."""
     both = given.around if given.context is None else given.context
     before, after = (both if each is None else each for each in (given.before, given.after))
     return (0, 0) if given.only_matching else (min(before or 0, MOST_AROUND), min(after or 0, MOST_AROUND))
@@ -61,7 +61,7 @@ def _lines(match: GrepMatch, before: int, after: int) -> Lines:
 
 
 def grep_text(data: Mapping[str, Any], limits: TextLimits) -> str:
-    """Return the text of what Grep found, for a model."""
+    """Return Grep's results as text for a model."""
     window = ", ".join(
         f"{word}: {data[name]}"
         for word, name in (("limit", "appliedLimit"), ("offset", "appliedOffset"))
@@ -106,10 +106,10 @@ FILE_TYPES: Final = {
 
 
 def globs_of_type(name: str) -> str:
-    """Return the glob of a type of files.
+    """Return the glob of a file type.
 
     Raises:
-        InvalidArgumentError: There is none of that name; names the nearest.
+        InvalidArgumentError: The type is unknown; names the most similar one.
     """
     found = FILE_TYPES.get(name)
     if found is None:
@@ -121,7 +121,7 @@ def globs_of_type(name: str) -> str:
 
 HEAD_LIMIT: Final = 250
 MOST_ROWS: Final = 20_000
-"""Rows of a call that sets no limit."""
+"""Maximum number of rows of a call without a limit."""
 MOST_AROUND: Final = 20
 _PAGE: Final = 1000
 _MODES: Final[Mapping[str, Literal["content", "files", "count"]]] = {
@@ -153,7 +153,7 @@ class Grep(Parameters):
 
 
 async def grep(context: ToolContext, given: Grep) -> dict[str, Any]:
-    """Search contents, page by page, until there are rows enough."""
+    """Search contents, page by page, until there are enough rows."""
     place = await located(context, given.path)
     glob, wants = _wanted(given)
     limit, progress = given.head_limit or MOST_ROWS, SearchProgress(context, "files searched")
@@ -211,7 +211,7 @@ def _why_nothing(given: Grep, page: GrepResult) -> list[str]:
 
 
 def _wanted(given: Grep) -> tuple[str | None, Callable[[str], bool]]:
-    """Return the glob for the engine, and what it cannot say: a second one, and those that leave out."""
+    """Return the glob for the engine, and a filter for what it cannot express: further globs and exclusions."""
     parts = re.findall(r"(?:[^\s,{]|\{[^{}]*\})+", given.glob or "")
     wanted = [part for part in parts if not part.startswith("!")]
     unwanted = [Glob(each) for part in parts if part.startswith("!") for each in alternatives(part[1:])]
@@ -231,7 +231,7 @@ def _names_hidden(path: str) -> bool:
 
 MOST_FILES: Final = 100
 MOST_COMPARED: Final = 20_000
-"""Files among which the newest are looked for."""
+"""Maximum number of files among which the newest are selected."""
 _WILD: Final = re.compile(r"[*?\[]")
 
 
@@ -249,7 +249,7 @@ async def glob(context: ToolContext, given: GlobFiles) -> dict[str, Any]:
     pattern = await _from_root(context, given.pattern, place)
     found, is_complete = await _found(context, progress, place, pattern, everywhere=False)
     if not found:
-        # Hidden and ignored files count where nothing else matches: then they are what is meant.
+        # If nothing else matches, hidden and ignored files are what is meant.
         found, is_complete = await _found(context, progress, place, pattern, everywhere=True)
     # The newest first.
     found.sort(key=lambda entry: (0.0 if entry.modified is None else -entry.modified.timestamp(), entry.path))
@@ -265,7 +265,7 @@ async def glob(context: ToolContext, given: GlobFiles) -> dict[str, Any]:
 
 
 async def _from_root(context: ToolContext, pattern: str, place: ServedPath) -> str:
-    """Return a pattern of a folder as one from the root, which the engine compares with whole paths."""
+    """Convert a pattern relative to a folder into one relative to the root, which the engine matches against whole paths."""
     if pattern.startswith("/"):
         fixed = _WILD.split(pattern, maxsplit=1)[0].rpartition("/")[0]
         place, pattern = await located(context, fixed), f".{pattern[len(fixed) :]}"

@@ -20,7 +20,7 @@ from filetools.tools.roots import ServedPath
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 MOST_COMPARED: Final = 1_000_000
-"""Characters of a text that a patch is made of."""
+"""Maximum length of texts for which a patch is computed, in characters."""
 _MERGED: Final = (
     " Others had changed it since you saw it, and their changes were merged with yours. Read it before you replace it"
     " again."
@@ -107,7 +107,7 @@ async def _written(place: ServedPath, content: str, made: WriteResult) -> dict[s
 
 
 async def _version(place: ServedPath, version: str) -> ReadResult | None:
-    """Return a kept version, which does not count as read; None if it is no text, too large, or gone."""
+    """Return a kept version, which does not count as read; None if it is not text, too large, or gone."""
     try:
         read = await place.files.read_file(place.path, version=version)
     except FileToolsError:
@@ -118,7 +118,7 @@ async def _version(place: ServedPath, version: str) -> ReadResult | None:
 async def _patch(old: str, new: str) -> list[dict[str, Any]]:
     if max(len(old), len(new)) > MOST_COMPARED:
         return []
-    # In a worker: it may take a third of a second.
+    # In a thread: it may take a third of a second.
     return [hunk.to_dict() for hunk in await asyncio.to_thread(structured_patch, old, new)]
 
 

@@ -66,7 +66,7 @@ def _reading_tool(
     looks_at: Literal["file", "folder"] = "file",
     show: Present = present,
 ) -> Tool[P]:
-    """Return a tool that only reads; without `title` it is that of the name."""
+    """Return a tool that only reads; the default title is derived from the name."""
     return Tool(
         name=name,
         description=description,

@@ -28,7 +28,7 @@ MIME_TYPES: Final = {
     ".bmp": "image/bmp", ".svg": "image/svg+xml", ".mp3": "audio/mpeg", ".wav": "audio/wav", ".ogg": "audio/ogg",
     ".flac": "audio/flac",
 }  # fmt: skip
-"""What the original goes by: the ending of the name alone."""
+"""Media types by file extension, which is all the official server considers."""
 _LAST_END: Final = re.compile(r"(?:\r\n|\n|\r)\Z")
 _SAFE_IN_ADDRESSES: Final = "/:!$&'()*+,;=@-._~"
 
@@ -128,7 +128,7 @@ def _count(name: str, value: float | None) -> int | None:
 
 
 def _moment(moment: datetime) -> str:
-    """Return a time as JavaScript prints it, in the zone of the machine."""
+    """Return a time in JavaScript's format, in the machine's time zone."""
     local = moment.replace(tzinfo=moment.tzinfo or UTC).astimezone()
     zone = local.tzname() or ""
     name = "Coordinated Universal Time" if zone == "UTC" else zone
@@ -209,7 +209,7 @@ def _diff(path: str, hunks: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _fenced(diff: str) -> str:
-    """Put a diff between more backticks in a row than it has."""
+    """Enclose a diff in a fence longer than any run of backticks in it."""
     fence = "```"
     while fence in diff:
         fence += "`"

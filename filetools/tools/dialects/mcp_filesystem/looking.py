@@ -1,4 +1,4 @@
-"""The tools that list folders and look for names, and their globs, which are compared with the whole path."""
+"""The tools that list folders and search for names, and their globs, which match the whole path."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from filetools.tools.tool import ToolContext
 
 
 def matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
-    """Return whether a path fits one of some globs, each compared with the whole path; an empty one fits nothing.
+    """Return a function that tests if a path matches any of the globs. A glob must match the whole path; "" matches nothing.
 
     An odd number of `!` before a glob negates it.
 
     Raises:
-        InvalidArgumentError: One is too long, or its braces stand for too many globs.
+        InvalidArgumentError: A glob is too long, or its braces expand to too many globs.
     """
     globs = []
     for pattern in patterns:
@@ -97,7 +97,7 @@ async def list_directory_with_sizes(context: ToolContext, given: ListWithSizes) 
 async def directory_tree(context: ToolContext, given: Tree) -> Mapping[str, Any]:
     """Show the tree below a folder."""
     rows = await _entries(context, given.path, recursive=True)
-    # A name is left out wherever it is, with all below; a pattern with a star is a glob itself.
+    # A plain name excludes every entry of that name with everything below it; a pattern with a star is used as a glob.
     forms = (
         [each] if "*" in each or not each else [each, f"**/{each}", f"**/{each}/**"] for each in given.exclude_patterns
     )
@@ -110,7 +110,7 @@ async def directory_tree(context: ToolContext, given: Tree) -> Mapping[str, Any]
         siblings.append({"name": printable(entry.name), "type": "directory" if entry.type == "directory" else "file"})
         if entry.type == "directory":
             siblings[-1]["children"] = children[path] = []
-    # In a thread: a large tree would keep the loop for long.
+    # In a thread: a large tree would block the loop for long.
     return answer(await asyncio.to_thread(json.dumps, children[""], ensure_ascii=False, indent=2))
 
 
@@ -138,16 +138,16 @@ async def list_allowed_directories(context: ToolContext, given: AnyParameters) -
 
 
 async def _entries(context: ToolContext, raw_path: str, *, recursive: bool = False) -> list[tuple[str, Entry]]:
-    """Return what is in a folder, or below it, in the order of names, each folder before what is in it."""
+    """Return the entries in or below a folder, ordered by name, each folder before its contents."""
     place = await place_of(context, raw_path)
     with told_as(raw_path):
         rows = [each async for each in _listed(context, place, recursive=recursive)]
-    # What ends a name comes before whatever another name has there.
+    # The end of a name must sort before any character, so that a folder's contents follow it directly.
     return sorted(rows, key=lambda row: row[0].encode().replace(b"/", b"\0"))
 
 
 async def _paced(items: Iterable[T]) -> AsyncIterator[T]:
-    """Yield items, and let others have the loop now and then: a tree may have very many."""
+    """Yield items, and yield to the event loop from time to time, since a tree may be very large."""
     for index, item in enumerate(items):
         if index % ITEMS_AT_ONCE == 0:
             await asyncio.sleep(0)
@@ -155,7 +155,7 @@ async def _paced(items: Iterable[T]) -> AsyncIterator[T]:
 
 
 async def _listed(context: ToolContext, place: ServedPath, *, recursive: bool) -> AsyncIterator[tuple[str, Entry]]:
-    # Entries are told by where they really lie, which differs below a linked folder.
+    # Entries have real paths, which differ from the given one below a linked folder.
     real = await real_path(place.root, place.path)
     base = len(real) + 1 if real else 0
     listed = partial(place.files.list_files, real, recursive=recursive, all=True, details=not recursive)
@@ -165,7 +165,7 @@ async def _listed(context: ToolContext, place: ServedPath, *, recursive: bool) -
 
 
 async def _size(place: ServedPath, entry: Entry) -> int:
-    """The size of a file; of a link, that of what it leads to; of anything else, or what cannot be reached, 0."""
+    """Return the size of a file or of a link's target; 0 for anything else and for unreachable targets."""
     if entry.type != "symlink":
         return entry.size or 0 if entry.type == "file" else 0
     try:
@@ -188,6 +188,6 @@ def _mark(entry: Entry) -> str:
 
 
 def format_size(size: int) -> str:
-    """Return a number of bytes as people read it."""
+    """Return a number of bytes in a human-readable form."""
     index = 0 if size < 1024 else min((size.bit_length() - 1) // 10, len(_UNITS) - 1)
     return f"{size / 1024**index:.2f} {_UNITS[index]}" if index else f"{size} B"

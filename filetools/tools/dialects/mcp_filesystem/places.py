@@ -1,4 +1,4 @@
-"""Paths as clients of the official file server write them, and results as it shows them."""
+"""Resolves paths as clients of the official filesystem server write them, and formats results as that server does."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from filetools.tools.tool import ToolContext
 
 
 async def place_of(context: ToolContext, raw_path: str) -> ServedPath:
-    """Return what a path names.
+    """Resolve a path.
 
     Raises:
         AbsolutePathError: It lies in none of the roots.
-        SymlinkEscapeError: A link leads out of the part of a workspace that is served.
+        SymlinkEscapeError: A link leads out of the served part of a workspace.
     """
     place = context.roots.locate(_without_tilde(raw_path))
     with told_as(raw_path):
@@ -37,10 +37,10 @@ async def place_of(context: ToolContext, raw_path: str) -> ServedPath:
 
 
 async def real_path(root: Root, path: str) -> str:
-    """Return where a path of a root's workspace leads.
+    """Return the real path of a path in a root's workspace.
 
     Raises:
-        SymlinkEscapeError: A link leads out of the root, which may be a part of the workspace.
+        SymlinkEscapeError: A link leads out of the root, which may be only a part of the workspace.
     """
     real = await root.files.real_path(path)
     if not root.holds(real):
@@ -49,10 +49,10 @@ async def real_path(root: Root, path: str) -> str:
 
 
 async def _as_on_disk(place: ServedPath) -> str:
-    """Return a path by the Unicode forms that its names have on the disk: clients compose what macOS has decomposed.
+    """Return a path with the Unicode normalisation used on disk: clients compose names that macOS has decomposed.
 
     Raises:
-        InvalidArgumentError: Several names there differ in nothing but their form.
+        InvalidArgumentError: Several names on disk differ only in their normalisation.
     """
     if place.path.isascii() or await place.files.exists(place.path):
         return place.path
@@ -73,8 +73,8 @@ async def _as_on_disk(place: ServedPath) -> str:
 
 
 async def _names(place: ServedPath, folder: str) -> AsyncIterator[str]:
-    """Yield the names in a folder; none of what is no folder."""
-    with suppress(FileToolsError):  # missing, a file, or out of reach: the call itself tells which
+    """Yield the names in a folder; nothing if it is not a folder."""
+    with suppress(FileToolsError):  # missing, a file, or inaccessible: the call itself reports which
         async for page in pages(partial(place.files.list_files, folder, all=True, details=False)):
             for entry in page.entries:
                 yield entry.name
@@ -86,7 +86,7 @@ def _composed(name: str) -> str:
 
 @contextmanager
 def told_as(raw_path: str) -> Iterator[None]:
-    """Have errors tell the path that the client gave, which says of which root it is."""
+    """Make errors name the path as the client gave it, which identifies the root."""
     try:
         yield
     except FileToolsError as error:
@@ -110,11 +110,11 @@ ACTIONS: Final = {
     "VERSION_MISMATCH": "Read the whole file with read_text_file, then repeat the call with what you find there in it.",
     "EDIT_AMBIGUOUS": "Put more of the lines around the place into oldText, so that it is found once.",
 }
-"""What to do, in the words of these tools."""
+"""Suggested actions by error code, in terms of these tools."""
 
 
 def answer(text: str, *results: Result, **more: Any) -> dict[str, Any]:
-    """Return what a handler returns: the text of the result, with the warnings of what was done for it."""
+    """Return a handler's result: its text, and the warnings of the underlying results."""
     warnings = [warning for result in results for warning in getattr(result, "warnings", ())]
     if any(getattr(result, "merged", False) for result in results):
         told = "others have changed the file since you saw it; your text was merged with theirs, read it again"
@@ -126,7 +126,7 @@ def answer(text: str, *results: Result, **more: Any) -> dict[str, Any]:
 
 
 def present(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
-    """Show a text whole, as the original does, however long it is: programs write back what they have read."""
+    """Show the whole text, however long, as the official server does: programs write back what they have read."""
     if not envelope["success"]:
         return shown_failure(envelope, limits)
     text = envelope["data"]["content"]
@@ -134,7 +134,7 @@ def present(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
 
 
 def present_bytes(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
-    """Show bytes as a picture, a sound, or an embedded resource."""
+    """Show bytes as an image, audio, or an embedded resource."""
     if not envelope["success"]:
         return present(envelope, limits)
     data = envelope["data"]
