@@ -55,7 +55,7 @@ class FileToolsError(Exception):
         self.details: dict[str, Any] = dict(details or {})
 
     def __str__(self) -> str:
-        # OSError subclasses would print errno tuples; the sentence is what people and models read.
+        # OSError subclasses would print errno tuples; people and models read the message.
         return self.message
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -68,14 +68,14 @@ PROTECTED_PATHS: Final = (
     # Hooks of repositories.
     ".husky/**", ".githooks/**", "lefthook.*", ".lefthook.*", "lefthook-local.*", ".lefthook-local.*", ".lefthook/**",
     ".pre-commit-config.y*ml", ".pre-commit-hooks.y*ml", ".overcommit.yml", ".lintstagedrc*", "lint-staged.config.*",
-    # Continuous integration: runs with the rights of the repository.
+    # Continuous integration: runs with the repository's rights.
     ".github/workflows/**", ".github/actions/**", ".gitlab-ci.yml", ".gitlab/ci/**", ".circleci/**", ".travis.yml",
     "Jenkinsfile*", "azure-pipelines*.y*ml", ".azure-pipelines/**", ".buildkite/**", ".drone.y*ml", ".woodpecker*",
     ".cirrus.*", "appveyor.yml", ".appveyor.yml", "bitbucket-pipelines.yml", ".semaphore/**", ".teamcity/**", ".gitea/**",
     ".forgejo/**", ".builds/**", ".build.yml", ".tekton/**", "cloudbuild.y*ml", "buildspec.y*ml",
     # Containers that editors start.
     ".devcontainer/**", ".devcontainer.json", ".gitpod*", ".idx/**", "devfile.yaml", ".devfile.yaml",
-    # What shells and tools load on entering a folder.
+    # Files that shells and tools load on entering a folder.
     ".envrc", ".direnv/**", "mise*.toml", ".mise*.toml", ".mise/**", ".config/mise/**", ".config/mise*.toml", ".autoenv*",
     ".flox/**", "devenv.nix", "devbox.json", ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zshenv", ".zprofile",
     ".yarnrc*",
@@ -133,7 +133,7 @@ def _converted(kind: _Kind, name: str, value: Any, told: str) -> Any:
     place = f"file_descriptor.{name}" if is_table else name
     about = f"Setting {place!r}{told}"
     if name not in types:
-        from difflib import get_close_matches  # only what is misspelt needs it
+        from difflib import get_close_matches  # only needed for misspelt names
 
         near = get_close_matches(name, types, n=1) or [", ".join(types)]
         raise InvalidArgumentError(f"{about}: unknown key {name!r}; did you mean {near[0]!r}?")
@@ -141,7 +141,7 @@ def _converted(kind: _Kind, name: str, value: Any, told: str) -> Any:
         sources = dict.fromkeys(value, told.removeprefix(" from ")) if told else None
         return DescriptorSettings(**_checked(DescriptorSettings, value, sources))
     try:
-        # The environment has texts alone; the table, which llmproc checks strictly, has types.
+        # Environment variables are only text; the table, which llmproc validates strictly, has typed values.
         return convert(value, types[name], strict=is_table)
     except ValidationError as exc:
         named = f" ({ENVIRONMENT_PREFIX}{name.upper()})" if told == " from environment" else ""
@@ -377,12 +377,12 @@ def _say_once(text: str) -> None:
 def _read_toml(path: Path) -> Mapping[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
-        import tomllib  # where there is a file
+        import tomllib  # only needed if there is a file
 
         return tomllib.loads(text)
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    except (OSError, ValueError) as exc:  # what is no UTF-8 or no TOML is a ValueError
+    except (OSError, ValueError) as exc:  # ValueError: not UTF-8, or not TOML
         raise InvalidArgumentError(f"Cannot read {path.name} of the settings: {exc}") from exc
 
 
@@ -416,7 +416,7 @@ def named_session() -> str | None:
 
 def session_name(text: str) -> str:
     """Return the name of a session as all that read it from the environment know it: trimmed, and storable."""
-    # Bytes that are no UTF-8 stand in the environment as halves of pairs, which nothing can store.
+    # Bytes that are not UTF-8 appear in the environment as lone surrogates, which cannot be stored.
     return text.encode("utf-8", "replace").decode().strip()
 
 

@@ -20,6 +20,8 @@ class Put(Struct, frozen=True, kw_only=True):
     content: bytes
     mode: int | None = None
     """Permission bits; None keeps those of the file, or takes the default for a new one."""
+    encoding: str | None = None
+    """Codec that an actor named for the bytes."""
 
 
 class Remove(Struct, frozen=True, kw_only=True):

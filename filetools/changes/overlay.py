@@ -193,7 +193,7 @@ def _made(operation: Put | MakeFolder, now: OverlayNode | None) -> OverlayNode:
         raise PathExistsError(path)
     made = now or OverlayNode(name=path.name, kind=kind)
     if isinstance(operation, Put):
-        made = replace(made, content=operation.content)
+        made = replace(made, content=operation.content, encoding=operation.encoding)
     return made if operation.mode is None else replace(made, mode=operation.mode)
 
 

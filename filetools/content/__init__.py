@@ -1,1 +1,1 @@
-"""What the bytes of a file are and become: kind, encoding, facts, parts; differences, merges, edits, patches."""
+"""File contents: kind, encoding, facts and parts of them; differences, merges, edits and patches."""

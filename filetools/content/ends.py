@@ -1,6 +1,6 @@
-"""Line ends: lines with their own ends, and texts that take the ends of another.
+"""Line ends: splits texts into lines with their ends, and adapts the line ends of one text to another.
 
-What a line is stands in `lines.py`: LF and CRLF end one, and CR does in a text without any LF.
+`lines.py` defines a line: it ends with LF or CRLF or, in a text without any LF, with CR.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ _END_OF: Final[dict[Newline, str]] = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
 
 
 def split_lines(text: str) -> list[str]:
-    """Return the lines of a text, each with its own end; joined they are the text again."""
+    """Return the lines of a text with their line ends; joined they give the text again."""
     return split_at(text, mark_of(text))
 
 
 def mark_of(text: str) -> str:
-    r"""Return the character that ends every line of a text: "\n", or "\r" where there is no "\n"."""
+    r"""Return the character that ends every line of a text: "\n", or "\r" if it has "\r" but no "\n"."""
     return "\n" if "\n" in text or "\r" not in text else "\r"
 
 
 def split_at(text: str, end: str) -> list[str]:
-    """Return the parts of a text that end with a character, and the rest; joined they are the text again."""
+    """Return the parts of a text that end with a character, and the rest; joined they give the text again."""
     lines = [part + end for part in text.split(end)]
     last = lines.pop()[:-1]
     if last:
@@ -46,24 +46,24 @@ def without_end(line: str) -> str:
 
 
 def sole_end(text: str) -> str | None:
-    """Return the end that all lines of a text have, or None if they differ or there is none."""
+    """Return the line end of all lines of a text, or None if they differ or there is none."""
     return _END_OF.get(tally(text)[0])
 
 
 def with_ends(text: str, end: str) -> str:
-    r"""Return a text with every line end replaced by `end`; lone CR counts only in a text without LF."""
+    r"""Replace every line end of a text by `end`; a lone CR counts only in a text without LF."""
     plain = text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")
     return plain if end == "\n" else plain.replace("\n", end)
 
 
 def ends_like(text: str, model: str, *, before: str = "") -> str:
-    r"""Return a text with the line ends of another: a line that both have takes its end, a new line its neighbour's.
+    r"""Give a text the line ends of another: common lines take the model's end, new lines that of their neighbour.
 
     Args:
-        text: Lines whose ends mean nothing. Text after the last end stays without one.
-        model: The text whose ends count.
-        before: The end of the line before the text, if there is one: the neighbour of a first line that is new. Else
-            the neighbour is the next line that has an end, else the text keeps its ends.
+        text: Lines whose line ends are ignored. Text after the last line end stays unterminated.
+        model: The text whose line ends are used.
+        before: The end of the line before the text, used for a new first line. If it is empty, that of the next line that
+            has one is used; if there is none, the text keeps its line ends.
     """
     lines = split_lines(text)
     ends = _matching_ends(lines, split_lines(model))
@@ -77,21 +77,21 @@ def ends_like(text: str, model: str, *, before: str = "") -> str:
 
 
 def end_before(text: str, index: int) -> str:
-    r"""Return the end of the line before the one in which the character at `index` stands, or "" on the first."""
+    r"""Return the end of the line before the one that contains the character at `index`, or "" on the first."""
     mark = "\n" if "\n" in text else "\r"
     place = text.rfind(mark, 0, index)
     return "" if place < 0 else end_of(text[max(0, place - 1) : place + 1])
 
 
 def end_after(text: str, index: int) -> str:
-    r"""Return the next line end at or behind `index`, or "" if there is none."""
+    r"""Return the next line end at or after `index`, or "" if there is none."""
     mark = "\n" if "\n" in text else "\r"
     place = text.find(mark, index)
     return "" if place < 0 else end_of(text[max(0, place - 1) : place + 1])
 
 
 def _matching_ends(lines: list[str], model: list[str]) -> list[str]:
-    """Return for each line the end of the line of the model that it is, or "" if it is none of them."""
+    """Return for each line the end of the corresponding line of the model, or "" if there is none."""
     old, new = [without_end(line) for line in model], [without_end(line) for line in lines]
     ends = [""] * len(lines)
     i = j = 0
@@ -100,7 +100,7 @@ def _matching_ends(lines: list[str], model: list[str]) -> list[str]:
         (len(old), 0, len(new), 0),
     ]:
         ends[j:new_start] = [end_of(line) for line in model[i:old_start]]
-        # A changed line is the line it replaces, as far as there are as many.
+        # Changed lines correspond to the lines they replace, one by one.
         replaced = model[old_start : min(old_end, old_start + new_end - new_start)]
         ends[new_start : new_start + len(replaced)] = [end_of(line) for line in replaced]
         i, j = old_end, new_end

@@ -1,4 +1,4 @@
-"""What is known of a whole file's content: version, kind, encoding, line ends; and a cache of it."""
+"""Facts about a whole file's content: version, kind, encoding, line ends; and a cache for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from filetools.models.words import Newline
 
 
 class ContentFacts(Struct, frozen=True, kw_only=True):
-    """Facts that follow from a file's bytes and its name alone. Lives in caches as long as the bytes stand."""
+    """Facts that depend only on a file's bytes and its name. Cached until the bytes change."""
 
     version: str
     size: int
@@ -26,34 +26,34 @@ class ContentFacts(Struct, frozen=True, kw_only=True):
     """Python codec name; None if binary."""
     bom: bool
     newline: Newline | None
-    """Which line ends it has; None if binary."""
+    """Its line ends; None if binary."""
     total_lines: int | None
     """None if binary."""
     mime_type: str | None
     text_format: TextFormat | None
-    """How to decode and encode it; None if binary."""
+    """Its text format; None if binary."""
 
 
 FactsCache: TypeAlias = IdentityCache[ContentFacts]
-"""The facts of the files read last, by identity."""
+"""Facts of recently read files, by identity."""
 
 
 def inspect(content: bytes, *, name: str = "", encoding: str | None = None) -> tuple[ContentFacts, str | None]:
     """Return the facts of a whole file and its text.
 
-    The kind is what `sniff` says, as far as the whole file bears it out: content that does not decode as its beginning
-    promised is looked at as a whole, and a NUL after the beginning makes it binary after all.
+    The kind is that of `sniff`, verified against the whole file: content that does not decode in the format of its beginning
+    is examined as a whole, and a NUL after the beginning makes it binary.
 
     Args:
         content: All bytes of the file.
         name: Name or path of the file, for the MIME type and for errors.
-        encoding: Read it as text in this encoding, whatever it looks like.
+        encoding: Read it as text in this encoding, without detection.
 
     Returns:
-        The facts and the text without byte-order mark, line ends untouched; None instead of the text if binary.
+        The facts and the text without byte-order mark, line ends unchanged; None instead of the text if binary.
 
     Raises:
-        InvalidArgumentError: There is no such encoding.
+        InvalidArgumentError: The encoding is unknown.
         EncodingError: The content is not text in the given encoding.
     """
     if encoding is not None:
@@ -68,9 +68,9 @@ def inspect(content: bytes, *, name: str = "", encoding: str | None = None) -> t
 
 
 def text_of(content: bytes, *, name: str = "") -> str | None:
-    """Return the text of a whole file as `inspect` finds it; None if it is binary."""
+    """Return the text of a whole file as `inspect` does; None if it is binary."""
     if content.isascii() and b"\0" not in content and signature_of(content[:SAMPLE_BYTES]) is None:
-        return str(content, "ascii")  # most texts, without the steps of finding out what they are
+        return str(content, "ascii")  # fast path for most texts, without detection
     return _read(content, sniff(content[:SAMPLE_BYTES], complete=len(content) <= SAMPLE_BYTES, name=name), name)[1]
 
 
@@ -82,16 +82,16 @@ def describe(
     name: str,
     version: str,
 ) -> ContentFacts:
-    """Return the facts of bytes that were made from a text, or looked at as one, without decoding them again.
+    """Return the facts of bytes that were encoded from a text, or already decoded, without decoding them again.
 
     Args:
         content: All bytes of the file.
-        text: What they say, without byte-order mark; None finds out by `inspect`.
-        text_format: How the text was encoded.
+        text: The text, without byte-order mark; None uses `inspect`.
+        text_format: The format of the text.
         name: Name or path of the file, for the MIME type.
         version: `version_of(content)`.
     """
-    # What an encoding without mark wrote, others take for something else: facts follow from the bytes alone.
+    # Facts depend on the bytes alone, and text in other encodings without a mark may be detected as something else.
     if text is None or "\0" in text or not (text_format.bom or text_format.encoding == "utf-8"):
         return inspect(content, name=name)[0]
     newline, total_lines = tally(text)
@@ -116,13 +116,13 @@ def _read(content: bytes, kind: ContentKind, name: str) -> tuple[ContentKind, st
     except UnicodeDecodeError:
         if b"\0" in content:
             return binary_kind(name), None
-        # The whole as the sample: a format that is found now also decodes.
+        # Use the whole content as the sample: a format found this way also decodes.
         return _read(content, sniff_unmarked(content, complete=True, name=name), name)
     return (binary_kind(name), None) if _has_late_nul(content, text, kind.format) else (kind, text)
 
 
 def _has_late_nul(content: bytes, text: str, text_format: TextFormat) -> bool:
-    # A mark outranks a NUL in the sample, so only what follows the sample counts.
+    # A byte-order mark takes precedence over a NUL in the sample, so only the rest counts.
     if len(content) <= SAMPLE_BYTES:
         return False
     if not text_format.encoding.startswith(("utf-16", "utf-32")):

@@ -1,4 +1,4 @@
-"""Text formats: which codec and which byte-order mark a file has, and the way between its bytes and its text."""
+"""Text formats: a file's codec and byte-order mark, and the conversion between bytes and text."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from filetools.content.lines import position_in
 from filetools.errors import EncodingError, InvalidArgumentError
 
 RAW_UTF8: Final = "utf-8-raw"
-"""UTF-8 in which each invalid byte is one character, so that reading and writing lose nothing.
+"""UTF-8 in which each invalid byte is one character, so that reading and writing are lossless.
 
-Such a byte, 0x80 to 0xFF, is read as U+F780 to U+F7FF, in Unicode's area for private use, and written back as that byte.
-Where a file really holds one of these characters, its three bytes are read as three.
+Such a byte, 0x80 to 0xFF, is read as U+F780 to U+F7FF, in Unicode's private use area, and written back as that byte.
+If a file actually contains one of these characters, its three bytes are read as three characters.
 """
-# UTF-32 comes first: its little-endian mark begins with the one of UTF-16.
+# UTF-32 comes first: its little-endian mark begins with that of UTF-16.
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -33,15 +33,15 @@ _FIRST_PRIVATE: Final = 0xF700
 _PRIVATE: Final = re.compile(rb"\xef[\x9e\x9f][\x80-\xbf]")
 """U+F780 to U+F7FF in UTF-8."""
 
-# Codecs that leave byte order or mark to the content; without a mark they are little-endian, as on the web.
+# Codecs whose byte order or mark depends on the content; without a mark they are little-endian, as on the web.
 _BY_MARK: Final = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
 
-# Escapes and host names, which do not give back the bytes they were read from.
+# Escapes and host names, which do not reproduce the original bytes.
 _NOT_FOR_FILES: Final = frozenset({"unicode-escape", "raw-unicode-escape", "idna", "punycode", "undefined"})
 
 
 class TextFormat(Struct, frozen=True, kw_only=True):
-    """How the text of one file is stored. Lives as long as the facts of the file."""
+    """How the text of one file is stored."""
 
     encoding: str
     """Python codec name that neither reads nor writes a mark, such as "utf-8", "utf-16-le", "latin-1" or our "utf-8-raw"."""
@@ -59,7 +59,7 @@ def unit_bytes(encoding: str) -> int:
 
 
 def marked_format(head: bytes) -> TextFormat | None:
-    """Return the format that a byte-order mark at the start of `head` announces, or None if there is no mark."""
+    """Return the format given by a byte-order mark at the start of `head`, or None if there is no mark."""
     if not head.startswith(_ALL_MARKS):
         return None
     return next(TextFormat(encoding=encoding, bom=mark) for mark, encoding in _MARKS if head.startswith(mark))
@@ -71,14 +71,14 @@ def marked(text_format: TextFormat, *, has_mark: bool) -> TextFormat:
 
 
 def format_named(encoding: str) -> TextFormat:
-    """Return the format of a new file in the encoding a caller names.
+    """Return the format of a new file in a named encoding.
 
     Args:
-        encoding: Any spelling of a Python text codec. "utf-8-sig", "utf-16" and "utf-32" carry a mark (the last two
-            little-endian), every other name none.
+        encoding: Any spelling of a Python text codec. "utf-8-sig", "utf-16" and "utf-32" have a mark (the last two are
+            little-endian), all others none.
 
     Raises:
-        InvalidArgumentError: There is no such text codec, or it does not hold files.
+        InvalidArgumentError: The text codec is unknown, or not suitable for files.
     """
     name = _codec_name(encoding)
     exact = _BY_MARK.get(name, name)
@@ -94,7 +94,7 @@ def format_as(encoding: str, head: bytes) -> TextFormat:
         head: The first bytes of the file; a mark of the named encoding becomes part of the format.
 
     Raises:
-        InvalidArgumentError: There is no such text codec, or it does not hold files.
+        InvalidArgumentError: The text codec is unknown, or not suitable for files.
     """
     name = _codec_name(encoding)
     found = marked_format(head)
@@ -106,10 +106,10 @@ def format_as(encoding: str, head: bytes) -> TextFormat:
 
 
 def decode(content: bytes | memoryview, text_format: TextFormat, *, path: str) -> str:
-    """Return the text of a whole file, without its byte-order mark, line ends untouched.
+    """Return the text of a whole file, without its byte-order mark, line ends unchanged.
 
     Raises:
-        EncodingError: The bytes are not text of this format; `details["position"]` is the byte of the file.
+        EncodingError: The bytes are not text of this format; `details["position"]` is the byte offset in the file.
     """
     mark = text_format.bom
     skipped = len(mark) if mark and content[: len(mark)] == mark else 0
@@ -134,13 +134,13 @@ def encode(text: str, text_format: TextFormat, *, path: str) -> bytes:
 
 
 def undecodable(exc: UnicodeDecodeError, text_format: TextFormat, *, path: str, position: int) -> EncodingError:
-    """Return the error that says which byte of a file is not text.
+    """Return the error for a byte of a file that is not text.
 
     Args:
-        exc: What the codec raised.
+        exc: The codec's error.
         text_format: The format that was tried.
         path: Workspace-relative path of the file.
-        position: Place of the byte in the file, from 0.
+        position: Offset of the byte in the file, from 0.
     """
     bad = exc.object[exc.start]
     error = EncodingError(

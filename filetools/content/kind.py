@@ -1,4 +1,4 @@
-"""The kind of a file: text or binary, and in which encoding, decided from its bytes in one fixed order."""
+"""Detects the kind of a file, text or binary, and its encoding, from its bytes by rules in a fixed order."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from filetools.content.formats import LATIN1, RAW_UTF8, UTF8, TextFormat, marked
 from filetools.content.media import binary_mime_type, signature_of, text_mime_type
 
 SAMPLE_BYTES: Final = 8192
-"""How much of a file decides its kind."""
+"""Number of bytes at the start of a file that decide its kind."""
 
-# Told that more may come, they leave a cut character at the end out.
+# With `final` False, these ignore an incomplete character at the end.
 _DECODERS: Final = {
     "utf-8": codecs.utf_8_decode,
     "utf-16-le": codecs.utf_16_le_decode,
@@ -26,32 +26,32 @@ _CONTROLS: Final = bytes(set(range(0x20)) - set(b"\t\n\f\r\x1b")) + b"\x7f"
 
 
 class ContentKind(Struct, frozen=True, kw_only=True):
-    """What the first bytes of a file say about it."""
+    """The kind of a file according to its first bytes."""
 
     is_binary: bool
     format: TextFormat | None
-    """How its text is stored; None if binary."""
+    """Its text format; None if binary."""
     mime_type: str | None
 
 
 def sniff(sample: bytes, *, complete: bool, name: str = "") -> ContentKind:
     """Return the kind of a file from its first bytes.
 
-    In this order: a byte-order mark means text; a known signature binary; a NUL UTF-16 or UTF-32 without mark, if that
-    fits, else binary; valid UTF-8 text; 5 % control characters or more binary. What is left is text: UTF-8 with foreign
+    In this order: a byte-order mark means text; a known signature, binary; a NUL, UTF-16 or UTF-32 without a mark if it
+    matches, else binary; valid UTF-8, text; at least 5 % control characters, binary. The rest is text: UTF-8 with invalid
     bytes if at least half of the bytes above 0x7F are valid UTF-8, else Latin-1.
 
     Args:
         sample: The first `SAMPLE_BYTES` bytes of the file, or all of it.
-        complete: Whether the sample is the whole file. If not, a character may be cut by its end.
-        name: Name or path of the file; it refines the MIME type and never decides the kind.
+        complete: True if the sample is the whole file. If not, its end may split a character.
+        name: Name or path of the file; it refines the MIME type but never decides the kind.
     """
     marked = marked_format(sample)
     return _text(marked, name) if marked is not None else sniff_unmarked(sample, complete=complete, name=name)
 
 
 def sniff_unmarked(sample: bytes, *, complete: bool, name: str = "") -> ContentKind:
-    """Return what `sniff` says of a file whose byte-order mark, if there is one, means nothing."""
+    """Return the kind of a file as `sniff` does, but ignore a byte-order mark."""
     signature = signature_of(sample)
     if signature is not None:
         return ContentKind(is_binary=True, format=None, mime_type=signature)
@@ -77,8 +77,8 @@ def _text(text_format: TextFormat, name: str) -> ContentKind:
 
 
 def _wide_format(sample: bytes, complete: bool) -> TextFormat | None:
-    # UTF-32 first: its text also has UTF-16's column of zeros. Its highest byte is always zero, in UTF-16 the higher
-    # byte of Latin text is. Zeros in both columns of UTF-16 are no text's.
+    # UTF-32 first: its text also has UTF-16's column of zeros. Its highest byte is always zero; in UTF-16, the high byte of
+    # Latin text is. Zeros in both columns of UTF-16 do not occur in text.
     low, high = _mostly_zero(sample[0::2], sample), _mostly_zero(sample[1::2], sample)
     candidates = {
         "utf-32-le": _mostly_zero(sample[3::4], sample, width=4),

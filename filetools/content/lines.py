@@ -1,6 +1,6 @@
-"""Lines of a text: their number, their ends, and where in them a character stands.
+"""Lines of a text: their number, their line ends, and line and column of a character.
 
-A line is ended by LF, by CRLF, or, only in a text without any LF, by CR. Text after the last end is a line too.
+A line ends with LF, CRLF or, only in a text without any LF, CR. Text after the last line end is a line, too.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from filetools.models.words import Newline
 
 
 def newline_of(text: str) -> Newline:
-    """Return which line ends a text has; "mixed" if LF, CRLF and lone CR do not stand alone, "none" if it has none."""
+    """Return the line ends of a text; "mixed" if it has more than one of LF, CRLF and lone CR, "none" if it has none."""
     if "\r" not in text:
         return "lf" if "\n" in text else "none"
     return _newline_with_returns(text)
 
 
 def count_lines(text: str) -> int:
-    """Return how many lines a text has; an empty text has 0."""
+    """Return the number of lines of a text; 0 for an empty text."""
     return tally(text)[1]
 
 
@@ -32,7 +32,7 @@ def tally(text: str) -> tuple[Newline, int]:
 
 
 def _newline_with_returns(text: str) -> Newline:
-    # It notes which ends it met, in a third of the time that counting CR and CRLF takes.
+    # The decoder records which line ends it saw, in a third of the time of counting CR and CRLF.
     decoder = io.IncrementalNewlineDecoder(None, translate=False)
     decoder.decode(text, final=True)
     if decoder.newlines == "\r\n":

@@ -1,7 +1,7 @@
-"""MIME types: by the signature in a file's first bytes, and by its name, which never decides whether a file is text.
+"""MIME types, by the signature in a file's first bytes and by its name; the name never decides if a file is text.
 
-Where a signature's letters could begin a text, more of the format's header is required. That is why this table is our
-own: `filetype` and `puremagic` take a text that begins with "BM" or "MZ" for a picture or a program.
+If a signature could also begin a text, more of the format's header is required. This is why we have our own table:
+`filetype` and `puremagic` treat a text that begins with "BM" or "MZ" as an image or a program.
 
 Source: the formats' own specifications; the collection in Gary Kessler's file signature table and the `file` program.
 """
@@ -20,7 +20,7 @@ class _Signature(NamedTuple):
     start: bytes
     mime_type: str
     rest: Callable[[bytes], bool] | None = None
-    """What else must hold, where the letters alone could be a text's."""
+    """A further condition, if the letters alone could begin a text."""
 
 
 def _has(offset: int, *choices: bytes) -> Callable[[bytes], bool]:
@@ -28,7 +28,7 @@ def _has(offset: int, *choices: bytes) -> Callable[[bytes], bool]:
 
 
 _BITMAP_HEADERS: Final = (12, 40, 52, 56, 64, 108, 124)
-"""Sizes of the second header that were ever defined."""
+"""All defined sizes of the second header."""
 
 _SIGNATURES: Final = (
     _Signature(b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -75,7 +75,8 @@ _SIGNATURES: Final = (
     _Signature(b"\xfe\xed\xfa\xcf", "application/x-mach-binary"),
     _Signature(b"\xce\xfa\xed\xfe", "application/x-mach-binary"),
     _Signature(b"\xcf\xfa\xed\xfe", "application/x-mach-binary"),
-    # A fat Mach-O file begins alike; where a class has its version, from 45, it has a small count of architectures.
+    # A fat Mach-O file has the same signature; at the position of a class's version, 45 or more, it has the small number of
+    # its architectures.
     _Signature(b"\xca\xfe\xba\xbe", "application/java-vm", lambda head: int.from_bytes(head[6:8], "big") >= 45),
     _Signature(b"\xca\xfe\xba\xbe", "application/x-mach-binary"),
     _Signature(b"\0asm", "application/wasm"),
@@ -127,7 +128,7 @@ _TABLE: Final = _by_first_byte()
 
 
 def signature_of(head: bytes) -> str | None:
-    """Return the MIME type whose signature the first bytes of a file carry, or None.
+    """Return the MIME type whose signature is in the first bytes of a file, or None.
 
     Args:
         head: The first 265 bytes of the file or more; fewer only if the file has no more.
@@ -159,7 +160,7 @@ _TEXTS: Final = {
     ".yml": "application/yaml",
     ".ipynb": "application/x-ipynb+json",
 }
-"""Texts that some versions of Python do not know, or take for a video."""
+"""Text types that some versions of Python do not know, or treat as video."""
 _TEXT_APPLICATIONS: Final = frozenset(
     {
         "application/ecmascript",
@@ -185,27 +186,27 @@ _TEXT_APPLICATIONS: Final = frozenset(
 
 
 def text_mime_type(name: str) -> str:
-    """Return the MIME type of a text file, "text/plain" unless its name's ending is known to mean another text."""
+    """Return the MIME type of a text file: "text/plain" unless its extension is known for another text type."""
     ending = posixpath.splitext(name)[1]
     found = _TEXTS.get(ending.lower()) or _by_ending(ending)
     return found if found is not None and _is_text(found) else PLAIN_TEXT
 
 
 def binary_mime_type(name: str) -> str:
-    """Return the MIME type of a binary file without a known signature, by its name's ending."""
+    """Return the MIME type of a binary file without a known signature, by its extension."""
     found = _by_ending(posixpath.splitext(name)[1])
     return found if found is not None and not _is_text(found) else OCTET_STREAM
 
 
 def mime_type_of(name: str, head: bytes = b"") -> str:
-    """Return the MIME type of a file by its name's ending; where that tells nothing, by the signature in its first bytes."""
+    """Return the MIME type of a file by its extension or, if that is unknown, by the signature in its first bytes."""
     ending = posixpath.splitext(name)[1]
     return _TEXTS.get(ending.lower()) or _by_ending(ending) or signature_of(head) or OCTET_STREAM
 
 
 @lru_cache(maxsize=1024)
 def _by_ending(ending: str) -> str | None:
-    # `guess_type` would parse the name as a URL and ask the machine's own tables; both would make answers differ.
+    # `guess_type` would parse the name as a URL and read the machine's own tables; both would make results vary.
     return _table().types_map[True].get(ending.lower())
 
 

@@ -1,4 +1,4 @@
-"""The version of a file: a hash of its bytes. Apart from what else is known of them, which takes long to load."""
+"""The version of a file: a hash of its bytes. Separate from other facts, whose modules take long to load."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ def hashed_parts(read_at: Callable[[int, int], bytes]) -> tuple[bytes, int]:
 
 
 def stat_version(identity: tuple[int, int, int, int, int]) -> str:
-    """Return the version of what is not hashed: a file too large for it, or a link."""
+    """Return the version of an entry that is not hashed: a large file, or a link."""
     return "stat:" + "-".join(str(part) for part in identity)

@@ -1,7 +1,7 @@
-r"""Documents as editors have them: LF text with places in UTF-16 units, while each line of the file keeps its own end.
+r"""Documents in the form of editors: LF text with positions in UTF-16 units, while each line of the file keeps its end.
 
-CRLF, LF, and CR alone each show as one "\n", whatever else the text has: an editor that takes LF text breaks a line at
-any of them.
+CRLF, LF, and lone CR each become one "\n", independent of the rest of the text, since an editor breaks a line at each of
+them.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from filetools.models.words import Newline
 
 
 def in_characters(text: str, edits: Sequence[TextEdit]) -> list[TextEdit]:
-    """Return edits of a text, with their places counted in UTF-16 units, with places that count its characters.
+    """Convert the positions of edits from UTF-16 units to characters.
 
     Args:
         text: The text before the edits.
         edits: In order, not overlapping, as `ordered` returns them.
 
     Raises:
-        InvalidArgumentError: A place is behind the end of the text, or between the two units of one character.
+        InvalidArgumentError: A position is after the end of the text, or between the two units of one character.
     """
     if text.isascii():
         if edits and edits[-1].end > len(text):
@@ -42,7 +42,7 @@ def in_characters(text: str, edits: Sequence[TextEdit]) -> list[TextEdit]:
 
 
 def ordered(edits: Sequence[TextEdit]) -> list[TextEdit]:
-    """Return edits in the order of their places; what is put into one place keeps the order it was given in.
+    """Sort edits by position; insertions at the same position keep their order.
 
     Raises:
         InvalidArgumentError: Edits overlap, one ends before it starts, or one starts before the text.
@@ -60,29 +60,29 @@ def ordered(edits: Sequence[TextEdit]) -> list[TextEdit]:
 
 
 def behind_the_end(offset: int) -> InvalidArgumentError:
-    """Return the error for a place that the text does not have."""
+    """Return the error for an offset after the end of the text."""
     return InvalidArgumentError(f"The offset {offset} is behind the end of the text")
 
 
 def _place(text: str, known: int, units: int, offset: int) -> int:
-    """Return the character that begins some units behind a character; `offset` names it in errors."""
-    # No character has less than one unit, so these hold all that is asked for.
+    """Return the position `units` after a known character; `offset` is the one reported in errors."""
+    # Every character has at least one unit, so this part is long enough.
     part = text[known : known + units]
     if len(part) == units and part.isascii():
         return known + units
     data = part.encode("utf-16-le", "surrogatepass")
     if len(data) < 2 * units:
         raise behind_the_end(offset)
-    # What is too much is measured, since it is shorter: one unit for each character of two.
+    # Decode only the surplus, which is shorter: one unit for each two-unit character.
     surplus = data[2 * units :].decode("utf-16-le", "surrogatepass")
-    # A character that is cut apart shows its second half alone.
+    # A split character leaves a lone second half.
     if surplus and "\udc00" <= surplus[0] <= "\udfff":
         raise InvalidArgumentError(f"The offset {offset} is between the two halves of a character")
     return known + len(part) - len(surplus)
 
 
 def wire_text(text: str) -> str:
-    r"""Return a text with each CRLF, LF or CR as one "\n"."""
+    r"""Replace each CRLF, LF or CR by one "\n"."""
     if "\r" not in text:
         return text
     # In one pass; replacing CRLF and then CR takes three times as long.
@@ -90,29 +90,29 @@ def wire_text(text: str) -> str:
 
 
 def from_wire(text: str, edits: Sequence[TextEdit]) -> list[TextEdit]:
-    r"""Return edits of a wire text as edits of the text it shows.
+    r"""Convert edits of a wire text into edits of the original text.
 
-    A line whose end no edit touches keeps its end; a new line takes its neighbour's. Where a removal would leave a lone
-    CR just before an LF, which is one line end, the CR becomes CRLF.
+    Lines whose end no edit touches keep it; new lines take that of their neighbour. If a removal would leave a lone CR just
+    before an LF, which would be one line end, the CR becomes CRLF.
 
     Args:
         text: The text, with its own line ends.
-        edits: Edits of `wire_text(text)`, with places in UTF-16 units. Not overlapping, in any order. Any CRLF or CR in
+        edits: Edits of `wire_text(text)`, with positions in UTF-16 units. Not overlapping, in any order. Any CRLF or CR in
             their new texts counts as "\n".
 
     Returns:
-        Edits in order, with places in characters of `text`.
+        Edits in order, with positions in characters of `text`.
 
     Raises:
-        InvalidArgumentError: An offset is not in the text or inside a surrogate pair, edits overlap, or a new text has
-            half of a surrogate pair.
+        InvalidArgumentError: An offset is outside the text or inside a surrogate pair, edits overlap, or a new text has a
+            lone surrogate.
     """
     given = [TextEdit(edit.start, edit.end, _checked(edit.text)) for edit in ordered(edits)]
     if "\r" not in text:
         return in_characters(text, given)
     newline = newline_of(text)
     if not text.isascii():
-        # Leaving out the CR takes a third of the time of finding each CRLF.
+        # Removing every CR takes a third of the time of finding each CRLF.
         given = in_characters(text.replace("\r", "") if newline == "crlf" else wire_text(text), given)
     found = list(_in_own_places(text, given))
     found = [TextEdit(edit.start, edit.end, _with_own_ends(text, edit, newline)) for edit in found]
@@ -120,14 +120,14 @@ def from_wire(text: str, edits: Sequence[TextEdit]) -> list[TextEdit]:
 
 
 def to_wire(text: str, edits: Sequence[TextEdit]) -> list[TextEdit]:
-    """Return edits of a text as edits of the wire text that shows it; what only changes line ends vanishes.
+    """Convert edits of a text into edits of its wire text; changes of line ends alone disappear.
 
     Args:
         text: The text, with its own line ends.
-        edits: In order, not overlapping, with places in characters of `text`.
+        edits: In order, not overlapping, with positions in characters of `text`.
 
     Returns:
-        Edits of `wire_text(text)` in order, with places in UTF-16 units.
+        Edits of `wire_text(text)` in order, with positions in UTF-16 units.
     """
     if "\r" not in text and not any("\r" in edit.text for edit in edits):
         return in_utf16(text, edits)
@@ -164,9 +164,9 @@ def _in_own_places(text: str, edits: Sequence[TextEdit]) -> Iterator[TextEdit]:
 
 
 def _own_place(text: str, known: int, distance: int) -> int:
-    """Return the place some characters of the wire text behind a known one, counting each CRLF as one."""
+    """Return the position `distance` wire characters after a known one, counting each CRLF as one."""
     counted, place = known, known + distance
-    # What is skipped for the CRLFs found so far may hold more; it is at most half as long each time.
+    # The part added for the CRLFs found so far may contain more; it is at most half as long each time.
     while counted < place and (more := text.count("\r\n", max(counted - 1, known), place)):
         counted, place = place, place + more
     return place + 1 if place > known and text[place - 1 : place + 1] == "\r\n" else place
@@ -179,12 +179,12 @@ def _with_own_ends(text: str, edit: TextEdit, newline: Newline) -> str:
         return with_ends(edit.text, "\r\n" if newline == "crlf" else "\r")
     old = text[edit.start : edit.end]
     neighbour = end_before(text, edit.start) or end_after(text, edit.start)
-    # In a text with LF a lone CR ends no line for the rest of the package, so a part without LF has no end to give.
+    # In a text with LF, the rest of the package does not treat a lone CR as a line end, so a part without LF provides none.
     return ends_like(edit.text, old if "\n" in old else "", before=neighbour)
 
 
 def _kept_apart(text: str, edits: Sequence[TextEdit]) -> Iterator[TextEdit]:
-    """Put an LF wherever an edit would bring a lone CR before the LF of another line end."""
+    """Add an LF wherever an edit would place a lone CR before the LF of another line end."""
     last = ""
     place = 0
     starts = [*(edit.start for edit in edits[1:]), len(text)]
@@ -199,7 +199,7 @@ def _kept_apart(text: str, edits: Sequence[TextEdit]) -> Iterator[TextEdit]:
 
 
 def _on_whole_ends(text: str, edits: Sequence[TextEdit]) -> Iterator[TextEdit]:
-    """Join edits that touch, and widen those that part a CRLF or make one over the CR before and the LF behind."""
+    """Join touching edits, and widen edits that split a CRLF or join a CR before them with an LF after them."""
     for edit in composed((), edits):
         start, end, new = edit.start, edit.end, edit.text
         before, behind = text[max(0, start - 1) : start], text[end : end + 1]
@@ -210,7 +210,7 @@ def _on_whole_ends(text: str, edits: Sequence[TextEdit]) -> Iterator[TextEdit]:
 
 
 def _trimmed(start: int, end: int, old: str, new: str) -> TextEdit:
-    """Return the edit without the line ends that it was widened by."""
+    """Remove the line ends by which an edit was widened."""
     head = old[:1] == new[:1] == "\n"
     tail = len(old) > head and len(new) > head and old[-1] == new[-1] == "\n"
     return TextEdit(start + head, end - tail, new[head : len(new) - tail])

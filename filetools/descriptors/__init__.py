@@ -1,1 +1,1 @@
-"""Long texts under short names, which a model reads in pages. Frames, names and defaults are those of llmproc."""
+"""Descriptors: long texts under short names, which a model reads in pages. Frames, names and defaults follow llmproc."""

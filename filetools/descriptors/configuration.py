@@ -1,4 +1,4 @@
-"""The configuration of descriptors, checked, and what a system prompt says about them."""
+"""Validates the configuration of descriptors, and describes them in a system prompt."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ class Configuration(Struct, frozen=True, kw_only=True):
 
     settings: DescriptorSettings
     is_on: bool
-    """Whether long texts become descriptors."""
+    """True if long texts become descriptors."""
     warnings: tuple[str, ...] = ()
 
 
 def configured(config: Mapping[str, Any]) -> Configuration:
-    """Check a configuration as programs of llmproc have it, from TOML or a dict.
+    """Validate a configuration in the form of llmproc programs, from TOML or a dict.
 
     Args:
-        config: With the table `file_descriptor`, and the list `enabled` of tool names in the table `tools`.
+        config: Contains the table `file_descriptor`, and the list `enabled` of tool names in the table `tools`.
 
     Raises:
-        InvalidArgumentError: A key is unknown (names the nearest), a value is wrong, or descriptors are enabled without a tool
-            that reads them.
+        InvalidArgumentError: A key is unknown (names the most similar one), a value is invalid, or descriptors are enabled
+            without a tool that reads them.
     """
     given = config.get("file_descriptor")
     tools = config.get("tools")
@@ -64,15 +64,15 @@ def configured(config: Mapping[str, Any]) -> Configuration:
 
 
 def checked(settings: DescriptorSettings, tools: Sequence[str], *, is_given: bool) -> Configuration:
-    """Tell whether descriptors are on where there are some tools.
+    """Determine if descriptors are on for a set of tools.
 
     Args:
-        settings: Theirs.
+        settings: The settings of descriptors.
         tools: Names of the tools.
-        is_given: Whether somebody has set any of the settings.
+        is_given: True if any of the settings was set explicitly.
 
     Raises:
-        InvalidArgumentError: They are enabled without a tool that reads them.
+        InvalidArgumentError: Descriptors are enabled without a tool that reads them.
     """
     has_tools = any(name in tools for name in SWITCHES)
     known = ", ".join(SWITCHES)
@@ -93,10 +93,10 @@ def checked(settings: DescriptorSettings, tools: Sequence[str], *, is_given: boo
 
 
 def instructions(settings: DescriptorSettings) -> str:
-    """Return up to three blocks for a system prompt, a blank line between them.
+    """Return up to three blocks for a system prompt, separated by blank lines.
 
     Args:
-        settings: What is switched on; sizes are named.
+        settings: Select the blocks and supply the sizes named in them.
     """
     blocks = [_READING.format(direct=settings.max_direct_output_chars, page=settings.default_page_size)]
     if settings.page_user_input:

@@ -1,4 +1,4 @@
-"""The descriptors of one owner: long texts under names such as fd:1, made, read in pages and handed on."""
+"""The descriptors of one owner: creates long texts under names such as fd:1, reads them in pages, and shares them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from filetools.models.words import VERSION_PREFIX
 from filetools.settings import DescriptorSettings
 
 PREVIEW_SHARE: Final = 20
-"""Of the longest input that stays as it is, this part is shown of a longer one."""
+"""The preview of a long input has 1/20 of the maximum length of an input that is not stored."""
 VERSION_DIGITS: Final = 12
 MOST_TEXTS: Final = 2
-"""Texts, with their cuts, that stay in memory once they were read: each may be large, and each caller has its own."""
+"""Number of read texts, with their page cuts, kept in memory: each may be large, and each caller has its own."""
 _MODES: Final = ("page", "line", "char")
 _BLANKS: Final = re.compile(r"\s+")
 _UNITS: Final = {"line": "line", "char": "character"}
-# Possessive: each part of a tag is read once, so that a text of opened tags takes time in proportion to its length.
+# Possessive quantifiers prevent backtracking, so that a text of unclosed tags takes linear time.
 _TAG: Final = re.compile(
     r"""<ref(?P<attributes>(?:\s++[^\s=<>"'/]++(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'))?+)*+)\s*+(?P<closed>/?)>|</ref\s*+>"""
 )
@@ -37,15 +37,15 @@ _ATTRIBUTE: Final = re.compile(r"""\s++([^\s=<>"'/]++)\s*+=\s*+(?:"([^"]*+)"|'([
 
 
 class Descriptors:
-    """The descriptors of one owner. Any thread may call; what one process makes every process of the root knows.
+    """The descriptors of one owner. Thread-safe; shared by all processes of the root.
 
     Args:
         settings: Sizes and switches.
-        table: Where their rows are; in memory by default.
-        contents: Where the table keeps their texts.
-        owner: Whose they are: nobody else can tell them from missing ones.
-        is_opaque: Whether ids are random and expire, for owners who are told from others by little.
-        clock: Tells the time in seconds since the epoch.
+        table: Table of their rows; in memory by default.
+        contents: Store of the table's texts.
+        owner: The owner; to others, the descriptors look like missing ones.
+        is_opaque: True for random IDs that expire, for owners who are identified only weakly.
+        clock: Returns the time in seconds since the epoch.
     """
 
     def __init__(
@@ -80,17 +80,17 @@ class Descriptors:
         path: str | None = None,
         version: str | None = None,
     ) -> Frame:
-        """Keep a text and return the frame that stands for it, with its first page.
+        """Store a text and return its frame, with the first page.
 
         Args:
-            text: Kept whole, up to the limit of the settings; what is cut off is told.
-            source: Where it comes from.
-            page_size: Most characters of a page; by default that of the settings.
-            path: The file that it is a copy of, if it is one.
+            text: Stored completely, up to the limit of the settings; the frame reports truncation.
+            source: The origin of the text.
+            page_size: Maximum number of characters of a page; by default that of the settings.
+            path: The file that it is a copy of, if any.
             version: Version of that file.
 
         Raises:
-            DiskFullError, StorageFailedError, StateDamagedError: It could not be kept.
+            DiskFullError, StorageFailedError, StateDamagedError: It could not be stored.
         """
         info, paged = self._rows.keep(text, source, page_size or self.settings.default_page_size, path, version)
         first = paged.window("page", 1, 1)
@@ -121,20 +121,20 @@ class Descriptors:
         count: int = 1,
         facts: Mapping[str, str | int | bool] | None = None,
     ) -> Frame:
-        """Return some pages, lines or characters of a text, or what was made of them.
+        """Return a range of pages, lines or characters of a text, or a new descriptor for it.
 
         Args:
-            fd: Id of the descriptor.
-            read_all: Return all of it, whatever else is asked for.
-            extract_to_new_fd: Make the part a descriptor of its own, and return what tells of it.
+            fd: ID of the descriptor.
+            read_all: Return the whole text, regardless of the range.
+            extract_to_new_fd: Create a new descriptor for the range, and return a frame about it.
             mode: Unit of `start` and `count`.
-            start: The first one: pages and lines count from 1, characters from 0.
-            count: How many, from 1; fewer where the text ends.
+            start: The first unit: pages and lines count from 1, characters from 0.
+            count: Number of units, from 1; fewer at the end of the text.
             facts: Further attributes of the frame.
 
         Raises:
             DescriptorNotFoundError, DescriptorExpiredError, InvalidPageError, InvalidRangeError
-            InvalidArgumentError: There is no such mode, or `count` is under 1.
+            InvalidArgumentError: The mode is unknown, or `count` is below 1.
         """
         info, paged = self._rows.opened(fd)
         part = paged.whole() if read_all else _window(fd, paged, mode, start, count)
@@ -162,7 +162,7 @@ class Descriptors:
         )  # fmt: skip
 
     def text(self, fd: str) -> PagedText:
-        """Return the whole text of a descriptor, with its cuts.
+        """Return the whole text of a descriptor, with its page cuts.
 
         Raises:
             DescriptorNotFoundError, DescriptorExpiredError
@@ -170,7 +170,7 @@ class Descriptors:
         return self._rows.opened(fd)[1]
 
     def info(self, fd: str) -> DescriptorInfo:
-        """Return what is known of a descriptor.
+        """Return the facts about a descriptor.
 
         Raises:
             DescriptorNotFoundError, DescriptorExpiredError
@@ -178,13 +178,13 @@ class Descriptors:
         return info_of(fd, self._rows.row(fd))
 
     def all(self) -> list[DescriptorInfo]:
-        """Return the descriptors that can be read: those with numbers in their order, then the others by name."""
+        """Return the readable descriptors: numbered ones in order, then the others by name."""
         return self._rows.all()
 
     def page_user_input(self, text: str) -> str:
-        """Return what stands for a person's input in a conversation: itself, or where it is too long, a descriptor.
+        """Return a person's input for a conversation, or a preview with a descriptor if it is too long.
 
-        Of a message with several parts each part that is text is given by itself.
+        For a message with several parts, pass each text part separately.
         """
         settings = self.settings
         if not settings.page_user_input or len(text) <= settings.max_input_chars:
@@ -198,9 +198,9 @@ class Descriptors:
         )
 
     def keep_references(self, text: str) -> list[dict[str, Any]]:
-        """Keep what a reply marks as references, and return id, fd_id, content and length of each; later ones win.
+        """Store the references marked in a reply, and return id, fd_id, content and length of each; later ones win.
 
-        Nothing if references are switched off.
+        Returns [] if references are disabled.
         """
         if not self.settings.enable_references:
             return []
@@ -212,19 +212,19 @@ class Descriptors:
         ]
 
     def fork(self) -> Descriptors:
-        """Return an independent copy: settings, all that can be read, and the numbers given so far."""
+        """Return an independent copy: settings, all readable descriptors, and the numbers used so far."""
         return self._with(self._rows.rows())
 
     def spawn_child(self, preload: Iterable[str] = ()) -> Descriptors:
-        """Return descriptors for a child, with the same settings: the references, if they are on, and those named.
+        """Return descriptors for a child, with the same settings: the references, if enabled, and those in `preload`.
 
         Raises:
-            DescriptorNotFoundError, DescriptorExpiredError: Of one that is named.
+            DescriptorNotFoundError, DescriptorExpiredError: For one in `preload`.
         """
         return self._with(self._shared(preload))
 
     def share(self, owner: str, preload: Iterable[str] = ()) -> list[str]:
-        """Give another owner what `spawn_child` gives a child; returns the ids there: numbers go on behind the owner's own."""
+        """Copy what `spawn_child` gives a child to another owner; return the IDs there, numbered after the owner's own."""
         return self._rows.given(owner, self._shared(preload))
 
     def _shared(self, preload: Iterable[str]) -> Iterable[TableRow]:
@@ -240,7 +240,7 @@ class Descriptors:
 
     @property
     def _body(self) -> dict[str, str]:
-        """What a frame tells of how it quotes a text."""
+        """The frame attribute that states how a text is quoted."""
         return {} if self.settings.body == "auto" else {"body": self.settings.body}
 
 
@@ -249,7 +249,7 @@ def _lines(part: PageWindow) -> str:
 
 
 def _of_file(info: DescriptorInfo) -> dict[str, str]:
-    """Return what a frame tells of the file that a text is a copy of: its path, and its version as a model can type it."""
+    """Return the frame attributes about the file that a text is a copy of: path, and version in a form a model can type."""
     if info.path is None or info.version is None:
         return {}
     return {"path": info.path, "version": info.version.removeprefix(VERSION_PREFIX)[:VERSION_DIGITS]}
@@ -273,9 +273,9 @@ def _bad_parameter(fd: str, message: str) -> InvalidArgumentError:
 
 
 def find_references(text: str) -> list[tuple[str, str]]:
-    """Return id and content of the references of a text in the order in which they are closed.
+    """Return ID and content of the references in a text, in the order of their closing tags.
 
-    Tags without a partner or without an id, and those closed in themselves, are no references and hide none.
+    Unmatched tags, tags without an ID, and self-closing tags are not references, and do not hide others.
     """
     found: list[tuple[str, str]] = []
     opened: list[tuple[str, int]] = []
@@ -291,7 +291,7 @@ def find_references(text: str) -> list[tuple[str, str]]:
 
 
 def _id_of(attributes: str) -> str:
-    """Return the id among the attributes of a tag; empty if there is none that counts."""
+    """Return the ID in the attributes of a tag; empty if there is no valid one."""
     for name, double, single in _ATTRIBUTE.findall(attributes):
         if name == "id":
             value: str = double or single

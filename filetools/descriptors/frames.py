@@ -1,4 +1,4 @@
-"""Frames: what a model is shown of a descriptor, as XML text and, equal to it, as JSON."""
+"""Frames: what a model sees of a descriptor, as XML text and as equivalent JSON."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Frame(Struct, frozen=True, kw_only=True):
     """One answer about a descriptor."""
 
     name: str
-    """Of its XML element: fd_result, fd_content, fd_extraction, fd_file_result or fd_error."""
+    """Name of its XML element: fd_result, fd_content, fd_extraction, fd_file_result or fd_error."""
     attributes: Mapping[str, str | int | bool] = field(default_factory=dict)
-    """In their order; `body` "xml" has what the frame quotes escaped."""
+    """In order; with `body` "xml" the quoted text is escaped."""
     message: str | None = None
     preview: str | None = None
     """The first page, in an fd_result."""
@@ -44,14 +44,14 @@ class Frame(Struct, frozen=True, kw_only=True):
         return "\n".join([*lines, f"</{self.name}>"])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the frame as JSON: its attributes beside `frame`, and `message`, `preview` or `content`."""
+        """Return the frame as JSON: `frame`, its attributes, and `message`, `preview` or `content`."""
         inner = {"message": self.message, "preview": self.preview, "content": self.content}
         told = {name: each for name, each in inner.items() if each is not None}
         return {"frame": self.name, **self.attributes, **told}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Frame:
-        """Return the frame that `to_dict` gave."""
+        """Return the frame from a result of `to_dict`."""
         attributes = {name: each for name, each in data.items() if name not in ("frame", *_INNER)}
         return cls(
             name=data["frame"],
@@ -67,21 +67,21 @@ def error_frame(kind: str, fd: str, message: str) -> Frame:
 
     Args:
         kind: Its type, such as "not_found".
-        fd: What was asked for.
-        message: The sentence.
+        fd: The requested ID.
+        message: The message.
     """
     return Frame(name="fd_error", attributes={"type": kind, "fd": fd}, message=message)
 
 
 def attribute(value: str | int | bool) -> str:
-    """Return a value as it stands in the quotes of an attribute."""
+    """Return a value escaped for use in a quoted attribute."""
     if isinstance(value, bool):
         return str(value).lower()
     return escape(str(value), quote=False).translate(_IN_ATTRIBUTES)
 
 
 def _quoted(body: str, name: str, is_escaped: bool) -> tuple[str, bool]:
-    """Return a body as it stands in a frame, and whether that is in CDATA, because it has the closing tag."""
+    """Return a body quoted for a frame, and True if it is in CDATA because it contains the closing tag."""
     if is_escaped:
         return escape(body, quote=False), False
     if f"</{name}" not in body and not (name == "fd_result" and "</preview" in body):

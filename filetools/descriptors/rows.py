@@ -1,4 +1,4 @@
-"""Rows of descriptors: those of one owner in the table that all share, or, without a workspace, in memory."""
+"""Rows of descriptors of one owner, in the table shared by all owners or, without a workspace, in memory."""
 
 from __future__ import annotations
 
@@ -26,39 +26,39 @@ from filetools.journal.table import NO_LIMIT, Table, TableRow
 Source = Literal["tool_result", "user_input", "reference", "extraction", "file"]
 REMEMBERED_KEYS: Final = 1024
 NOTED_SECONDS: Final = 60.0
-"""How exactly it is noted when a descriptor was used last."""
+"""Precision with which the last use of a descriptor is recorded."""
 SHARED_SECONDS: Final = 24 * 3600.0
-"""How long after its last use a descriptor with an opaque id expires."""
+"""Time after its last use at which a descriptor with an opaque ID expires."""
 FORGOTTEN_SECONDS: Final = 30 * 24 * 3600.0
-"""How long an opaque id that has expired is known as such."""
+"""Time for which an expired opaque ID is still recognised as expired."""
 _NUMBERED: Final = re.compile(r"fd:([1-9][0-9]{0,17})")
 
 
 class DescriptorInfo(Struct, frozen=True, kw_only=True):
-    """What is known of a descriptor without its text."""
+    """Facts about a descriptor, without its text."""
 
     id: str
     source: Source
     size: int
-    """Characters."""
+    """Size in characters."""
     total_pages: int
     total_lines: int
     page_size: int
     created_at: float
     """Seconds since the epoch."""
     is_clipped: bool = False
-    """Whether the text was longer than may be kept."""
+    """True if the text exceeded the limit and was truncated."""
     path: str | None = None
-    """Of the file that it is a copy of."""
+    """Path of the file that it is a copy of."""
     version: str | None = None
-    """Of that file."""
+    """Version of that file."""
 
 
 class MemoryTable:
     """Rows in memory; implements `Table`.
 
     Args:
-        contents: The kept bytes, by version; those that no row uses any more are removed.
+        contents: The stored bytes, by version; unused ones are removed.
     """
 
     def __init__(self, contents: dict[str, bytes]) -> None:
@@ -71,7 +71,7 @@ class MemoryTable:
         return self._rows.get(key)
 
     def put(self, rows: Sequence[TableRow], *, durable: bool = True, is_news: bool = True) -> bool:
-        """Put or remove all these rows, if each is still of the revision that it names; else none of them."""
+        """Put or remove all these rows if each still has the revision that it names; otherwise none of them."""
         with self._lock:
             known = {row.key: found.revision for row in rows if (found := self._rows.get(row.key)) is not None}
             if any(row.revision != known.get(row.key, 0) for row in rows):
@@ -83,12 +83,12 @@ class MemoryTable:
         return True
 
     def scan(self, prefix: str = "", *, limit: int = NO_LIMIT) -> list[TableRow]:
-        """Return the first rows whose keys begin with a prefix, in the order of their keys."""
+        """Return the first rows whose keys begin with a prefix, ordered by key."""
         with self._lock:
             return [self._rows[key] for key in sorted(self._rows) if key.startswith(prefix)][:limit]
 
     def release(self, keep_bytes: int, *, unused_since: float) -> None:
-        """Let rows go of their bytes until all keep at most so many, and forget old rows that have lost theirs."""
+        """Remove bytes of the least recently used rows until at most `keep_bytes` remain, and old rows without bytes."""
         with self._lock:
             newest = sorted(self._rows.values(), key=lambda row: row.used, reverse=True)
             sizes, kept = {row.version: row.size for row in newest if row.version is not None}, 0
@@ -106,18 +106,18 @@ class MemoryTable:
 
 
 class OwnedRows(Struct, frozen=True, kw_only=True):
-    """The descriptors of one owner. Any thread may call; several processes share the table."""
+    """The descriptors of one owner. Thread-safe; several processes share the table."""
 
     table: Table
     keep_all: Callable[[Mapping[str, bytes]], object]
-    """Keeps bytes by their versions."""
+    """Stores bytes by their versions."""
     paged: Callable[[str, int], PagedText]
-    """Returns the text of a version with its cuts into pages of a size."""
+    """Returns the text of a version, cut into pages of the given size."""
     owner: str
     is_opaque: bool
-    """Whether ids are random and expire."""
+    """True if IDs are random and expire."""
     max_bytes: int
-    """Longest text, and most of all texts of all owners."""
+    """Maximum size of a text, and of all texts of all owners together."""
     clock: Callable[[], float]
 
     def keep(
@@ -130,7 +130,7 @@ class OwnedRows(Struct, frozen=True, kw_only=True):
         *,
         name: str | None = None,
     ) -> tuple[DescriptorInfo, PagedText]:
-        """Keep a text under a name, or under the next number; other texts go for it if there is no room."""
+        """Store a text under a name, or under the next number; other texts are removed if there is no space."""
         kept, content = text, text.encode("utf-8", "surrogatepass")
         if len(content) > (end := self.max_bytes):
             while end > 0 and content[end] & 0xC0 == 0x80:  # inside a character
@@ -144,14 +144,14 @@ class OwnedRows(Struct, frozen=True, kw_only=True):
             "path": path, "version": version,
         }  # fmt: skip
         row = TableRow(key="", value=value, version=stored, size=max(1, len(content)), used=self.clock())
-        # Room first: then the new one is never what goes, also where the clock was set back since the others were used.
+        # Make space first: then the new text is never the one removed, even if the clock was set back since.
         self.table.release(self.max_bytes - row.size, unused_since=self.clock() - FORGOTTEN_SECONDS)
-        # Then its bytes: what goes may have had the same.
+        # Store its bytes only then: a removed row may have had the same bytes.
         self.keep_all({stored: content})
         return info_of(self._put(row, name), row), paged
 
     def _put(self, row: TableRow, name: str | None) -> str:
-        """Put a row under a name, in the place of one that is there; else under a name that nobody has been given."""
+        """Put a row under a name, replacing an existing one; without a name, under a new unused ID."""
         table = self.table
         while True:
             counter = table.get(self._key("")) or TableRow(key=self._key(""), value={"last": 0}, used=row.used)
@@ -166,11 +166,11 @@ class OwnedRows(Struct, frozen=True, kw_only=True):
                 number = counter.value["last"] + 1
                 given = f"fd:{number}"
                 rows = [structs.replace(row, key=self._key(given)), structs.replace(counter, value={"last": number})]
-            if table.put(rows):  # else another process has just taken the number
+            if table.put(rows):  # otherwise another process has just taken the number
                 return given
 
     def row(self, fd: str) -> TableRow:
-        """Return the row of a descriptor that can be read.
+        """Return the row of a readable descriptor.
 
         Raises:
             DescriptorNotFoundError, DescriptorExpiredError
@@ -190,12 +190,12 @@ class OwnedRows(Struct, frozen=True, kw_only=True):
         return row.version is None or (self.is_opaque and self.clock() - row.used > SHARED_SECONDS)
 
     def rows(self) -> list[TableRow]:
-        """Return the rows of all descriptors that can be read."""
+        """Return the rows of all readable descriptors."""
         counter = self._key("")
         return [row for row in self.table.scan(counter) if row.key != counter and not self._is_expired(row)]
 
     def opened(self, fd: str) -> tuple[DescriptorInfo, PagedText]:
-        """Return what is known of a descriptor, and its text with the cuts; note that it was used."""
+        """Return the facts and the paged text of a descriptor, and record its use."""
         row = self.row(fd)
         info = info_of(fd, row)
         assert row.version is not None
@@ -209,15 +209,15 @@ class OwnedRows(Struct, frozen=True, kw_only=True):
             with suppress(FileToolsError):  # on a full disk a text can still be read
                 self.table.put(
                     [structs.replace(row, used=self.clock())]
-                )  # in vain where another process has just noted it
+                )  # fails harmlessly if another process has just recorded it
         return info, paged
 
     def all(self) -> list[DescriptorInfo]:
-        """Return the descriptors that can be read: those with numbers in their order, then the others by name."""
+        """Return the readable descriptors: numbered ones in order, then the others by name."""
         return sorted((info_of(_name_in(row.key), row) for row in self.rows()), key=lambda info: _natural(info.id))
 
     def copied(self, rows: Iterable[TableRow]) -> OwnedRows:
-        """Return a new owner's descriptors: those of some rows, and numbers that go on behind those given so far."""
+        """Return descriptors of a new owner with copies of the given rows; numbering continues after the used numbers."""
         child = structs.replace(self, owner=f"{self.owner}/{secrets.token_hex(8)}")
         copies = [structs.replace(row, key=child._key(_name_in(row.key)), revision=0) for row in rows]
         counter = self.table.get(self._key(""))
@@ -227,7 +227,7 @@ class OwnedRows(Struct, frozen=True, kw_only=True):
         return child
 
     def given(self, owner: str, rows: Iterable[TableRow]) -> list[str]:
-        """Put rows among another owner's descriptors; returns their ids there."""
+        """Copy rows to another owner's descriptors, and return their IDs there."""
         other = structs.replace(self, owner=owner)
         names = ((structs.replace(row, revision=0), _name_in(row.key)) for row in rows)
         return [other._put(row, None if _NUMBERED.fullmatch(name) else name) for row, name in names]
@@ -238,7 +238,7 @@ class OwnedRows(Struct, frozen=True, kw_only=True):
 
 @lru_cache(REMEMBERED_KEYS)
 def _key_of(owner: str, name: str) -> str:
-    """Return the key of a name: a line break stands in no owner, and what no database takes is escaped."""
+    """Return the key of a name. JSON escapes line breaks in the owner, and characters that the database refuses."""
     return f"{json.dumps(owner)}\n{json.dumps(name)[1:-1]}"
 
 
@@ -254,5 +254,5 @@ def _natural(name: str) -> tuple[int, str]:
 
 
 def info_of(name: str, row: TableRow) -> DescriptorInfo:
-    """Return what is known of a descriptor from its row."""
+    """Return the facts about a descriptor from its row."""
     return DescriptorInfo(id=name, **row.value)

@@ -272,7 +272,9 @@ class WriteCalls(ActorCalls):
         await self._ask_editors(tool, where, arguments.get("content", ""), on_conflict if is_whole else "merge")
         for _ in range(MOST_QUESTIONS):
             step = PutFile(where, wanted, create_parents=create_parents)
-            change = self._runner.change([step], self.actor, lock_timeout_seconds=timeout_seconds)
+            # A text that a person gave knows by itself what they saw.
+            permits = [] if isinstance(wanted, answered.AnsweredPut) else [permit]
+            change = self._runner.change([step], self.actor, lock_timeout_seconds=timeout_seconds, permits=permits)
             try:
                 return step, await change
             except unsaved.UnsavedQuestion as question:

@@ -1,6 +1,6 @@
-"""The vocabulary every floor shares: actors, change records, and the results that doors turn into JSON.
+"""Types shared by all layers: actors, change records, and the results that interfaces convert to JSON.
 
-Versions are strings, "sha256:" followed by the lower-case hex digest of the file's bytes. Results are frozen pydantic
+Versions are strings: "sha256:" followed by the lower-case hex digest of the file's bytes. Results are frozen pydantic
 models because they leave the product as JSON; `ChangeRecord` and `Actor` are structs because they stay inside.
 """
 

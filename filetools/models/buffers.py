@@ -1,4 +1,4 @@
-"""What the calls of editors return: documents, and what became of typing, saving and closing."""
+"""Results of editor calls: documents, and the outcome of changing, saving and closing them."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ class BufferResult(Result):
     """A document as an editor gets it."""
 
     handle: str
-    """Names the document in further calls of the actor that opened it; opaque."""
+    """Opaque ID of the document in further calls of the actor that opened it."""
     document: str = ""
-    """Names the document in events; all who have it open get the same."""
+    """ID of the document in events, the same for everybody who has it open."""
     path: str
     text: str
-    """LF text, whatever line ends the file has."""
+    """Text with LF line ends, independent of the file's line ends."""
     buffer_version: int
-    """Version of the document; every change of it by anybody counts one up."""
+    """Version of the document, incremented by every change by anybody."""
     version: str
     """Version of the text, as a read of the path returns it."""
     disk_version: str | None
     """Version of the file; None if there is none."""
     dirty: bool
-    """Whether the text is not in the file."""
+    """True if the text differs from the file."""
     behind: bool
-    """Whether the file has changed in a way that could not be merged into the text."""
+    """True if the file has changed in a way that could not be merged into the text."""
     encoding: str
     bom: bool
     newline: Newline
-    """Line ends that the text has in the file."""
+    """Line ends of the text in the file."""
 
 
 class BufferChange(Result):
@@ -40,10 +40,10 @@ class BufferChange(Result):
     buffer_version: int
     dirty: bool
     edits: list[dict[str, Any]]
-    """What others did since the version that the edits were made on: {start, end, text}, to be applied to the editor's
-    own text, which is the document's then."""
+    """Changes by others since the version that was edited: {start, end, text}. Applied to the editor's own text, they give
+    the document's text."""
     actor: dict[str, Any] | None = None
-    """Who did it, if one alone did: kind, id, session."""
+    """Their actor, if there is only one: kind, id, session."""
 
 
 class BufferSave(ChangeResult):
@@ -54,14 +54,14 @@ class BufferSave(ChangeResult):
     """Version of the file."""
     buffer_version: int
     dirty: bool
-    """True only if somebody has typed since."""
+    """True only if somebody has edited the document since."""
     edits: list[dict[str, Any]] = []
-    """What others did since the `buffer_version` of the call."""
+    """Changes by others since the `buffer_version` of the call."""
     created: bool = False
     replaced_version: str | None = None
     unchanged: bool = False
     merged: bool = False
-    """Whether changes of the file were merged in."""
+    """True if changes of the file were merged."""
 
 
 class BufferClose(Result):
@@ -69,4 +69,4 @@ class BufferClose(Result):
 
     path: str
     kept_version: str | None
-    """Version of the path under which unsaved text was kept; None if there was none, or others have it open."""
+    """Version under which unsaved text was kept; None if there was none, or if others have the document open."""

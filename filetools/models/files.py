@@ -11,7 +11,7 @@ from filetools.models.result import ChangeResult, Result
 from filetools.models.words import EntryType, Newline
 
 Hunks: TypeAlias = SkipValidation[list[dict[str, Any]]]
-"""Hunks of a structured patch as JSON. A worker makes them; going through them once more would hold up the loop."""
+"""Hunks of a structured patch as JSON. A worker creates them; validating them again would block the event loop."""
 
 
 class ReadResult(Result):
@@ -19,13 +19,13 @@ class ReadResult(Result):
 
     path: str
     content: str
-    """Text with its line ends unchanged and without BOM, or base64 where `is_binary`."""
+    """Text without BOM and with unchanged line ends, or base64 if `is_binary`."""
     encoding: str
     """Python codec name such as "utf-8", or "base64"."""
     size: int
-    """Bytes of the whole file."""
+    """Size of the whole file in bytes."""
     version: str
-    """Version of the whole file, whatever part was returned."""
+    """Version of the whole file, also if only a part is returned."""
     modified: datetime | None
     """None for a kept version."""
     total_lines: int | None = None
@@ -34,25 +34,25 @@ class ReadResult(Result):
     is_binary: bool = False
     mime_type: str | None = None
     truncated: bool = False
-    """Whether the file goes on after the returned part."""
+    """True if the file continues after the returned part."""
     next_offset: int | None = None
-    """Where the next part starts: a line number for line ranges, a byte position for byte ranges."""
+    """Start of the next part: a line number for line ranges, a byte offset for byte ranges."""
     column: int | None = None
-    """Where in its first line `content` begins, in characters from 1; None for its beginning."""
+    """Column of the first line where `content` begins, in characters from 1; None for the start of the line."""
     next_column: int | None = None
-    """Where in the line `next_offset` the next part starts; None for its beginning."""
+    """Column of the line `next_offset` where the next part begins; None for the start of the line."""
     is_page: bool | None = None
-    """True if a tool was asked for more, and this is what a model gets at once."""
+    """True if more was requested from a tool than a model receives at once."""
     stale: bool = False
-    """Whether a writer of this process was at work on the file during the read."""
+    """True if a writer of this process was changing the file during the read."""
     origin: Literal["disk", "buffer", "version"] = "disk"
     """"buffer" for the text of a document that an editor has open."""
     disk_version: str | None = None
-    """Version of the file, where `content` is not the file's."""
+    """Version of the file, if `content` is not from the file."""
     buffer_is_newer: bool = False
-    """Whether an editor has unsaved text of the file, which `content` is not."""
+    """True if an editor has unsaved text of the file, and `content` is not that text."""
     disk_is_newer: bool = False
-    """Whether the file has changed in a way that is not in the unsaved text that `content` is."""
+    """True if `content` is unsaved text that lacks changes of the file."""
 
 
 class WriteResult(ChangeResult):
@@ -60,21 +60,21 @@ class WriteResult(ChangeResult):
 
     path: str
     bytes_written: int
-    """Bytes of the file after the write; for append, the bytes added."""
+    """Size of the file after the write; for append, the number of bytes added."""
     created: bool
     version: str
     replaced_version: str | None = None
-    """Version that was replaced; its bytes stay readable by that version."""
+    """The replaced version, by which its bytes can still be read."""
     unchanged: bool = False
-    """True if the file already held exactly these bytes, so nothing was written or recorded."""
+    """True if the file already had exactly these bytes, so that nothing was written or recorded."""
     in_buffer: bool = False
     """Whether the change went into the document that a person has open, and not to the disk: it needs unsaved text."""
     disk_version: str | None = None
     """Version of the file, where unsaved text makes `version`, that of what a read returns now, another one."""
     merged: bool = False
-    """Whether the sent text was merged with what others had written meanwhile; then `version` is of the merged text."""
+    """True if the text was merged with changes by others; `version` is then that of the merged text."""
     foreign: Hunks = []
-    """After a merge, the hunks that the file has and the sent text has not."""
+    """After a merge, the hunks that are in the file but not in the sent text."""
     newline: Newline | None = None
 
 
@@ -86,9 +86,9 @@ class EditResult(ChangeResult):
     """Version after the change."""
     replaced_version: str
     counts: list[int] = []
-    """How many matches each edit replaced."""
+    """Number of matches that each edit replaced."""
     structured_patch: Hunks
-    """Hunks of oldStart, oldLines, newStart, newLines and lines."""
+    """Hunks with oldStart, oldLines, newStart, newLines and lines."""
     dry_run: bool = False
     unchanged: bool = False
     in_buffer: bool = False
@@ -130,7 +130,7 @@ class DeleteResult(ChangeResult):
     path: str
     deleted_version: str | None = None
     entries: int = 1
-    """How many files and directories went, the named one included."""
+    """Number of files and directories removed, including the named one."""
 
 
 class MoveResult(ChangeResult):
@@ -159,9 +159,9 @@ class InfoResult(Result):
     size: int | None = None
     modified: datetime
     created: datetime | None = None
-    """When it was made, where that was asked for and the file system tells; a written file is a new one."""
+    """Creation time, if requested and supported by the file system; a write creates a new file."""
     accessed: datetime | None = None
-    """When it was read last, where that was asked for, and as far as the file system keeps it."""
+    """Time of the last read, if requested and recorded by the file system."""
     mode: str
     """Permission bits in octal, such as "644"."""
     version: str | None = None
@@ -174,7 +174,7 @@ class InfoResult(Result):
     links: int = 1
     locked: bool = False
     last_change: dict[str, Any] | None = None
-    """Number, actor and time of the newest journal record, where there is one."""
+    """Number, actor and time of the newest journal record, if there is one."""
 
 
 class VersionEntry(Result):
@@ -182,14 +182,14 @@ class VersionEntry(Result):
 
     version: str
     number: int
-    """Journal number of the change that made it; 0 of what stood there before the first one."""
+    """Journal number of the change that created it; 0 for the version before the first change."""
     operation: str
     actor: dict[str, Any]
     time: float
-    """Seconds since the epoch; of what stood there before, of the first change."""
+    """Seconds since the epoch; for the version before the first change, the time of that change."""
     size: int | None = None
     kept: bool
-    """Whether `read_file(version=…)` can still give it back."""
+    """True if `read_file(version=…)` can still return it."""
 
 
 class VersionsResult(Result):
@@ -235,4 +235,4 @@ class SyncResult(Result):
     deleted: list[str] = []
     errors: list[dict[str, Any]] = []
     unread: list[str] = []
-    """With `verify`, paths of the workspace that could not be looked at before; see `LookResult`."""
+    """With `verify`, paths of the workspace that could not be read before the comparison; see `LookResult`."""

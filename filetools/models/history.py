@@ -1,4 +1,4 @@
-"""What the calls on the past return: undo, checkpoints, comparisons of the tree, provenance."""
+"""Results of calls about history: undo, checkpoints, comparisons of the tree, provenance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import Field
 from filetools.models.result import ChangeResult, Result
 
 TreeChangeKind = Literal["added", "modified", "deleted", "moved", "mode", "kind"]
-"""mode: nothing but permission bits; kind: a file has become a folder or a link, or the other way round."""
+"""mode: only the permission bits changed; kind: the type changed between file, folder and link."""
 
 
 class UndoneChange(Result):
@@ -18,13 +18,13 @@ class UndoneChange(Result):
     number: int
     operation: str
     path: str
-    """The path that it had then."""
+    """The path at the time of the change."""
     old_path: str | None = None
     actor: dict[str, Any]
     time: float
     """Seconds since the epoch."""
     outcome: Literal["undone", "unchanged", "kept", "unknown", "conflict"]
-    """unchanged: nothing of it was left; kept: a folder that others use now; unknown: nobody knows what was before."""
+    """unchanged: nothing of it was left; kept: a folder that others use now; unknown: the previous state is unknown."""
 
 
 class UndoneFile(Result):
@@ -43,13 +43,13 @@ class UndoneFile(Result):
         "link",
         "set_mode",
     ]
-    """link: a symbolic link is made or points elsewhere, set_mode: a folder gets another mode; versions are of their texts."""
+    """link: create or redirect a symbolic link; set_mode: change a folder's mode. Their versions are those of their texts."""
     old_path: str | None = None
     version: str | None = None
     """Version after the undo."""
     replaced_version: str | None = None
     structured_patch: list[dict[str, Any]] = Field(default_factory=list)
-    """Hunks of what was written, where it is text and not too much."""
+    """Hunks of the written change, if it is text and not too large."""
 
 
 class UndoConflict(Result):
@@ -60,7 +60,7 @@ class UndoConflict(Result):
     reason: str
     numbers: list[int]
     conflicts: list[dict[str, Any]] = Field(default_factory=list)
-    """Where texts overlap: `ours` is what stands there now, `theirs` what was there before, with base and line."""
+    """Overlapping texts: `ours` is the current text, `theirs` the previous one, with base and line."""
 
 
 class NotUndone(Result):
@@ -78,13 +78,13 @@ class UndoResult(ChangeResult):
     """Newest first."""
     files: list[UndoneFile] = Field(default_factory=list)
     conflicts: list[UndoConflict] = Field(default_factory=list)
-    """What was left out; without `partial` an undo with conflicts changes nothing."""
+    """Changes that were skipped; without `partial`, an undo with conflicts changes nothing."""
     unknown: list[str] = Field(default_factory=list)
-    """Paths that stay as they are: nobody knows what was before them, or where they come from."""
+    """Paths left unchanged because their previous state or their origin is unknown."""
     not_undone: list[NotUndone] = Field(default_factory=list)
-    """All that could not be taken back, each path once: conflicts, what is unknown, and folders that others use now."""
+    """Everything that could not be undone, each path once: conflicts, unknown paths, and folders that others use now."""
     unread: list[str] = Field(default_factory=list)
-    """Where the whole tree was looked at before: paths that could not be read, or that kept changing meanwhile."""
+    """If the whole tree was read before: paths that could not be read, or that kept changing."""
     dry_run: bool = False
 
 
@@ -92,9 +92,9 @@ class LookResult(Result):
     """A look at the whole tree: whatever it does not name is recorded by now as it stands there."""
 
     unread: list[str] = Field(default_factory=list)
-    """Paths that could not be read, that kept changing meanwhile, or whose names no call can say; these are escaped."""
+    """Paths that could not be read, that kept changing, or whose names cannot be written as a path; these are escaped."""
     recorded: bool = True
-    """False where nothing can be recorded, because the state cannot be written; then nobody has looked."""
+    """False if nothing can be recorded because the state is not writable; the tree was not read then."""
 
 
 class CheckpointResult(Result):
@@ -106,15 +106,15 @@ class CheckpointResult(Result):
     time: float
     """Seconds since the epoch."""
     files: int
-    """Files in it."""
+    """Number of files in it."""
     bytes: int
-    """Their size in all."""
+    """Their total size."""
     by_hash_alone: list[str] = Field(default_factory=list)
-    """Files that were too large to be kept: a restore cannot bring them back."""
+    """Files that were too large to be kept; a restore cannot bring them back."""
     unread: list[str] = Field(default_factory=list)
-    """Paths that could not be read, or that changed while the tree was looked at."""
+    """Paths that could not be read, or that changed while the tree was read."""
     automatic: bool = False
-    """Whether nobody named it: the last 20 such ones are kept, fewer where the retention's limits are exceeded."""
+    """True if it was not named by anybody; the last 20 such ones are kept, or fewer if retention limits are exceeded."""
 
 
 class CheckpointsResult(Result):
@@ -129,25 +129,25 @@ class TreeChange(Result):
     path: str
     change: TreeChangeKind
     kind: str
-    """"file", "directory" or "symlink": what stands there, or stood there if it was deleted."""
+    """"file", "directory" or "symlink"; the old type if it was deleted."""
     old_path: str | None = None
-    """Where it was before, if it was moved; then its bytes and its mode may have changed, too."""
+    """The old path, if it was moved; its bytes and its mode may have changed, too."""
     old_kind: str | None = None
-    """What stood there before, if that was something else."""
+    """The old type, if it was different."""
     old_version: str | None = None
     version: str | None = None
     old_size: int | None = None
-    """Bytes of a file."""
+    """Size of a file in bytes."""
     size: int | None = None
     old_mode: str | None = None
     """Permission bits in octal digits."""
     mode: str | None = None
     actors: list[dict[str, Any]] = Field(default_factory=list)
-    """Kind and id of everybody who had a hand in it, the first one first; "external" for what filetools has not recorded."""
+    """Kind and ID of all actors involved, first one first; "external" for changes that filetools has not recorded."""
     diff: str | None = None
-    """The change of a text as git writes it, if it was asked for."""
+    """The diff of a text in git's format, if requested."""
     diff_omitted: Literal["binary", "too large", "too many", "not kept", "withheld"] | None = None
-    """Why there is none although it was asked for and bytes have changed; withheld: a rule keeps the caller from reading."""
+    """Why a requested diff is missing although bytes have changed; withheld: a rule denies the caller access."""
 
 
 class ActorChanges(Result):
@@ -156,30 +156,30 @@ class ActorChanges(Result):
     kind: str
     id: str
     changes: dict[str, int]
-    """Number of paths by kind of change; a path that two actors changed counts for both."""
+    """Number of paths by kind of change; a path changed by two actors counts for both."""
 
 
 class TreeDiffResult(Result):
     """The net changes between two states of the whole tree."""
 
     old: str
-    """Name of the checkpoint that is compared."""
+    """Name of the first checkpoint."""
     new: str | None = None
-    """Name of the other one; None is what stands there now."""
+    """Name of the second checkpoint; None for the current tree."""
     old_time: float
     """Seconds since the epoch."""
     new_time: float | None = None
     changes: list[TreeChange] = Field(default_factory=list)
-    """In the order of their paths; what only moved along with its folder is left out."""
+    """Ordered by path; entries that only moved together with their folder are omitted."""
     total: int
-    """Number of changed paths, also of those beyond the limit."""
+    """Number of changed paths, including those beyond the limit."""
     counts: dict[str, int] = Field(default_factory=dict)
     """Number of all changed paths by kind of change."""
     by_actor: list[ActorChanges] = Field(default_factory=list)
     unread: list[str] = Field(default_factory=list)
-    """Paths that could not be read now, or kept changing: nothing is said of them."""
+    """Paths that could not be read now, or kept changing; they are not compared."""
     unknown: list[str] = Field(default_factory=list)
-    """Paths that are in one of them alone since other ignore rules held; nothing is known to have happened to them."""
+    """Paths that are in only one of the two because other ignore rules applied; no change of them is known."""
 
 
 class LineRange(Result):
@@ -189,17 +189,17 @@ class LineRange(Result):
     """From 1."""
     last: int
     actor: dict[str, Any] | None = None
-    """Kind "external" for programs that know nothing of filetools; None if it is older than what is known."""
+    """Kind "external" for programs that do not use filetools; None if the line is older than the recorded history."""
     session: str | None = None
     call: str | None = None
     time: float | None = None
     """Seconds since the epoch."""
     number: int | None = None
-    """Journal number of the change; None for a change that nobody has recorded yet."""
+    """Journal number of the change; None for a change not recorded yet."""
     before: int | None = None
-    """For lines older than what is known: the number of the change before which they were written."""
+    """For lines older than the recorded history: the number of the change before which they were written."""
     run: dict[str, Any] | None = None
-    """The run of an agent that the change belongs to: `id`, `turn` where it is known, and how its `prompt` begins."""
+    """The agent's run that the change belongs to: `id`, `turn` if known, and the beginning of its `prompt`."""
 
 
 class ProvenanceResult(Result):

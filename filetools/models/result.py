@@ -1,4 +1,4 @@
-"""What every result of a call has in common: frozen, and the same fields in Python and JSON."""
+"""Base classes of the results of calls: frozen, with the same fields in Python and JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Result(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     def to_dict(self, style: Literal["snake", "camel"] = "snake") -> dict[str, Any]:
-        """Return the JSON-compatible form, leaving out fields that are None.
+        """Return the JSON-compatible form, without fields that are None.
 
         Args:
             style: "snake" keeps the Python names; "camel" gives `bytesWritten` for `bytes_written`.
@@ -35,7 +35,7 @@ class ChangeResult(Result):
     warnings: list[dict[str, Any]] = []
 
     def to_dict(self, style: Literal["snake", "camel"] = "snake") -> dict[str, Any]:
-        """As `Result.to_dict`; what all changes have in common comes last."""
+        """As `Result.to_dict`; the fields common to all changes come last."""
         plain = super().to_dict(style)
         return dict(sorted(plain.items(), key=lambda item: item[0] in ChangeResult.model_fields))
 

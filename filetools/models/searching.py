@@ -1,4 +1,4 @@
-"""What the calls return that list and search: names, lines of files, and changes as they come."""
+"""Results of calls that list and search names and contents, or watch for changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Entry(Result):
     size: int | None = None
     modified: datetime | None = None
     addressable: bool | None = None
-    """False where the name on disk cannot be written as a path here (backslash, not UTF-8); then shown escaped."""
+    """False if the name on disk cannot be written as a path (backslash, not UTF-8); it is then escaped."""
 
 
 class ListResult(Result):
@@ -27,7 +27,7 @@ class ListResult(Result):
     path: str
     entries: list[Entry]
     total: int | None = None
-    """Entries in all, or None where that is unknown without a walk."""
+    """Total number of entries, or None if counting them would need a walk."""
     truncated: bool = False
     next_cursor: str | None = None
 
@@ -39,15 +39,15 @@ class SearchResult(Result):
     """Folder that was searched."""
     entries: list[Entry]
     total: int
-    """Matches so far, those of the pages before included."""
+    """Number of matches so far, including those of previous pages."""
     total_is_complete: bool
-    """Whether there are no more than `total`: the search came to its end."""
+    """True if the search has ended, so that `total` is final."""
     truncated: bool = False
     next_cursor: str | None = None
     searched: int | None = None
-    """Where nothing was found: files and folders that were looked at."""
+    """If nothing was found: the number of files and folders examined."""
     hints: list[str] | None = None
-    """At the tools' doors, where nothing was found: what else to try."""
+    """If a tool found nothing: what else to try."""
 
 
 class GrepMatch(Result):
@@ -57,23 +57,23 @@ class GrepMatch(Result):
     line: int
     """Number of its first line, from 1."""
     column: int
-    """Where the match begins in that line, in characters from 1."""
+    """Start of the match in that line, in characters from 1."""
     text: str
-    """The line without its end; of a very long one the part around the match."""
+    """The line without its end; for a very long line, the part around the match."""
     clipped: bool | None = None
-    """True if `text` is a part of the line."""
+    """True if `text` is only a part of the line."""
     end_line: int | None = None
-    """Number of its last line, where that is another one."""
+    """Number of its last line, if different from the first."""
     before: list[str] | None = None
-    """Lines above, as many as `context` says."""
+    """Up to `context` lines above."""
     after: list[str] | None = None
-    """Lines below."""
+    """Up to `context` lines below."""
     matched: list[str] | None = None
-    """With `only_matching` every match that begins in the line."""
+    """With `only_matching`, every match that begins in the line."""
     columns: list[int] | None = None
-    """Where each of them begins, in characters of the line from 1."""
+    """Start of each of them in the line, in characters from 1."""
     origin: Literal["disk", "buffer"] = "disk"
-    """"buffer" if it stands in text that an editor has not saved; such a line may not be in the file."""
+    """"buffer" if the line is in an editor's unsaved text; it may not be in the file."""
 
 
 class GrepFile(Result):
@@ -81,7 +81,7 @@ class GrepFile(Result):
 
     path: str
     count: int | None = None
-    """How many of its lines match; None where nobody counted."""
+    """Number of matching lines; None if not counted."""
     origin: Literal["disk", "buffer"] = "disk"
 
 
@@ -96,17 +96,17 @@ class GrepResult(Result):
     files: list[GrepFile] = []
     """For "files" and "count"."""
     total: int
-    """Matches so far, those of the pages before included; for "files" and "count" the files that have some."""
+    """Number of matches so far, including those of previous pages; for "files" and "count", of files with matches."""
     total_is_complete: bool
-    """Whether there are no more than `total`: the search came to its end and left nothing out."""
+    """True if the search has ended and omitted nothing, so that `total` is final."""
     truncated: bool = False
     next_cursor: str | None = None
     files_searched: int | None = None
-    """Where nothing was found: files that were looked at, all of which fit the glob."""
+    """If nothing was found: the number of files searched, all of which match the glob."""
     files_below: int | None = None
-    """Where nothing was found: files that would have been without the glob."""
+    """If nothing was found: the number of files that would have been searched without the glob."""
     hints: list[str] | None = None
-    """At the tools' doors, where nothing was found: what else to try."""
+    """If a tool found nothing: what else to try."""
     warnings: list[dict[str, Any]] = []
     """Files that could not be searched, such as those that are too large."""
 
@@ -115,16 +115,16 @@ class ChangeEntry(Result):
     """One recorded change."""
 
     number: int
-    """Its place in the journal."""
+    """Its position in the journal."""
     operation: str
     path: str
     old_path: str | None = None
-    """Where a moved file or folder was."""
+    """The old path of a moved file or folder."""
     version: str | None = None
-    """Version after the change; None if the path is gone or is a folder."""
+    """Version after the change; None if the path no longer exists or is a folder."""
     actor: dict[str, Any]
     time: float
-    """Seconds since the epoch, when it was recorded: of another program's change, when it was noticed."""
+    """Time of the record in seconds since the epoch; for another program's change, when it was noticed."""
 
 
 class WatchResult(Result):
@@ -133,6 +133,6 @@ class WatchResult(Result):
     path: str
     changes: list[ChangeEntry]
     position: str
-    """Pass it as `since` to get what follows."""
+    """Pass it as `since` to get the changes that follow."""
     resync: bool = False
-    """True if what lies between is not known any more: look at the files again, then go on from `position`."""
+    """True if older changes are no longer known: read the files again, then continue from `position`."""

@@ -1,1 +1,1 @@
-"""What a project is, what state it is in, and which instructions apply in it; nothing of it is ever run."""
+"""Facts about projects: description, state, dependencies, and instructions. Code of a project is never executed."""

@@ -1,4 +1,4 @@
-"""Which folder is meant, whether the caller may look into it, and how its paths are shown."""
+"""Resolves a project's folder, checks that the caller may read it, and formats its paths."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from filetools.stores.folder import FolderStore
 
 
 class ProjectFolder(Struct, frozen=True, kw_only=True):
-    """A folder held open for reading. Lives inside the `with` block of `opened_folder`."""
+    """A folder open for reading, valid inside the `with` block of `opened_folder`."""
 
     path: str
-    """Absolute, with its links resolved."""
+    """Absolute, with links resolved."""
     reads: FolderStore
-    """Reads what is in it, by paths relative to it."""
+    """Reads its contents, by relative paths."""
     asked: str = ""
-    """What was asked about, relative to it: the folder itself, or something below, where a folder above is looked at."""
+    """The requested path relative to it: the folder itself, or a path below if a parent folder was opened."""
 
     def shown(self, inside: str = "") -> str:
-        """Return how a path in the folder is told: absolute, with the home folder as `~`."""
+        """Return the displayed form of a path in the folder: absolute, with the home folder as `~`."""
         return short_path(f"{self.path.rstrip('/')}/{inside}" if inside else self.path)
 
 
 def short_path(path: str) -> str:
     """Return an absolute path with the home folder as `~`: `~/x` for `/home/me/x`, but not for `/home/me2/x`.
 
-    Bytes that are no UTF-8 are told as `\\xff`, as no answer can hold them.
+    Invalid UTF-8 is shown as `\\xff`, because answers cannot contain it.
     """
     home = home_folder()
     short = path if home is None or not is_within(path, home) else f"~{path[len(home) :]}"
@@ -49,7 +49,7 @@ def short_path(path: str) -> str:
 
 
 def home_folder() -> str | None:
-    """Return the home folder with its links resolved; None if there is none, or it is the root of the file system."""
+    """Return the home folder with links resolved; None if there is none, or it is the root of the file system."""
     try:
         home = os.path.realpath(Path.home())
     except RuntimeError:  # some containers have users without one
@@ -58,22 +58,22 @@ def home_folder() -> str | None:
 
 
 def real_folders(paths: Sequence[str]) -> list[str]:
-    """Return absolute paths with their links resolved; `~` expands."""
+    """Return absolute paths with `~` expanded and links resolved."""
     return [os.path.realpath(os.path.expanduser(each)) for each in paths]
 
 
 def folder_path(raw_path: str, *, base: str, allowed: Sequence[str] | None, is_nearest: bool = False) -> str:
-    """Return the folder that a path means, absolute and with its links resolved.
+    """Resolve a path to a folder, absolute and with links resolved.
 
     Args:
         raw_path: Relative to `base`, absolute, `~` or `~/…`; nothing else expands.
-        base: What relative paths are relative to.
-        allowed: Folders below which the caller may look, links resolved; None for everywhere.
-        is_nearest: Whether a file, or what is not there yet, means the nearest folder that holds it.
+        base: The base of relative paths.
+        allowed: Folders that the caller may read, with links resolved; None for everywhere.
+        is_nearest: True if a file or a missing path means the nearest existing parent folder.
 
     Raises:
-        InvalidArgumentError: A character that no path can hold is in it.
-        AccessDeniedError: It lies elsewhere, or in the state of filetools.
+        InvalidArgumentError: It contains a character that is not valid in paths.
+        AccessDeniedError: It is outside the allowed folders, or in the state of filetools.
         DirectoryNotFoundError, PathNotDirectoryError
     """
 
@@ -89,7 +89,7 @@ def folder_path(raw_path: str, *, base: str, allowed: Sequence[str] | None, is_n
         )  # fmt: skip
     if any(is_state_name(segment) for segment in place.split(os.sep)):
         raise AccessDeniedError(short_path(place), "it belongs to filetools")
-    # The folder of a project can be gone itself: what is above it is not for the caller.
+    # The folder of a project may itself be deleted; the caller must not read its parents.
     while is_nearest and not os.path.isdir(place) and is_allowed(os.path.dirname(place)):
         place = os.path.dirname(place)
     if not os.path.lexists(place):
@@ -100,14 +100,14 @@ def folder_path(raw_path: str, *, base: str, allowed: Sequence[str] | None, is_n
 
 
 def real_path(raw_path: str, *, base: str) -> str:
-    """Return the path that is meant, absolute and with its links resolved, whether there is anything or not.
+    """Resolve a path, existing or not, absolute and with links resolved.
 
     Args:
         raw_path: Relative to `base`, absolute, `~` or `~/…`; nothing else expands.
-        base: What relative paths are relative to.
+        base: The base of relative paths.
 
     Raises:
-        InvalidArgumentError: A character that no path can hold is in it.
+        InvalidArgumentError: It contains a character that is not valid in paths.
     """
     if "\0" in raw_path:
         raise InvalidArgumentError("A path cannot hold the character NUL")
@@ -122,33 +122,33 @@ def real_path(raw_path: str, *, base: str) -> str:
 
 
 def is_folder(path: str) -> bool:
-    """Whether a folder is there."""
+    """Return True if the path is an existing folder."""
     return os.path.isdir(path)
 
 
 def holder(path: str, folders: Sequence[str]) -> str | None:
-    """Return the outermost of some folders that a path is, or lies in; None if it is in none."""
+    """Return the outermost of the given folders that contains a path or equals it, or None."""
     return min((each for each in folders if is_within(path, each)), key=len, default=None)
 
 
 def holds_any(folder: str, names: Iterable[str]) -> bool:
-    """Whether something stands in a folder under one of some names."""
+    """Return True if a folder has an entry with one of the names."""
     return any(os.path.lexists(os.path.join(folder, name)) for name in names)
 
 
 def below(path: str, root: str) -> WorkspacePath | None:
-    """Return an absolute path as a path in a folder; None if it lies elsewhere."""
+    """Convert an absolute path to a path relative to a folder; None if it is outside."""
     if not is_within(path, root):
         return None
     return WorkspacePath(path[len(root) :].lstrip(os.sep))
 
 
 def located(reads: FolderStore, path: WorkspacePath, kind: EntryType) -> WorkspacePath | None:
-    """Return where something in a folder really lies; None if it is no such thing, or lies outside."""
+    """Return the real path of an entry in a folder; None if it is of another type or outside."""
     try:
         found = reads.followed(path)
         is_such = found is not None and found[1].type == kind and reads.resolve(found[0]) == found[0]
-    except FileToolsError:  # a link that leads nowhere, the state of filetools, a name that is no text
+    except FileToolsError:  # a broken link, the state of filetools, a name that is not text
         return None
     return found[0] if found is not None and is_such else None
 
@@ -157,17 +157,17 @@ def located(reads: FolderStore, path: WorkspacePath, kind: EntryType) -> Workspa
 def opened_folder(
     path: str, *, asked: str = "", is_withheld: Callable[[str], bool] | None = None
 ) -> Iterator[ProjectFolder]:
-    """Hold a folder open for reading; nothing is made in it.
+    """Open a folder for reading, without creating anything in it.
 
     Args:
-        path: What `folder_path` returned, or a folder above that.
+        path: The result of `folder_path`, or a folder above it.
         asked: See `ProjectFolder`.
-        is_withheld: Says of a path below it whether the caller may not read it.
+        is_withheld: Returns True for a path below it that the caller may not read.
     """
     with closing(Workspace.open(path, follow_symlinks=True)) as workspace:
         yield ProjectFolder(path=path, reads=FolderStore(workspace, is_withheld=is_withheld), asked=asked)
 
 
 def is_within(path: str, folder: str) -> bool:
-    """Whether a path is a folder, or lies in it, as their names tell."""
+    """Return True if a path equals a folder or is inside it, lexically."""
     return path == folder or path.startswith(f"{folder.rstrip(os.sep)}{os.sep}")

@@ -1,4 +1,4 @@
-"""What git tells of a folder. No program that the repository names is run, and nothing in it changes, not even a time."""
+"""Facts from git about a folder. Runs no program named by the repository, and changes nothing in it, not even a time."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ LIMIT_SECONDS: Final = 5.0
 MOST_BYTES: Final = MIB
 MOST_COMMITS: Final = 20
 MESSAGE_CHARS: Final = 80
-# The user's own configuration counts: safe.directory stands nowhere else, and what it names is the user's.
+# Use the user's own configuration: safe.directory can be set only there, and programs named there are the user's own.
 _INHERITED: Final = ("HOME", "XDG_CONFIG_HOME", "USERPROFILE", "SYSTEMROOT", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM",
                      "GIT_CONFIG_NOSYSTEM", "GIT_CEILING_DIRECTORIES")  # fmt: skip
-# Without a protocol there is no transport: for an object that a partial clone lacks, git would start one of its choice.
+# Allow no transport protocol: for an object missing from a partial clone, git would start a transport.
 _SET: Final = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_ALLOW_PROTOCOL": "",
                "GIT_NO_LAZY_FETCH": "1"}  # fmt: skip
 _HARDENED: Final = ("--no-pager", "--literal-pathspecs", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}",
                     "-c", "log.showSignature=false")  # fmt: skip
-# All scopes: git-lfs of the user's configuration, too, runs programs that the repository's configuration names.
+# All scopes: even git-lfs from the user's configuration runs programs named by the repository's configuration.
 _FILTERS: Final = ("config", "--get-regexp", "--name-only", r"^filter\..*\.(clean|smudge|process)$")
 _STATUS: Final = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal", "--ignore-submodules=all",
                   "--no-renames")  # fmt: skip
-# NUL parts the fields, as no message holds it. What the repository's configuration could change otherwise is said.
+# NUL separates the fields, since messages cannot contain it. The options override the repository's configuration.
 _LOG: Final = ("log", "-z", "--format=%h%x00%ar%x00%B", "--abbrev=7", "--encoding=UTF-8", "--no-show-signature",
                "--no-patch", "--no-ext-diff", "--no-textconv", "--no-mailmap", "--no-notes", "--no-decorate")  # fmt: skip
 _URL: Final = re.compile(r"(https?|ssh)://(?:([^/]*)@)?([\w.-]+|\[[\w:.%]+\])(:\d+)?/+(?P<name>.+)")
@@ -51,16 +51,16 @@ _SCP: Final = re.compile(r"(?:[^@:/]+@)?(?:[\w.-]{2,}|\[[\w:.%]+\]):/?(?P<name>[
 
 
 def git_state(path: str, *, limit: int = 5) -> dict[str, Any]:
-    """Return branch, latest commits, and whether something is not committed.
+    """Return the branch, the latest commits, and if there are uncommitted changes.
 
     Args:
-        path: A folder, absolute, its links resolved: a work tree, one below, or a bare repository.
-        limit: Most commits, 1 to 20.
+        path: A folder, absolute, with links resolved: in a work tree, or a bare repository.
+        limit: Maximum number of commits, 1 to 20.
 
     Returns:
         `{"branch", "commits": [{"hash", "msg", "age"}], "dirty", "ahead"?, "behind"?, "upstream"?, "upstream_gone"?,
-        "detached"?}`. In place of `"dirty"`, `"unknown"` says why there was no `git status`: it would run "filters", set
-        the time of a file of a "split index", or there is "no work tree" here.
+        "detached"?}`. Instead of `"dirty"`, `"unknown"` is the reason why `git status` was not run: it would run "filters",
+        set the time of a file of a "split index", or there is "no work tree".
 
     Raises:
         InvalidArgumentError, NotARepositoryError, GitNotFoundError, GitFailedError
@@ -90,10 +90,10 @@ def git_state(path: str, *, limit: int = 5) -> dict[str, Any]:
 
 
 def git_remote(path: str) -> dict[str, str] | None:
-    """Return where a repository comes from: `{"remote", "repo_name"}`, without passwords, and `owner/name` out of it.
+    """Return a repository's remote and its name: `{"remote", "repo_name"}`; the URL without passwords, and `owner/name`.
 
-    It is the address of `origin`, else of what the branch follows; None if that is none, or of this machine, and where git
-    tells nothing.
+    It is the URL of `origin`, else of the branch's upstream; None if there is none, if it is on this machine, or if git
+    fails.
 
     Raises:
         CallTimeoutError: It took longer than 5 s.
@@ -106,10 +106,10 @@ def git_remote(path: str) -> dict[str, str] | None:
 
 
 def listed_files(path: str) -> list[str] | None:
-    """Return the files below a folder that git tracks, and those that it neither tracks nor ignores, relative to it.
+    """Return the files below a folder that git tracks, or neither tracks nor ignores, relative to the folder.
 
-    Some may be gone from the disk, or be folders of submodules. Names that are no UTF-8 are as `os.fsdecode` makes them.
-    None where git tells nothing, or more than 1 MiB.
+    Some may no longer exist, or be folders of submodules. Names that are not UTF-8 are decoded by `os.fsdecode`. None if git
+    fails, or returns more than 1 MiB.
 
     Raises:
         CallTimeoutError: It took longer than 5 s.
@@ -124,15 +124,15 @@ def listed_files(path: str) -> list[str] | None:
         return None
     if len(answer.out) == MOST_BYTES:
         return None
-    # A name in conflict comes three times; one that ends with a slash is a repository of its own.
+    # A file in conflict is listed three times; a name that ends with a slash is a nested repository.
     return [os.fsdecode(name) for name in dict.fromkeys(names) if not name.endswith(b"/")]
 
 
 def worktrees(path: str) -> list[str]:
-    """Return the paths of all work trees of the repository that a folder belongs to, also of those that are gone.
+    """Return the paths of all work trees of a folder's repository, including deleted ones.
 
-    They are absolute and in NFC, otherwise as git tells them: of a submodule it names the folder in the outer `.git`. The
-    folder of a bare repository is none. Empty where git tells nothing within 5 s, or is older than 2.36.
+    They are absolute and in NFC, otherwise as reported by git: for a submodule, the folder in the outer `.git`. The folder of
+    a bare repository is not included. Empty if git fails, takes longer than 5 s, or is older than 2.36.
     """
     try:
         (answer,) = _Git(path).run(("worktree", "list", "--porcelain", "-z"))
@@ -181,7 +181,7 @@ def _remote(address: str) -> dict[str, str] | None:
         return None
     if url:
         scheme, user, host, port, rest = url.groups()
-        # Over HTTP a user is often a token, which is a password, too.
+        # In HTTP URLs the user is often a token, which is a password, too.
         user = f"{user.partition(':')[0]}@" if user and scheme == "ssh" else ""
         address = f"{scheme}://{user}{host}{port or ''}/{rest}"
     return {"remote": address, "repo_name": name}
@@ -194,26 +194,27 @@ def _text(out: bytes) -> str:
 class _GitAnswer(NamedTuple):
     call: Sequence[str]
     out: bytes
-    """At most 1 MiB: what is cut there is no failure."""
+    """At most 1 MiB; truncated output is not a failure."""
     code: int
 
 
 class _Git:
-    """Runs git in a folder, for 5 s in all. Lives for one question."""
+    """Runs git in a folder, within 5 s in total, for one query."""
 
     def __init__(self, path: str) -> None:
         self._path, self._until = path, monotonic() + LIMIT_SECONDS
         place = Path(path)
         root = next((each for each in (place, *place.parents) if os.path.lexists(each / ".git")), place)
         own = [] if root == Path(root.anchor) else [str(root)]
-        # A program that lies in the repository is not git, even where a folder of it, or whichever one is in, is on PATH.
+        # Do not accept a program inside the repository as git, even if a folder of it is on PATH.
         places = filter(os.path.isabs, variables(["PATH"]).get("PATH", os.defpath).split(os.pathsep))
         programs = filter(None, (which("git", path=each) for each in places))
         program = next((each for each in programs if holder(os.path.realpath(os.path.dirname(each)), own) is None), "")
         if not os.path.isabs(program):
             raise GitNotFoundError
-        # A clone can bring a bare repository, with a configuration, as plain files: it counts only where it is asked for.
-        # No bare repository has its commits elsewhere: what says so would tell of one that the caller may not look into.
+        # A clone can contain a bare repository, with a configuration, as plain files: use one only if requested explicitly.
+        # A bare repository never has its objects elsewhere; one with `commondir` could expose a repository that the caller
+        # may not read.
         is_bare = all(os.path.exists(place / name) for name in ("HEAD", "objects", "refs"))
         is_bare = is_bare and not os.path.lexists(place / "commondir")
         self._command = (program, *_HARDENED, "-c", f"safe.bareRepository={'all' if is_bare else 'explicit'}")
@@ -225,12 +226,12 @@ class _Git:
         self.has_split_index = _has_split_index(root / ".git")
 
     def run(self, *calls: Sequence[str], hears: str = "stdout") -> list[_GitAnswer]:
-        """Run git some times at once, and hear one of its streams; raises if it does not start or end in time."""
+        """Run git several times in parallel, and read one of its streams; raise an error if it fails to start or times out."""
         children: list[subprocess.Popen[bytes]] = []
         late = Timer(max(0.0, self._until - monotonic()), _kill, (children,))
         late.start()
         try:
-            children.extend(self._started(call, hears) for call in calls)  # one by one: none that runs is forgotten
+            children.extend(self._started(call, hears) for call in calls)  # one by one: no running child is lost
             return [self._answer(call, child) for call, child in zip(calls, children, strict=True)]
         finally:
             late.cancel()
@@ -240,7 +241,7 @@ class _Git:
                     pass
 
     def checked(self, answer: _GitAnswer) -> bytes:
-        """Return what git said, or raise what it complains of."""
+        """Return git's output, or raise its error."""
         if answer.code == 0:
             return answer.out
         error, home = self.complaint(answer), home_folder()
@@ -254,7 +255,7 @@ class _Git:
         raise GitFailedError(error.replace(f"{home}{os.sep}", f"~{os.sep}") if home else error)
 
     def complaint(self, answer: _GitAnswer) -> str:
-        """Return the first line that git complains in where the same is asked again: two pipes at once can block it."""
+        """Run a failed call again, and return the first line of its errors; reading two pipes at once could block git."""
         if answer.code == 0:
             return ""
         (again,) = self.run(answer.call, hears="stderr")
@@ -267,7 +268,7 @@ class _Git:
             return subprocess.Popen(
                 (*self._command, *call), cwd=self._path, env=self._environment, stdin=subprocess.DEVNULL,
                 stdout=streams["stdout"], stderr=streams["stderr"],
-                process_group=0,  # not a session: the scheduler of a busy Linux gives a new one its turn later
+                process_group=0,  # not a session: on a busy Linux machine, a new session is scheduled later
             )  # fmt: skip
         except OSError as exc:
             raise GitFailedError(exc.strerror or "it cannot be started") from exc
@@ -275,8 +276,8 @@ class _Git:
     def _answer(self, call: Sequence[str], child: subprocess.Popen[bytes]) -> _GitAnswer:
         stream = child.stdout or child.stderr
         assert stream is not None
-        self._check_time()  # started too late to be killed in time, it could hold us up
-        with stream:  # git that says more is ended by the closed pipe
+        self._check_time()  # a child started too late to be killed in time could block us
+        with stream:  # closing the pipe ends git if it writes more
             out = stream.read(MOST_BYTES)
         code = child.wait()
         self._check_time()
@@ -289,13 +290,13 @@ class _Git:
 
 def _kill(children: list[subprocess.Popen[bytes]]) -> None:
     for child in children:
-        if child.returncode is None:  # else the number of its group may be another's by now
+        if child.returncode is None:  # otherwise the number of its group may have been reused
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(child.pid, signal.SIGKILL) if hasattr(os, "killpg") else child.kill()
 
 
 def _has_split_index(folder: Path) -> bool:
-    """Whether git would set the time of a file in the repository when it reads the index.
+    """Return True if git would set the time of a file in the repository when reading the index.
 
     Source: git, read-cache.c (freshen_shared_index).
     """

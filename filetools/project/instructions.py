@@ -1,4 +1,4 @@
-"""Instruction files for agents, such as AGENTS.md: which apply to a path, and what they say. To filetools they are data."""
+"""Finds and reads the instruction files for agents, such as AGENTS.md, that apply to a path. They are treated as data."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from filetools.project.folder import ProjectFolder, below, holds_any, home_folde
 from filetools.stores.folder import FolderStore
 
 NAMES: Final = {"AGENTS.md": "agents", "CLAUDE.md": "claude", ".claude/CLAUDE.md": "claude", "CLAUDE.local.md": "local"}
-"""The instruction files of a folder and their kinds; names count exactly."""
+"""The instruction files of a folder and their kinds; names are case-sensitive."""
 MOST_HOPS: Final = 5
-"""From a CLAUDE.md to the last file that is imported for it."""
+"""Maximum depth of imports from a CLAUDE.md."""
 MOST_IMPORTS: Final = 200
-"""Looked for in one call."""
+"""Maximum number of imports resolved in one call."""
 MOST_NAMED: Final = 100
-"""Rules, skills, and files left out, of each."""
+"""Maximum number each of rules, skills, and omitted files."""
 LARGEST_BYTES: Final = 1024 * 1024
 _SHORTEST_PART: Final = 200
 _FRONT_BYTES: Final = 16 * 1024
 _FACT_CHARACTERS: Final = 500
 _CODE: Final = re.compile(
-    r"^(?:[ \t>*+-]|\d+[.)])*(`{3,}(?=[^`\n]*$)|~{3,}).*?(?:^[ \t>]*\1[`~]*[ \t]*$|\Z)"  # a block between fences
-    # A span, which ends in its paragraph. What is no mark is taken whole, so that hostile texts take no longer.
+    r"^(?:[ \t>*+-]|\d+[.)])*(`{3,}(?=[^`\n]*$)|~{3,}).*?(?:^[ \t>]*\1[`~]*[ \t]*$|\Z)"  # a fenced block
+    # A span, which ends in its paragraph. Possessive quantifiers keep hostile texts from causing backtracking.
     r"|(?<!`)(`+)(?!`)(?:[^`\n]++|\n(?![ \t]*\n)|(?!\2(?!`))`++){1,200}\2(?!`)"
     r"|<!--.*?(?:-->|\Z)",  # a comment
     re.DOTALL | re.MULTILINE,
@@ -46,15 +46,15 @@ _Entry: TypeAlias = dict[str, Any]
 
 
 def instruction_root(place: str, within: str | None) -> str:
-    """Return the folder from which on instruction files apply to a folder.
+    """Return the topmost folder whose instruction files apply to a folder.
 
-    That is the root of the repository that holds it, else `within`. Without a limit it is the outermost folder up to the
-    home folder that is a repository or holds instruction files; outside the home folder the root of the repository, else
-    `place`, as folders further up belong to others.
+    This is the root of its repository, else `within`. Without a limit, it is the outermost folder up to the home folder that
+    is a repository or has instruction files; outside the home folder, the root of the repository, else `place`, since folders
+    further up belong to others.
 
     Args:
-        place: Absolute, its links resolved.
-        within: `place` or a folder around it, above which nothing is looked at; None for no limit.
+        place: Absolute, with links resolved.
+        within: `place` or a parent folder, above which nothing is read; None for no limit.
     """
     home = home_folder() if within is None else None
     is_at_home = home is not None and below(place, home) is not None
@@ -67,22 +67,22 @@ def instruction_root(place: str, within: str | None) -> str:
 
 
 def instructions(folder: ProjectFolder, path: str = "", *, max_chars: int = 20_000) -> dict[str, Any]:
-    """Return the instruction files that apply to a path, the broadest first, the most specific last.
+    """Return the instruction files that apply to a path, broadest first, most specific last.
 
-    Links in the folder are followed; a file counts once, named after what links lead to, and so do equal bytes. Left out
-    is what lies outside of it, or of the repository that names it, is no text, or may not be read. What a
-    CLAUDE.md, or a file that it imports, imports by `@path` follows it as entries of its kind; in code, a comment or an
-    AGENTS.md that is text, and so is what names no file.
+    Links in the folder are followed; a file counts once, under its real path, and so do files with equal bytes. Files are
+    omitted if they are outside the folder or the repository that names them, are not text, or may not be read. Files that a
+    CLAUDE.md imports by `@path`, directly or indirectly, follow it as entries of its kind; an `@path` in code, in a comment or
+    in an AGENTS.md is plain text, and so is one that names no file.
 
     Args:
-        folder: What `instruction_root` returned, opened.
-        path: A file or folder in it; of what is not there, the nearest folder that is.
-        max_chars: Most code points of all contents. When short, the broadest files are cut, then left out, first.
+        folder: The open folder from `instruction_root`.
+        path: A file or folder in it; for a missing path, its nearest existing parent is used.
+        max_chars: Maximum number of code points of all contents. The broadest files are cut first, then omitted.
 
     Returns:
         `{"files": [{"path", "kind", "content", "truncated", "version"?}], "skills"?: [{"name", "description", "path"}],
         "omitted"?: [path]}`; paths are relative to the folder. Files above 1 MiB have no version and are truncated. Rules
-        have only path and kind: they may be limited to some paths. `omitted` is what found no room, at most 100 paths.
+        have only path and kind, because they may be limited to some paths. `omitted` has at most 100 paths.
 
     Raises:
         InvalidPathError, PathTraversalError, PathTooLongError, SymlinkEscapeError, SymlinkNotAllowedError, AccessDeniedError
@@ -97,7 +97,7 @@ def instructions(folder: ProjectFolder, path: str = "", *, max_chars: int = 20_0
         for each in (".claude/skills", ".agents/skills") if len(skills) < MOST_NAMED else ():
             skills |= {file: _skill(reads, file) for file in _listed(reads, place, each, "SKILL.md")}
     contents = _Contents(folder, known, max_chars)
-    told = [contents.of_folder(files) for files in reversed(own)]  # the most specific gets room first
+    told = [contents.of_folder(files) for files in reversed(own)]  # the most specific files get space first
     for part, names in zip(reversed(told), rules, strict=True):
         part += [{"path": each, "kind": "rules"} for each in names if each not in known]
     answer: dict[str, Any] = {"files": [entry for part in reversed(told) for entry in part]}
@@ -106,7 +106,7 @@ def instructions(folder: ProjectFolder, path: str = "", *, max_chars: int = 20_0
 
 
 def instruction_files(reads: FolderStore, place: WorkspacePath) -> dict[WorkspacePath, str]:
-    """Return the instruction files of one folder, named after what links lead to, and their kinds, in order."""
+    """Return the instruction files of one folder, by real path, and their kinds, in order."""
     found = ((_located(reads, place, name, "file"), kind) for name, kind in NAMES.items())
     return {path: NAMES.get(path.name, kind) for path, kind in found if path is not None}
 
@@ -115,9 +115,9 @@ class _Contents:
     """The contents of one answer.
 
     Args:
-        folder: Holds the files.
-        known: All files that the answer has a place for; imports are added.
-        room: Most code points.
+        folder: The folder of the files.
+        known: All files already in the answer; imports are added.
+        room: Maximum number of code points.
     """
 
     def __init__(self, folder: ProjectFolder, known: dict[WorkspacePath, str], room: int) -> None:
@@ -125,10 +125,10 @@ class _Contents:
         self._versions: set[str] = set()
         self._looked = 0
         self.omitted: list[str] = []
-        """The most specific first."""
+        """Most specific first."""
 
     def of_folder(self, files: dict[WorkspacePath, str]) -> list[_Entry]:
-        """Return the entries of one folder's files, with those that are imported, as far as there is room."""
+        """Return the entries of one folder's files and their imports, as far as there is space."""
         if not self._room:
             self.omitted += reversed(files)
             return []
@@ -139,7 +139,7 @@ class _Contents:
     def _read(self, path: WorkspacePath, kind: str, hops: int) -> Iterator[_Entry]:
         try:
             raw, _ = self._folder.reads.read_start(path, LARGEST_BYTES + 1)
-        except FileToolsError:  # it went away, or may not be read
+        except FileToolsError:  # it was deleted, or may not be read
             return
         text = _text(raw, min(4 * (self._most + 32), LARGEST_BYTES))
         if text is None:
@@ -167,7 +167,7 @@ class _Contents:
         return True
 
     def _imports(self, text: str, importer: WorkspacePath) -> Iterator[WorkspacePath]:
-        """Yield the files that a text imports and the answer has not got, by paths relative to the importing file."""
+        """Yield the imports of a text that are not in the answer yet; import paths are relative to the importing file."""
         root, reads = self._folder.path, self._folder.reads
         for raw in _imported(text):
             if self._looked == MOST_IMPORTS:
@@ -182,7 +182,7 @@ class _Contents:
 
 
 def _ways(reads: FolderStore, path: str) -> Sequence[WorkspacePath]:
-    """Return the folders from the root to the one that a path is, or lies in."""
+    """Return the folders from the root down to a path, or to its parent if it is not a folder."""
     place = reads.locate(reads.resolve(path))
     while not place.is_root and ((found := reads.stat(place)) is None or found.type != "directory"):
         place = place.parent
@@ -190,7 +190,7 @@ def _ways(reads: FolderStore, path: str) -> Sequence[WorkspacePath]:
 
 
 def _located(reads: FolderStore, place: WorkspacePath, inside: str, kind: EntryType) -> WorkspacePath | None:
-    """Return where something in a folder really lies; None if it is no such thing, lies outside or is not for the caller."""
+    """Return the real path of an entry in a folder; None if it is of another type, outside, or withheld from the caller."""
     with suppress(FileToolsError):
         found = located(reads, WorkspacePath(f"{place}/{inside}" if place else inside), kind)
         if found is not None and not _leaves(reads, place, found):
@@ -199,15 +199,15 @@ def _located(reads: FolderStore, place: WorkspacePath, inside: str, kind: EntryT
 
 
 def _leaves(reads: FolderStore, place: WorkspacePath, path: WorkspacePath) -> bool:
-    """Whether a path lies outside the repository that a folder belongs to: it must not lend what the user has elsewhere."""
-    if path.is_below(place):  # as nearly always
+    """Return True if a path is outside the repository of a folder, which must not include the user's files elsewhere."""
+    if path.is_below(place):  # almost always
         return False
     ways = (each for each in (place, *reversed(place.folders)) if each and reads.stat(each.child(".git")) is not None)
     return not path.is_below(next(ways, ROOT))
 
 
 def _listed(reads: FolderStore, place: WorkspacePath, inside: str, name: str = "") -> list[WorkspacePath]:
-    """Return the Markdown files in a folder, or the file of a name in each folder in it; not more than are named."""
+    """Return the Markdown files in a folder, or the file `name` in each of its subfolders; at most `MOST_NAMED`."""
     folder = _located(reads, place, inside, "directory")
     if folder is None:
         return []
@@ -226,7 +226,7 @@ def _text(raw: bytes, most: int) -> str | None:
 
 
 def _imported(text: str) -> Iterator[str]:
-    """Yield what a text imports: `@path` after a blank, outside of code and comments."""
+    """Yield the imports of a text: `@path` after a blank, outside code and comments."""
     for match in _IMPORT.finditer(_CODE.sub("`", text.replace("\r\n", "\n"))):
         path = match[1].replace("\\ ", " ").partition("#")[0].rstrip(_PUNCTUATION)
         if path and not path.startswith("~"):
@@ -234,7 +234,7 @@ def _imported(text: str) -> Iterator[str]:
 
 
 def _skill(reads: FolderStore, path: WorkspacePath) -> _Entry:
-    """Return what the block between lines `---` at the beginning of a SKILL.md says of it."""
+    """Return the name and description of a skill from the front matter of its SKILL.md."""
     facts = {"name": path.parent.name, "description": ""}
     with suppress(FileToolsError):
         text = (_text(reads.read_start(path, _FRONT_BYTES + 1)[0], _FRONT_BYTES) or "").replace("\r\n", "\n")
@@ -245,7 +245,7 @@ def _skill(reads: FolderStore, path: WorkspacePath) -> _Entry:
 
 
 def _scalar(raw: str) -> str:
-    """Return a value of YAML as one line: a plain one, one in quotes, or a block behind `|` or `>`."""
+    """Return a YAML scalar as one line: a plain one, a quoted one, or a block after `|` or `>`."""
     text = " ".join(raw.split())
     if text[:1] in ("|", ">"):
         return text.partition(" ")[2]

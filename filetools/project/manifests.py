@@ -1,4 +1,4 @@
-"""What a project depends on, and which folders are projects, as their manifests say; nothing of them is ever run."""
+"""Reads dependencies from the manifests of projects, and recognises folders as projects. Executes nothing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OPTION: Final = re.compile(r"(--[a-z-]+|-[a-z])[ =]?\s*(.*)")
 
 
 class _Manifest:
-    """What one file says, and what of it could not be understood. Lives for one call."""
+    """The dependencies in one file, and the parts of it that could not be parsed."""
 
     def __init__(self, file: str, kind: str) -> None:
         self.file, self.kind, self.name = file, kind, ""
@@ -49,7 +49,7 @@ class _Manifest:
         self.faults[_plain(why)] = None
 
     def value(self, wanted: type[T], *keys: str) -> T:
-        """Return what stands in the tables under some keys; empty if nothing does, or something else."""
+        """Return the value at a path of keys; empty if it is missing or of another type."""
         found: Any = self.data
         for depth, key in enumerate(keys, 1):
             kind: type = wanted if depth == len(keys) else dict
@@ -61,7 +61,7 @@ class _Manifest:
         return cast(T, found)
 
     def table(self, kind: str, *keys: str) -> None:
-        """Note the dependencies of a table; a version is a text, a table that has one, or a list of such."""
+        """Record the dependencies of a table; a version is a text, a table that contains one, or a list of these."""
         for name, versions in self.value(dict, *keys).items():
             for version in versions if isinstance(versions, list) else [versions]:
                 self.add(name, version, kind)
@@ -89,11 +89,11 @@ class _Manifest:
             except (ValueError, TypeError, RecursionError) as exc:
                 self.fault(f"{str(line)[:80]!r} is not a requirement: {str(exc).splitlines()[0]}")
             else:
-                if name != self.name and not name.startswith("."):  # else the project itself
+                if name != self.name and not name.startswith("."):  # otherwise the project itself
                     self.add(name, version, kind)
 
     def include(self, target: str) -> None:
-        """Note a list of requirements that is named relative to this one."""
+        """Record an included requirements file, whose path is relative to this one."""
         inside = posixpath.normpath(posixpath.join(posixpath.dirname(self.file), target))
         if "://" in target or inside.startswith(("/", "..")):
             self.fault(f"it includes {target}, which is not in the folder")
@@ -102,17 +102,17 @@ class _Manifest:
 
 
 def dependencies(folder: ProjectFolder, *, clock: Callable[[], float] = time.monotonic) -> dict[str, Any]:
-    """Return what pyproject.toml, package.json, Cargo.toml, go.mod and the `*requirements*.txt` in a folder name.
+    """Return the dependencies in pyproject.toml, package.json, Cargo.toml, go.mod and `*requirements*.txt` of a folder.
 
     Args:
-        folder: Holds them. Of lists, at most 50 are read, and none is begun after 5 s.
-        clock: Seconds that only grow.
+        folder: The folder. At most 50 requirements files are read, and none is started after 5 s.
+        clock: A monotonic clock, in seconds.
 
     Returns:
         `{"dependencies": [{"name", "version"?, "kind", "file", "indirect"?}], "warnings"?}`. Kind is "runtime", "optional"
-        for extras and what else may be left out, or "dev" for what building, testing and documenting needs; they come in this
-        order, the indirect ones of go.mod last. A version is a range, or the source in its place, without passwords. A warning
-        names a file and what was not understood.
+        for extras and other optional ones, or "dev" for building, testing and documentation; they are sorted in this order,
+        indirect ones of go.mod last. A version is a range, or else the source, without passwords. A warning names a file and
+        what could not be parsed.
     """
     names = {entry.name for entry in folder.reads.scan(ROOT)}
     lists = sorted((_kind(name) == "dev", name) for name in names if re.fullmatch(r".*requirements.*\.txt", name))
@@ -142,15 +142,15 @@ def dependencies(folder: ProjectFolder, *, clock: Callable[[], float] = time.mon
 
 
 def discovered(folder: ProjectFolder, folders: Iterable[str]) -> dict[str, Any]:
-    """Return which of some folders are projects: they hold `.git` or a manifest.
+    """Return the folders that are projects, because they contain `.git` or a manifest.
 
     Args:
-        folder: What their paths are relative to.
-        folders: "" is the folder itself; what has vanished, or cannot be looked into, is left out.
+        folder: The base of their paths.
+        folders: "" is the base itself; deleted and unreadable folders are omitted.
 
     Returns:
         `{"projects": [{"path", "kind", "name"}]}`; kind is python, node, rust, go, several joined by "+", or git without a
-        manifest; the name is what the first manifest that has one says, else that of the folder.
+        manifest; the name is that in the first manifest that has one, else that of the folder.
     """
     projects = []
     for each in folders:
@@ -185,7 +185,7 @@ def _read(folder: ProjectFolder, file: str, kind: str = "", *, most: int = _MOST
 
 
 def _toml(manifest: _Manifest, text: str) -> None:
-    # tomllib takes a time that grows with the square of the parts of a key.
+    # tomllib takes quadratic time in the number of parts of a key.
     if any(part.count(".") > _MOST_PARTS for part in re.split(r"[=\n]", text)):
         raise ValueError("a key has too many parts")
     manifest.data = tomllib.loads(text)
@@ -204,14 +204,14 @@ def _pyproject(manifest: _Manifest, text: str) -> None:
     for group in manifest.value(dict, "tool", "poetry", "group"):
         manifest.table("dev", "tool", "poetry", "group", group, "dependencies")
     for group in manifest.value(dict, "dependency-groups"):
-        # The groups that it includes are listed themselves.
+        # Included groups are listed separately.
         lines = [line for line in manifest.value(list, "dependency-groups", group) if not isinstance(line, dict)]
         manifest.require("dev", *lines)
     manifest.require("dev", *manifest.value(list, "build-system", "requires"))
 
 
 def _requirement(line: Any) -> tuple[str, str]:
-    """Return name and version of a requirement as Python writes it, or of an address as pip takes it."""
+    """Return name and version of a PEP 508 requirement, or of a URL or path that pip accepts."""
     if len(line) > _MOST_CHARACTERS:
         raise ValueError("it is too long")
     if isinstance(line, str) and _ADDRESS.fullmatch(line):
@@ -221,7 +221,7 @@ def _requirement(line: Any) -> tuple[str, str]:
     from packaging.requirements import Requirement
 
     found = Requirement(line)
-    ranges = sorted(map(str, found.specifier), key=line.replace(" ", "").find)  # as they are written
+    ranges = sorted(map(str, found.specifier), key=line.replace(" ", "").find)  # in the written order
     return found.name, found.url or ",".join(ranges)
 
 
@@ -291,7 +291,7 @@ def _kind(name: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text in one line of at most 200 characters, without passwords and halves of characters."""
+    """Return a text as one line of at most 200 characters, without passwords and lone surrogates."""
     return " ".join(re.sub(r"//[^/@\s]*@", "//", text).split())[:200].encode("utf-8", "replace").decode()
 
 

@@ -1,4 +1,4 @@
-"""Facts about projects and running instances, as the text that a prompt begins with."""
+"""Formats facts about projects and running instances as the beginning of a prompt."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from filetools.project.folder import short_path
 AT_ONCE: Final = 8
 MOST_COMMITS: Final = 3
 _BREAK: Final = re.compile("\r\n|[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
-# Escapes steer terminals, marks of direction reorder text, tags are read by models alone, halves of pairs cannot be sent.
+# Escapes control terminals, direction marks reorder text, tags are visible only to models, lone surrogates cannot be sent.
 _UNSEEN: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
 )
@@ -24,24 +24,24 @@ Ask = Callable[[str], Row]
 
 
 def estimate_tokens(text: str) -> int:
-    """Return about how many tokens a text takes: its characters by 3.5, rounded up."""
+    """Estimate the number of tokens of a text: its characters divided by 3.5, rounded up."""
     return -(-2 * len(text) // 7)
 
 
 def gather(
     projects: Sequence[Row], instances: Sequence[Row], *, git_state: Ask, readme: Ask | None = None
 ) -> dict[str, Any]:
-    """Return what `format_context` makes a text of; blocks until all projects have answered, 8 of them at a time.
+    """Return the input of `format_context`. Blocks until all projects have been read, 8 of them at a time.
 
     Args:
-        projects: With `id`, `name`, `path` (absolute) and, where known, `repo_name` and `last_activity_at`.
-        instances: Rows as `get_instance_status` answers them.
-        git_state: Returns what `get_git_state` answers for a path.
-        readme: Returns what `get_readme` answers for a path; None leaves READMEs out.
+        projects: With `id`, `name`, `path` (absolute) and, if known, `repo_name` and `last_activity_at`.
+        instances: Rows as returned by `get_instance_status`.
+        git_state: Returns the answer of `get_git_state` for a path.
+        readme: Returns the answer of `get_readme` for a path; None omits READMEs.
 
     Returns:
-        `{"projects": [{id, name, path, repo_name?, git?, readme?}], "instances": […]}`, the project used last first.
-        What a project answers with a `FileToolsError` is left out.
+        `{"projects": [{id, name, path, repo_name?, git?, readme?}], "instances": […]}`, most recently used project first.
+        Facts that fail with a `FileToolsError` are omitted.
     """
 
     def told(project: Row) -> dict[str, Any]:
@@ -57,15 +57,15 @@ def gather(
 
 
 def format_context(context: Row, *, max_tokens: int | None = None) -> str:
-    """Return the text of a context, in which no value can forge a heading, a rule or a line.
+    """Format a context as text in which no value can forge a heading, a rule or a line.
 
-    Line breaks and tabs of a value become blanks, other characters that nobody sees U+FFFD; each line of a README stands
-    behind `  > `.
+    Line breaks and tabs in a value become blanks, other invisible characters U+FFFD; each line of a README is prefixed by
+    `  > `.
 
     Args:
-        context: What `gather` returned.
-        max_tokens: Most of `estimate_tokens`. The projects used least recently shrink first: each loses its README, then
-            its commits, then all but id, name and path. So much of every project stays, and so do the instances.
+        context: The result of `gather`.
+        max_tokens: Limit on `estimate_tokens`. The least recently used projects shrink first: each loses its README, then
+            its commits, then all but ID, name and path. These of every project, and the instances, are always kept.
     """
     forms = [[_project(each, form) for form in _FORMS] for each in context["projects"]]
     names = {project["id"]: project["name"] for project in context["projects"]}
@@ -77,9 +77,9 @@ def format_context(context: Row, *, max_tokens: int | None = None) -> str:
 
 
 def build_prompt(context: Row, user_input: str, *, max_tokens: int | None = None) -> str:
-    """Return the text of a context, a rule, and below it what the user wrote, unchanged.
+    """Return the text of a context, a rule, and the user's input, unchanged.
 
-    `max_tokens` is the most of `estimate_tokens` for all of it; only the context shrinks, see `format_context`.
+    `max_tokens` limits `estimate_tokens` of the whole; only the context shrinks, see `format_context`.
     """
     end = f"\n\n---\n\n## User Input\n\n{user_input}"
     return format_context(context, max_tokens=None if max_tokens is None else max_tokens - estimate_tokens(end)) + end
@@ -93,7 +93,7 @@ def _answer(ask: Ask, path: str) -> dict[str, Any] | None:
 
 
 def _fitting(forms: Sequence[Sequence[str]], room: int | None) -> list[str]:
-    """Return a form of each project, of those given largest first, so that all take at most so many characters."""
+    """Choose one form of each project, given largest first, so that the total is at most `room` characters."""
     chosen = [texts[0] for texts in forms]
     excess = 0 if room is None else sum(map(len, chosen)) - room
     for place in reversed(range(len(forms))):
@@ -123,10 +123,10 @@ def _instance(row: Row, names: Mapping[str, str]) -> str:
 
 
 def _facts(named: Row, **facts: object) -> list[str]:
-    """Return the heading and the lines of a project or an instance; those without a value are left out."""
+    """Return the heading and the lines of a project or an instance, without lines that have no value."""
     return [f"### {_line(named['name'])}", *(f"- {key}: {_line(value)}" for key, value in facts.items() if value)]
 
 
 def _line(value: object) -> str:
-    """Return a value as a part of one line."""
+    """Convert a value to text on one line."""
     return _UNSEEN.sub("\ufffd", _BREAK.sub(" ", str(value)))

@@ -1,4 +1,4 @@
-"""What a project says about itself: the beginning of its README."""
+"""Reads the beginning of a project's README."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def readme(folder: ProjectFolder, *, max_chars: int = 2000) -> dict[str, Any]:
     """Return the beginning of the README of a folder.
 
     Args:
-        folder: Holds README.md, .markdown, .rst, without ending, .txt, or docs/README.md, in any case. A link counts as the
-            file in the folder that it leads to.
-        max_chars: Most code points, 1 to 20,000.
+        folder: The folder with README.md, .markdown, .rst, no extension, .txt, or docs/README.md, in any case. A link counts as
+            its target if that is in the folder.
+        max_chars: Maximum number of code points, 1 to 20,000.
 
     Returns:
-        `{"content", "truncated", "path", "total_chars"?, "encoding"?}`; content None if there is none. `total_chars` of what
-        is cut, up to 256 KiB: of a larger file only the beginning is read.
+        `{"content", "truncated", "path", "total_chars"?, "encoding"?}`; content is None if there is no README. `total_chars` is
+        given for truncated files of up to 256 KiB; of larger files, only the beginning is read.
 
     Raises:
         InvalidArgumentError: `max_chars` is out of range.
-        AccessDeniedError: A rule or the system keeps the caller from reading it.
+        AccessDeniedError: A rule or the system denies the caller access.
     """
     if not 1 <= max_chars <= MOST_CHARACTERS:
         raise InvalidArgumentError(f"max_chars must be 1 to {MOST_CHARACTERS}, not {max_chars}")
@@ -60,7 +60,7 @@ def _find(folder: ProjectFolder, parent: WorkspacePath, names: Sequence[str]) ->
 
 def _beginning(raw: bytes, most: int, *, is_whole: bool) -> dict[str, Any]:
     form = sniff(raw, complete=is_whole).format or LATIN1
-    # A character that the end of `raw` has cut comes after the limit: none has more than four bytes.
+    # A character split by the end of `raw` is after the limit, since none has more than four bytes.
     text = raw[len(form.bom) :].decode(form.encoding, "replace")
     content = whole_start(text, most)
     if len(text) > most and (end := text.rfind(mark_of(text), 0, most) + 1) * 5 >= most * 4:

@@ -1,4 +1,4 @@
-"""The files of a project that changed last."""
+"""Finds the recently changed files of a project."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _SPAN: Final = re.compile(r"(\d{1,6})\s*([a-z]+?)s?(?:\s+ago)?")
 def recent_files(
     folder: ProjectFolder, paths: Iterable[str], *, limit: int = 20, since: str | None = None, now: float | None = None
 ) -> dict[str, Any]:
-    """Return the regular files among some paths by the time of their last change, newest first.
+    """Return the regular files among the given paths by modification time, newest first.
 
     Args:
-        folder: What the paths are relative to.
-        paths: As the disk has them; what has vanished, or cannot be looked at, is left out.
-        limit: Most files, from 1.
-        since: Leaves out what is older: an ISO date or time, of this machine unless it names a zone, or a span of seconds,
-            minutes, hours, days, weeks, months (30 days) or years, such as "2 days", "3 hours ago" or "90m".
-        now: Seconds since the epoch; by default the clock's.
+        folder: The base of the paths.
+        paths: Paths as on disk; deleted and inaccessible ones are omitted.
+        limit: Maximum number of files, from 1.
+        since: Omits older files: an ISO date or time, local unless it has a zone, or a span of seconds, minutes, hours, days,
+            weeks, months (30 days) or years, such as "2 days", "3 hours ago" or "90m".
+        now: Seconds since the epoch; by default the current time.
 
     Returns:
-        `{"files": [{"path", "age", "size"}]}`; ages as git words them, bytes, names that are not UTF-8 escaped.
+        `{"files": [{"path", "age", "size"}]}`; ages in git's words, sizes in bytes, names that are not UTF-8 escaped.
 
     Raises:
-        InvalidArgumentError: `limit` or `since` is none.
+        InvalidArgumentError: `limit` or `since` is invalid.
     """
     if limit < 1:
         raise InvalidArgumentError(f"limit must be at least 1, not {limit}")
@@ -49,7 +49,7 @@ def recent_files(
 
 
 def age(seconds: float) -> str:
-    """Return how long ago something was, in the words of git.
+    """Return an age in git's words.
 
     Source: `show_date_relative` in git's date.c.
     """
@@ -75,11 +75,11 @@ def _counted(count: int, unit: str) -> str:
 
 
 def _facts(folder: ProjectFolder, paths: Iterable[str], oldest_ns: int | None) -> Iterator[tuple[int, str, int]]:
-    """Yield the time of each file in nanoseconds before the epoch, so that the newest is the smallest; path; bytes."""
+    """Yield the negated modification time of each file in nanoseconds, so that the newest sorts first; path; size."""
     for path in paths:
         try:
             found = None if any(map(is_state_name, path.split("/"))) else folder.reads.stat(WorkspacePath(path))
-        except FileToolsError:  # a link on the way, a folder that may not be looked into
+        except FileToolsError:  # a link in the path, or an unreadable folder
             continue
         if found is not None and found.type == "file" and (oldest_ns is None or found.modified_ns >= oldest_ns):
             yield -found.modified_ns, path, found.size

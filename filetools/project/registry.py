@@ -1,4 +1,4 @@
-"""The registry of a workspace: folders registered as projects, and the agents and servers that run. All processes share it."""
+"""The registry of a workspace, shared by all processes: registered projects, and running agents and servers."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from filetools.stores.processes import is_alive, process_mark
 
 InstanceStatus = Literal["working", "awaiting", "idle", "error"]
 WORKING_SECONDS: Final = 10.0
-"""How long after a call a server counts as working."""
+"""Time after a call during which a server counts as working."""
 UNSEEN_SECONDS: Final = 24 * 3600.0
-"""After so long without a sign of life an instance has ended if its process cannot be looked up from here."""
+"""Time without activity after which an instance counts as ended if its process cannot be checked from here."""
 LONGEST_NAME: Final = 200
 LONGEST_PATH: Final = 4096
 
 _INSTANCES: Final = "instance/"
 _PROJECTS: Final = "projects/"
-"""What the keys of projects begin with; the path of the folder follows, so that a folder is one project."""
+"""Key prefix of projects; the folder's path follows, so that a folder can be only one project."""
 
 T = TypeVar("T")
 _Changed = tuple[Sequence[TableRow], T, Sequence[Event]]
@@ -37,18 +37,18 @@ _Changed = tuple[Sequence[TableRow], T, Sequence[Event]]
 
 
 class Registry:
-    """The projects and instances that a workspace knows, in rows of its journal. Any thread may call.
+    """The projects and instances of a workspace, in rows of its journal. Thread-safe.
 
-    A project is `id`, `name`, `path` (absolute, links resolved), `created_at` and `updated_at` (UTC, ISO 8601); if known,
-    `git_remote`, `repo_name` and `last_activity_at`; and `missing` if its folder is not there. Methods that take the id of a
-    project raise ProjectNotFoundError, those that take the id of an instance InvalidArgumentError.
+    A project has `id`, `name`, `path` (absolute, links resolved), `created_at` and `updated_at` (UTC, ISO 8601); if known,
+    `git_remote`, `repo_name` and `last_activity_at`; and `missing` if its folder does not exist. Methods that take a project's
+    ID raise ProjectNotFoundError for an unknown one, those that take an instance's ID InvalidArgumentError.
 
     Args:
-        table: The rows.
-        remote: Returns what git knows of a folder, as `git_remote` does.
-        base: What relative paths are relative to.
+        table: The table of the rows.
+        remote: Returns the remote of a folder, as `git_remote` does.
+        base: The base of relative paths.
         clock: Returns seconds since the epoch.
-        publish: Gets the event of each change, in the thread of the call.
+        publish: Called with the event of each change, in the calling thread.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Registry:
         self._publish = publish
 
     def list_projects(self) -> list[dict[str, Any]]:
-        """Return all projects: those with the latest activity first, those without any last, by name."""
+        """Return all projects, latest activity first; those without any last, by name."""
         by_name = sorted(map(_project, self._table.scan(_PROJECTS)), key=lambda project: str(project["name"]))
         return sorted(by_name, key=lambda project: str(project.get("last_activity_at", "")), reverse=True)
 
@@ -76,11 +76,11 @@ class Registry:
         return _project(self._project_row(project_id))
 
     def ensure_project(self, path: str, name: str | None = None) -> dict[str, Any]:
-        """Return the project of a folder; register it if it is none yet. Counts as activity.
+        """Return the project of a folder, and register it if necessary. Counts as activity.
 
         Args:
             path: The folder.
-            name: Of a new project; by default the name of its repository, else of its folder.
+            name: Name of a new project; by default that of its repository, else of its folder.
 
         Raises:
             DirectoryNotFoundError, PathNotDirectoryError, AccessDeniedError, InvalidArgumentError
@@ -91,12 +91,12 @@ class Registry:
         """Register a folder as a project; see `ensure_project`.
 
         Raises:
-            ProjectExistsError: It is one already.
+            ProjectExistsError: The folder is a project already.
         """
         return self._made(path, name, is_new=True)
 
     def update_project(self, project_id: str, *, name: str | None = None, path: str | None = None) -> dict[str, Any]:
-        """Give a project another name, or say where its folder is now; see `ensure_project`.
+        """Change a project's name or its folder's path; see `ensure_project`.
 
         Raises:
             ProjectExistsError: That folder is another project.
@@ -119,7 +119,7 @@ class Registry:
         return self._change(work)
 
     def delete_project(self, project_id: str) -> None:
-        """Forget a project; its files stay."""
+        """Remove a project from the registry; its files stay."""
 
         def work() -> _Changed[None]:
             gone = replace(self._project_row(project_id), is_gone=True)
@@ -128,13 +128,13 @@ class Registry:
         self._change(work)
 
     def instances(self, *, detailed: bool = False) -> list[dict[str, Any]]:
-        """Return the instances that have not ended, pinned ones first. Those whose process is dead end now.
+        """Return the running instances, pinned ones first. Instances whose process is dead are closed.
 
         Args:
-            detailed: Whether to report "awaiting" and "error"; otherwise all but "working" is "idle".
+            detailed: True to report "awaiting" and "error"; otherwise all but "working" are "idle".
 
         Returns:
-            For each `id`, `name`, `dir`, `status`, and `project`, the id of the project that its folder lies in.
+            For each `id`, `name`, `dir`, `status`, and `project`, the ID of the project that contains its folder.
         """
         rows = sorted(self._running(), key=lambda row: (not row.value["is_pinned"], row.value["display_order"]))
         projects, found = self._table.scan(_PROJECTS), list[dict[str, Any]]()
@@ -149,13 +149,13 @@ class Registry:
         return found
 
     def register_instance(self, name: str, working_dir: str, *, pid: int | None = None, is_server: bool = False) -> str:
-        """Note that an agent or a server runs, and return its new id.
+        """Register a running agent or server, and return its new ID.
 
         Args:
-            name: For people; cut to 200 characters.
+            name: Displayed name; cut to 200 characters.
             working_dir: Its folder.
-            pid: Number of its process: when that is dead, the instance has ended.
-            is_server: Whether it works only within 10 seconds after `touch_instance`.
+            pid: Its process ID; when the process is dead, the instance has ended.
+            is_server: True if it counts as working only for 10 seconds after `touch_instance`.
 
         Raises:
             InvalidArgumentError: The name is empty, the folder is not a path, or no such process is alive.
@@ -178,17 +178,17 @@ class Registry:
         return self._change(work, durable=False)
 
     def set_instance_status(self, instance_id: str, status: InstanceStatus) -> None:
-        """Note what an instance does."""
+        """Set the status of an instance."""
         if status not in get_args(InstanceStatus):
             raise InvalidArgumentError(f"A status is one of {', '.join(get_args(InstanceStatus))}, not {status!r:.80}")
         self._alter(instance_id, {"status": status}, is_active=True)
 
     def touch_instance(self, instance_id: str, *, name: str | None = None) -> None:
-        """Note a sign of life of an instance, and perhaps its name; it counts as activity of the project around it."""
+        """Record activity of an instance, and optionally its name; also counts as activity of its project."""
         self._alter(instance_id, {} if name is None else {"name": _checked_name(name)}, is_active=True)
 
     def close_instance(self, instance_id: str) -> None:
-        """Forget an instance, which has ended; may be called twice."""
+        """Remove an ended instance. Idempotent."""
 
         def work() -> _Changed[None]:
             row = self._row(_INSTANCES, instance_id)
@@ -199,7 +199,7 @@ class Registry:
         self._change(work, durable=False)
 
     def pin_instance(self, instance_id: str, is_pinned: bool = True) -> None:
-        """List an instance before the others, or no longer."""
+        """Pin an instance, so that it is listed before the others, or unpin it."""
         self._alter(instance_id, {"is_pinned": is_pinned}, durable=True)
 
     def _made(self, path: str, name: str | None, *, is_new: bool) -> dict[str, Any]:
@@ -241,13 +241,13 @@ class Registry:
         self._change(work, durable=durable)
 
     def _running(self) -> list[TableRow]:
-        """Return the instances that have not ended, and close those whose process is dead."""
+        """Return the running instances, and close those whose process is dead."""
         found = []
         for row in self._table.scan(_INSTANCES):
             if not self._is_dead(row):
                 found.append(row)
             else:
-                with suppress(FileToolsError):  # on a full disk they are still left out of the list
+                with suppress(FileToolsError):  # on a full disk they are still omitted from the list
                     self.close_instance(_id_of(row))
         return found
 
@@ -287,18 +287,18 @@ class Registry:
 
     def _git(self, place: str) -> dict[str, Any]:
         known: Mapping[str, Any] = {}
-        with suppress(FileToolsError):  # a project need not be a repository, nor git be installed
+        with suppress(FileToolsError):  # the project may not be a repository, or git may not be installed
             known = self._remote(place) or {}
         return {"git_remote": known.get("remote"), "repo_name": known.get("repo_name")}
 
     def _row(self, kind: str, name: str) -> TableRow:
-        """Return a row; one of revision 0 and without a value if there is none."""
-        # Escapes what a database refuses as text, such as half a surrogate pair.
+        """Return a row; one with revision 0 and no value if it does not exist."""
+        # Escape what the database refuses as text, such as a lone surrogate.
         key = f"{kind}{json.dumps(name)[1:-1]}"
         return self._table.get(key) or TableRow(key=key, value={}, used=self._clock())
 
     def _change(self, work: Callable[[], _Changed[T]], *, durable: bool = True) -> T:
-        """Put the rows that `work` returns; repeat while another process has changed one of them in between."""
+        """Put the rows that `work` returns, and retry while another process changes one of them concurrently."""
         while True:
             rows, result, events = work()
             if not rows or self._table.put(rows, durable=durable):
@@ -320,13 +320,13 @@ def _project(row: TableRow) -> dict[str, Any]:
 
 
 def _innermost(projects: Sequence[TableRow], place: str) -> TableRow | None:
-    """Return the innermost project that a folder is or lies in."""
+    """Return the innermost project that contains a folder or equals it."""
     found = [row for row in projects if is_within(place, row.value["path"])]
     return max(found, key=lambda row: len(row.value["path"]), default=None)
 
 
 def _checked_name(name: str) -> str:
-    """Return a name on one line, without half characters, and not too long."""
+    """Return a name on one line, with lone surrogates escaped, and cut to the limit."""
     shown = " ".join(name.split()).encode("utf-8", "backslashreplace").decode()[:LONGEST_NAME]
     if not shown:
         raise InvalidArgumentError("A name cannot be empty")

@@ -1,1 +1,1 @@
-"""Log sessions: what the logs of coding agents tell of conversations, of people's feedback and of tool calls."""
+"""Log sessions: reads conversations, people's feedback and tool calls from the logs of coding agents."""

@@ -1,4 +1,4 @@
-"""What an agent's messages say: its tool calls, the files that they name, and the text of its answer."""
+"""Reads an agent's messages: its tool calls, the files they name, and the text of its answer."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ class LoggedCall(Struct, frozen=True, kw_only=True):
     name: str
     id: str
     path: str | None
-    """The file that it names, as it names it."""
+    """The file path in its input, unchanged."""
     cwd: str = ""
-    """Working folder that a relative path belongs to; "" is the root."""
+    """Working folder for a relative path; "" is the root."""
     is_error: bool = False
     turn: int | None = None
-    """The agent's turn that made it, from 1; None if unknown."""
+    """The agent's turn, from 1; None if unknown."""
 
     @property
     def has_written(self) -> bool:
-        """Whether it created or changed the file that it names."""
+        """True if it created or changed the file that it names."""
         # Agents put a prefix before the tools of an MCP server.
         tool = self.name.rpartition("__")[2] if self.name.startswith("mcp__") else self.name
         return tool in _WRITING and not self.is_error and self.path is not None
 
 
 def tool_calls(messages: Iterable[LogEntry]) -> list[LoggedCall]:
-    """Return the tool calls in an agent's messages, in order; one without name, id or input is skipped with a warning."""
+    """Return the tool calls in an agent's messages, in order; calls without name, ID or input are skipped and logged."""
     calls, failed, cwd, turn, answer = list[LoggedCall](), set[object](), "", 0, None
     for entry in messages:
         cwd = entry.cwd or cwd
@@ -53,7 +53,7 @@ def tool_calls(messages: Iterable[LogEntry]) -> list[LoggedCall]:
         uses = [block for block in blocks if block.get("type") == "tool_use"]
         if uses and (
             (key := entry.message.get("id")) is None or key != answer
-        ):  # one answer may come in several messages
+        ):  # one answer may consist of several messages
             turn, answer = turn + 1, key
         for use in uses:
             match use:
@@ -65,7 +65,7 @@ def tool_calls(messages: Iterable[LogEntry]) -> list[LoggedCall]:
 
 
 def paths_by_call(entry: LogEntry) -> dict[str, str]:
-    """Return the files that the calls in an entry name, as they name them, by the ids of the calls."""
+    """Return the file paths named by the calls in an entry, unchanged, by call ID."""
     if entry.type != "assistant":
         return {}
     calls = [(block.get("id"), block.get("input")) for block in entry.blocks if block.get("type") == "tool_use"]
@@ -78,12 +78,12 @@ def _named_path(given: Mapping[str, Any]) -> str | None:
 
 
 def path_inside(roots: Sequence[str], cwd: str, path: str) -> str | None:
-    """Return a path that a call names, relative to the root; None if it lies outside.
+    """Return the path of a call relative to the root; None if it is outside.
 
     Args:
         roots: Absolute paths of the root, in every spelling.
-        cwd: Working folder that a relative path belongs to; "" is the root.
-        path: As the call names it.
+        cwd: Working folder for a relative path; "" is the root.
+        path: The path in the call.
     """
     if os.name == "nt":
         cwd, path = cwd.replace("\\", "/"), path.replace("\\", "/")
@@ -93,22 +93,22 @@ def path_inside(roots: Sequence[str], cwd: str, path: str) -> str | None:
 
 
 class AgentText:
-    """Reads the messages of one run, and lives as long as it; odd ones say nothing.
+    """Extracts the answer from the messages of one run; unknown messages are ignored.
 
-    Source: what `claude -p --output-format stream-json` prints, with and without `--include-partial-messages`.
+    Source: the output of `claude -p --output-format stream-json`, with and without `--include-partial-messages`.
     """
 
     def __init__(self) -> None:
         self.has_answered = False
-        """Whether it said anything, or told its result."""
+        """True if it returned text or a result."""
         self.usage: Mapping[str, Any] = {}
-        """Its counts of tokens, as it told them."""
+        """Its token counts, as reported."""
         self._is_partial, self._gap = False, ""
 
     def read(self, message: Mapping[str, Any]) -> str:
-        """Return what a message adds to the answer, often nothing; blocks of text have an empty line between them."""
+        """Return the text that a message adds to the answer, often ""; an empty line separates text blocks."""
         match message:
-            case {"parent_tool_use_id": str()}:  # it is of an agent that this one has started
+            case {"parent_tool_use_id": str()}:  # from a subagent
                 return ""
             case {"type": "stream_event", "event": {"type": "content_block_start"}}:
                 self._end_block()

@@ -1,4 +1,4 @@
-"""The child process of an agent: a prompt goes in, lines come out, and nothing of it stays behind."""
+"""The child process of an agent: receives a prompt, returns lines, and leaves no processes behind."""
 
 from __future__ import annotations
 
@@ -23,39 +23,39 @@ from filetools.settings import MIB
 _PIECE_BYTES: Final = 64 * 1024
 _ERROR_BYTES: Final = 64 * 1024
 _LOOK_SECONDS: Final = 0.01
-"""How often it is looked whether the pipes of a process that has ended are closed; nearly always they are at once."""
+"""Interval for checking if the pipes of an ended process are closed; almost always they are at the first check."""
 
 
 class AgentLimits(Struct, frozen=True, kw_only=True):
-    """How long a process may take, and how much of it is kept."""
+    """Limits on the time and the output of a process."""
 
     seconds: float = 1200.0
-    """Longest time from its start to its end; then it is stopped."""
+    """Maximum running time; then the process is stopped."""
     stop_seconds: float = 5.0
-    """Time from SIGTERM to SIGKILL, and from the end of the process to that of its pipes."""
+    """Time from SIGTERM to SIGKILL, and from the end of the process to the end of its pipes."""
     line_bytes: int = 16 * MIB
-    """Longest line; longer ones are skipped."""
+    """Maximum length of a line; longer lines are skipped."""
 
 
 class AgentResult(Struct, frozen=True, kw_only=True):
-    """How a process ended."""
+    """Result of a process."""
 
     exit_code: int
-    """Negative: the signal that ended it."""
+    """Negative: the signal that killed it."""
     timed_out: bool = False
     left_behind: bool = False
-    """Whether a child that had left the process group still held a pipe; it was left alone."""
+    """True if a child that had left the process group still held a pipe open; it is not killed."""
     errors: str = ""
     """The last 64 KiB of its standard error."""
     skipped: int = 0
-    """Lines that were too long."""
+    """Number of lines that were too long."""
 
 
 class AgentProcess:
-    """A running agent: `async with AgentProcess.start(…) as agent`, and one task takes its lines by `async for`.
+    """A running agent: `async with AgentProcess.start(…) as agent`; one task reads its lines with `async for`.
 
-    When the block is left, in whatever way, the process, what is left of its group, and the pipes are gone: a block that is
-    cancelled waits for it, and who is cancelled while it waits has it done all the same.
+    Leaving the block ends the process, the rest of its group, and the pipes. A cancelled block waits for this, and it is
+    completed even if the waiting is cancelled, too.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], prompt: bytes, limits: AgentLimits) -> None:
@@ -81,17 +81,17 @@ class AgentProcess:
         prompt: bytes = b"",
         limits: AgentLimits | None = None,
     ) -> AgentProcess:
-        """Start a program in a process group of its own; no shell is involved.
+        """Start a program in its own process group, without a shell.
 
         Args:
-            command: Its words, or a line that is split into words as a shell does.
+            command: A list of words, or a line that is split the way a shell does.
             cwd: Its working folder.
-            environment: All its variables: it inherits no others, and of descriptors only the standard streams.
-            prompt: Goes to its standard input, which is closed then; it need not read it.
-            limits: Of time and size.
+            environment: All its variables; it inherits no others, and only the standard streams as descriptors.
+            prompt: Written to its standard input, which is then closed; it need not read it.
+            limits: Limits on time and size.
 
         Raises:
-            AgentFailedError: There is no such program, it cannot be executed, or the system is not POSIX.
+            AgentFailedError: The program does not exist or cannot be executed, or the system is not POSIX.
         """
         if os.name != "posix":
             raise AgentFailedError(str(command), "agents are run on POSIX systems only")
@@ -105,7 +105,7 @@ class AgentProcess:
             )  # fmt: skip
         except IndexError:
             raise AgentFailedError(program, "the command is empty") from None
-        except (OSError, ValueError) as exc:  # ValueError: a quotation without end, or NUL
+        except (OSError, ValueError) as exc:  # ValueError: an unclosed quote, or NUL
             raise AgentFailedError(program, getattr(exc, "strerror", None) or str(exc)) from exc
         return cls(process, prompt, limits or AgentLimits())
 
@@ -122,22 +122,22 @@ class AgentProcess:
     async def __anext__(self) -> bytes:
         """Return the next line of standard output, without its line end."""
         while True:
-            await asyncio.sleep(0)  # an agent that writes faster than it is read would hold up everything else
+            await asyncio.sleep(0)  # yield: an agent that writes faster than it is read would block the loop
             if self._lines:
                 return self._lines.popleft()
             piece = await self._output.read(_PIECE_BYTES)
             if not (piece or self._held):
                 raise StopAsyncIteration
-            self._split(piece or b"\n")  # the last line has no end
+            self._split(piece or b"\n")  # the last line is unterminated
 
     async def result(self) -> AgentResult:
-        """Wait for the end of the process and of its pipes, passing over the lines that were not taken."""
+        """Wait for the end of the process and of its pipes, discarding unread lines."""
         if self._ending is None:
             self._ending = asyncio.create_task(self._end(), name="filetools agent")
         return await asyncio.shield(self._ending)
 
     async def stop(self) -> None:
-        """End the process: SIGTERM to its group, SIGKILL if it does not end; returns when it has ended."""
+        """End the process and wait for it: SIGTERM to its group, then SIGKILL if it does not end."""
         self._woken.set()
         await asyncio.shield(self._life)
 
@@ -166,19 +166,19 @@ class AgentProcess:
                 self._signal(signal.SIGKILL)
             await self._ended.wait()
         await self._released_within(seconds * 0.8)
-        # Who has not left the group goes, with a pipe or without; the rest of the time is for their pipes to close.
+        # Kill the rest of the group, with or without a pipe; the remaining time is for their pipes to close.
         self._signal(signal.SIGKILL)
         await self._released_within(seconds * 0.2)
         self._left_behind = self._is_held()
         self._close()
 
     def _close(self, _life: object = None) -> None:
-        """End what is left. Not in a `finally`: a loop that ends at once cancels a task before its first step."""
+        """Kill and close what is left. Not in a `finally`: a loop that ends at once cancels a task before its first step."""
         self._signal(signal.SIGKILL)
         self._process.wait()
         for opened in self._pipes:
             if isinstance(opened, asyncio.WriteTransport) and opened.get_write_buffer_size():
-                opened.abort()  # else it is closed, or about to be
+                opened.abort()  # otherwise it is closed, or about to be
             elif self._left_behind:
                 opened.close()
         if self._left_behind:
@@ -199,7 +199,7 @@ class AgentProcess:
             await asyncio.sleep(_LOOK_SECONDS)
 
     def _is_held(self) -> bool:
-        """Whether anybody may still write into a pipe: it need not have been read to its end, which tells it, too."""
+        """Return True if any process can still write to a pipe; unlike an end of file, this needs no reading."""
         both = (self._process.stdout, self._process.stderr)
         poll, pipes = select.poll(), [pipe for pipe in both if pipe is not None and not pipe.closed]
         for pipe in pipes:
@@ -209,7 +209,7 @@ class AgentProcess:
     def _await_end(self) -> None:
         with suppress(ChildProcessError):
             if hasattr(os, "waitid"):
-                # Without reaping it: until then no other process gets its number, which is that of its group, too.
+                # Without reaping it: until then, its number, which is also that of its group, is not reused.
                 os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
             else:
                 self._process.wait()
@@ -218,7 +218,7 @@ class AgentProcess:
                 self._loop.call_soon_threadsafe(event.set)
 
     def _signal(self, number: signal.Signals) -> None:
-        if self._process.returncode is None:  # else its number may be another's by now
+        if self._process.returncode is None:  # otherwise its number may have been reused
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, number)
 
@@ -230,7 +230,7 @@ class AgentProcess:
             if len(self._held) > self._limits.line_bytes:
                 self._skipped, self._is_skipping = self._skipped + 1, True
                 self._held.clear()
-            if number < len(parts):  # here a line ends
+            if number < len(parts):  # a line ends here
                 if not self._is_skipping:
                     self._lines.append(bytes(self._held))
                 self._held.clear()

@@ -1,4 +1,4 @@
-"""The tree of a log's entries, and the conversation in it: what was said on the way to the newest entry."""
+"""The tree of a log's entries, and the conversation in it: the path to the newest entry."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SPOKEN = ("user", "assistant")
 
 
 class _Node(NamedTuple):
-    """What the tree keeps of an entry: its text may be large, and goes."""
+    """The part of an entry that the tree keeps; its text may be large and is dropped."""
 
     uuid: str
     type: str
@@ -20,24 +20,24 @@ class _Node(NamedTuple):
     logical_parent: str
     is_main: bool
     is_linked: bool
-    """Whether it names its parent, or says that it has none; entries of the oldest writers did neither."""
+    """True if it names its parent or states that it has none; entries of the oldest writers did neither."""
     writer: tuple[bool, str]
     response: str
-    """Id of the answer of a model that it is a part of."""
+    """ID of the model's answer that it is a part of."""
     calls: tuple[str, ...]
     results: tuple[str, ...] | None
-    """Calls whose results it brings; None if it brings none."""
+    """Calls whose results it contains; None if it contains none."""
 
 
 class Conversation:
-    """The tree of one log. Lives as long as the log is read; takes about 500 bytes an entry."""
+    """The tree of one log; uses about 500 bytes per entry."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, _Node] = {}
         self._parents: set[str] = set()
 
     def add(self, entry: LogEntry) -> bool:
-        """Take an entry in, in the order of the log. Of two with one uuid the later counts; then this returns False."""
+        """Add an entry, in log order. A later entry with the same UUID replaces the earlier one; then this returns False."""
         node = _node(entry)
         if not node.uuid:
             return True
@@ -47,18 +47,18 @@ class Conversation:
         return is_new
 
     def uuids(self) -> set[str]:
-        """Return the uuids of the conversation's entries.
+        """Return the UUIDs of the conversation's entries.
 
-        It is the chain of parents from the newest entry of a user or model on the main line that nothing follows. A cycle
-        and a missing parent end it. Calls and results that ran beside those on the chain belong to it.
+        It is the chain of parents from the newest childless entry of a user or model on the main line. A cycle or a missing
+        parent ends it. It includes calls and results that ran in parallel to those on the chain.
         """
         return self._chain(lambda node: self._nodes.get(node.parent))
 
     def left(self) -> set[str]:
-        """Return the uuids of what was left when somebody went back: entries of the main line outside of the conversation.
+        """Return the UUIDs of entries abandoned by rewinding: those of the main line outside the conversation.
 
-        What a summary stands for was not left; so here, but not in `uuids`, the chain goes on where a log was compacted,
-        and where the line of a parent is broken, with the entry above.
+        Entries replaced by a summary were not abandoned. Here, unlike in `uuids`, the chain therefore continues past a
+        compaction, and past an unreadable parent with the entry above it in the log.
         """
         main = [node for node in self._nodes.values() if node.is_main and node.is_linked]
         above = {node.uuid: before for before, node in pairwise(main)}
@@ -78,9 +78,9 @@ class Conversation:
         return {*chain, *self._beside(chain)}
 
     def _leaf(self) -> _Node | None:
-        """Return where the conversation ends: on the main line, if anything stands there."""
+        """Return the last entry of the conversation, on the main line if that has any."""
         position = {uuid: number for number, uuid in enumerate(self._nodes)}
-        # Where each entry has a child, as in a cycle, the newest is the end.
+        # If every entry has a child, as in a cycle, the newest is the end.
         leaves = list(self._leaves()) or [node for node in self._nodes.values() if node.type in _SPOKEN]
         return max(leaves, key=lambda node: (node.is_main, node.is_linked, position[node.uuid]), default=None)
 
@@ -96,14 +96,14 @@ class Conversation:
                 node = self._nodes.get(node.parent)
 
     def _beside(self, chain: Mapping[str, _Node]) -> Iterator[str]:
-        """Yield what ran beside a chain: each call of one answer is an entry of its own, and what follows hangs below one."""
+        """Yield the parallel entries of a chain: each call of an answer is a separate entry, but only one continues it."""
         responses = {node.response for node in chain.values()} - {""}
         parts = {node.uuid: node for node in self._nodes.values() if node.response in responses}
         callers = {call: node.writer for node in parts.values() for call in node.calls}
         answered = {call for node in chain.values() for call in node.results or ()}
         results = (node for node in self._nodes.values() if node.results is not None and node.uuid not in chain)
         yield from parts
-        # A result that hangs elsewhere counts where no other brings the same.
+        # A result with another parent counts only if no other entry contains the same result.
         for node in sorted(results, key=lambda node: node.parent not in parts):
             new = (call for call in node.results or () if call not in answered)
             if node.parent in parts or any(node.parent and callers.get(call) == node.writer for call in new):
@@ -112,7 +112,7 @@ class Conversation:
 
 
 def _node(entry: LogEntry) -> _Node:
-    # Each entry of each log comes by here, so it is looked at once, and without the entry's own descriptors.
+    # A hot path, called for every entry of every log: it avoids the entry's own descriptors.
     raw = entry.raw
     kind, message = _text(raw, "type"), raw.get("message")
     message = message if isinstance(message, dict) else {}

@@ -1,4 +1,4 @@
-"""The files that a run created, changed and deleted, found in the journal's records, and the metadata about them."""
+"""Finds the files that a run created, changed and deleted in the journal's records, and builds the metadata about them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KEY: Final = "x_claude_metadata"
 DISCOVERY_HEADER: Final = "x-claude-file-discovery"
 _ON: Final = ("enabled", "true", "1")
 _UNKNOWN: Final = ("", None)
-"""What stood at a path of which only that is known."""
+"""State of a path that existed, but of which nothing else is known."""
 _OF_FOLDERS: Final = (Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY)
 
 State = tuple[str, int | None]
@@ -33,7 +33,7 @@ Attribution = Literal["folder", "call", "alone"]
 
 
 class DiscoveredFile(Struct, frozen=True, kw_only=True):
-    """One file that a run created, changed or deleted, as the run left it, or wrote again with the same bytes."""
+    """One file that a run created, changed, deleted or rewrote with the same bytes, in its final state."""
 
     path: str
     """Relative to the root, with "/"."""
@@ -49,26 +49,26 @@ class DiscoveredFile(Struct, frozen=True, kw_only=True):
     attributed: Attribution | None = None
     """Why a change by another program counts as the run's; None if the run itself made it."""
     tool: str | None = None
-    """The tool whose call names it last."""
+    """The tool of the last call that names it."""
     turn: int | None = None
     """The agent's turn of that call, from 1."""
 
 
 class RunScope(Struct, frozen=True, kw_only=True):
-    """What tells the changes of a run from those of others."""
+    """Distinguishes the changes of a run from those of others."""
 
     session: str
     """Session of its own records."""
     outputs: tuple[str, ...] = ()
     """Its output folders, relative to the root; "" is the root."""
     others: tuple[tuple[str, ...], ...] = ()
-    """Output folders of each other run that was alive meanwhile."""
+    """Output folders of each run that was active at the same time."""
     roots: tuple[str, ...] = ("/",)
     """Absolute paths of the root, in every spelling, for the paths in tool calls; see `Workspace.spellings`."""
 
 
 class Discovery(Struct, frozen=True, kw_only=True):
-    """What was found of a run."""
+    """The files found for a run."""
 
     files: tuple[DiscoveredFile, ...] = ()
     unattributed: int = 0
@@ -76,7 +76,7 @@ class Discovery(Struct, frozen=True, kw_only=True):
     foreign: tuple[int, ...] = ()
     """Numbers of the records of other programs that count as the run's."""
     calls: int | None = None
-    """How many tool calls wrote files; None if unknown."""
+    """Number of tool calls that wrote files; None if unknown."""
     error: str | None = None
     """Why the journal could not be read."""
 
@@ -90,18 +90,18 @@ def from_records(
     turns: Sequence[float] = (),
     facts: Callable[[str], tuple[int, float] | None] = lambda _: None,
 ) -> Discovery:
-    """Return the net effect of a run: what stood at each path before its first change against what its last one left.
+    """Return the net effect of a run: for each path, the state before its first change against that after its last one.
 
-    Changes of others do not count, even where they came in between; nothing is read.
+    Changes by others do not count, even in between. Reads no files.
 
     Args:
-        records: Of everybody, from the run's first position to its last, oldest first.
-        scope: What tells the run's own from the others'.
+        records: The records of all actors, from the run's first position to its last, oldest first.
+        scope: Distinguishes the run's own records.
         calls: The run's tool calls.
-        before: Files that stood in the tree at the first position: needed only where a record moves or deletes a folder,
-            since it does not tell what was in there.
-        turns: When each turn of the agent began, in seconds since the epoch.
-        facts: Returns the size of a file, and when it was changed, in seconds since the epoch; None if it is not there.
+        before: Files in the tree at the first position; needed only if a record moves or deletes a folder, since the record
+            does not list its contents.
+        turns: Start of each turn of the agent, in seconds since the epoch.
+        facts: Returns a file's size and modification time in seconds since the epoch; None if it does not exist.
     """
     named = {
         path: call for call in calls
@@ -126,7 +126,7 @@ def from_records(
 
 
 class _Change(Struct):
-    """What a run did to one path."""
+    """The effect of a run on one path."""
 
     origin: State | None
     now: State | None
@@ -136,7 +136,7 @@ class _Change(Struct):
 
 
 class _Effect:
-    """The tree as far as it is known, and what a run does to it. Lives for one look at records."""
+    """The known part of the tree, and the run's changes to it."""
 
     def __init__(self, before: Mapping[str, State]) -> None:
         self._tree = dict(before)
@@ -144,7 +144,7 @@ class _Effect:
         """By path, in the order of the first change."""
 
     def take(self, record: ChangeRecord, *, is_runs: bool, attributed: Attribution | None) -> None:
-        """Do what a record says."""
+        """Apply a record."""
         for path, old, new in self._steps(record):
             if new is None:
                 self._tree.pop(path, None)
@@ -155,7 +155,7 @@ class _Effect:
                 change.now, change.last, change.attributed = new, record.time, change.attributed and attributed
 
     def _steps(self, record: ChangeRecord) -> list[tuple[str, State | None, State | None]]:
-        """Return what becomes of which file: path, what stood there, and what stands there."""
+        """Return the file changes of a record: path, old state, new state."""
         path, tree, left = record.path, self._tree, (record.after or "", record.size)
         source = path if record.old_path is None else record.old_path
         known = (record.before, tree.get(source, _UNKNOWN)[1]) if record.before else tree.get(source, _UNKNOWN)
@@ -206,7 +206,7 @@ def _attribution(record: ChangeRecord, scope: RunScope, named: Mapping[str, obje
     shared = [folder for folders in scope.others for folder in folders]
     if all(_is_in(path, scope.outputs) and not _is_in(path, shared) for path in paths):
         return "folder"
-    # No call of those that write takes a file away: whoever did it, it was not that call.
+    # None of the writing tools deletes files, so a deletion does not belong to such a call.
     if record.path in named and record.operation is not Operation.DELETE:
         return "call"
     return None if scope.others else "alone"
@@ -245,9 +245,9 @@ def metadata(discovery: Discovery, *, session: str, root: str, agent_session: st
 
     Args:
         discovery: What was found.
-        session: Of the run.
+        session: Session of the run.
         root: Absolute path of the root, which is the run's working folder.
-        agent_session: What the agent itself calls its session; "" if unknown.
+        agent_session: The agent's own session ID; "" if unknown.
     """
     tracking = {"cli_session_id": session, "session_dir": root}
     lists: dict[str, list[dict[str, Any]]] = {"created": [], "modified": [], "deleted": [], "unchanged": []}
@@ -277,7 +277,7 @@ def _details(found: Discovery) -> dict[str, Any]:
     told = [words for is_so, *words in reasons if is_so] or [
         ["The run changed no file that could be found.", "Look into the output folder, and retry."]
     ]
-    # Only the journal is asked; readers of this format expect the other keys too.
+    # Only the journal is used; readers of this format also expect the other keys.
     return {
         "sdk_parsing_attempted": False, "sdk_parsing_failures": 0,
         "directory_scan_attempted": False, "directory_scan_failures": 0,
@@ -286,34 +286,34 @@ def _details(found: Discovery) -> dict[str, Any]:
 
 
 def sse(told: Mapping[str, Any], *, chunk: Mapping[str, Any] | None = None) -> str:
-    """Return the event that carries metadata: two lines and an empty one, to be sent before `data: [DONE]`.
+    """Return metadata as a server-sent event, two lines and an empty one, to be sent before `data: [DONE]`.
 
     Args:
-        told: What `metadata` returned.
-        chunk: Any chunk of the answer, whose `id`, `object`, `created` and `model` it bears: clients look for them.
+        told: The result of `metadata`.
+        chunk: Any chunk of the answer, whose `id`, `object`, `created` and `model` are copied: clients expect them.
     """
     like = {"id": "", "object": "chat.completion.chunk", "created": 0, "model": ""}
     same = {key: (chunk or {}).get(key, value) for key, value in like.items()}
-    # Clients take a key `error` for a failure of the answer.
+    # Clients interpret a key `error` as a failure of the answer.
     plain = {"failure" if key == "error" else key: value for key, value in told.items()}
     return f"event: {KEY}\ndata: {json.dumps({**plain, **same, 'choices': []})}\n\n"
 
 
 def attach(response: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an answer in plain JSON with the metadata that `metadata` returned beside its `usage`."""
+    """Return an answer in plain JSON with the result of `metadata` next to its `usage`."""
     return {**response, KEY: dict(told)}
 
 
 def is_enabled(
     headers: Mapping[str, str], prompt: str, *, has_tools: bool = True, commands: Sequence[str] = ("/sc:research",)
 ) -> bool:
-    """Whether a request asks for its files to be found: by a header, or by a line that starts with a command.
+    """Return True if a request enables file discovery, by a header or by a line that starts with a command.
 
     Args:
-        headers: Of the request; `X-Claude-File-Discovery`, in any case, asks for it with "enabled", "true" or "1".
-        prompt: Of the user.
-        has_tools: Whether the run has tools; one without makes no files.
-        commands: Those that ask for it.
+        headers: Headers of the request; `X-Claude-File-Discovery`, in any case, enables it with "enabled", "true" or "1".
+        prompt: The user's prompt.
+        has_tools: True if the run has tools; a run without tools creates no files.
+        commands: Commands that enable it.
     """
     given = (value for name, value in headers.items() if name.lower() == DISCOVERY_HEADER)
     if any(value.strip().lower() in _ON for value in given):

@@ -1,4 +1,4 @@
-"""What people told their agents: messages, refused tool calls and interruptions, read from the logs of agents."""
+"""People's feedback to agents: messages, refused tool calls and interruptions, read from the agents' logs."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ _SAID: Final = "the user said:"
 
 
 class FeedbackItem(Struct, frozen=True, kw_only=True):
-    """One thing that a person, or an agent to another, said."""
+    """One piece of feedback from a person, or from one agent to another."""
 
     timestamp: str
-    """As it stands in the log; "" if there is none."""
+    """As in the log; "" if there is none."""
     session_id: str
     feedback_type: FeedbackType
     content: str
-    """The whole text, as it was."""
+    """The whole text, unchanged."""
     agent_id: str | None = None
     slug: str | None = None
     tool_use_id: str | None = None
     """The call that was refused or failed."""
     denied_by_user: bool = False
-    """Whether a person refused the call; otherwise it failed."""
+    """True if a person refused the call; otherwise it failed."""
     reason: str | None = None
-    """What the person said about it."""
+    """The person's reason."""
     sidechain: bool = False
-    """Whether it was said in the log of an agent that another agent started."""
+    """True if it comes from a subagent's log."""
     rewound: bool = False
-    """Whether somebody went back to before it."""
+    """True if the conversation was rewound to before it."""
     uuid: str | None = None
     path: str | None = None
-    """The file that the refused or failed call names, as it names it."""
+    """The file named by the refused or failed call, unchanged."""
 
 
 def feedback_of(entry: LogEntry) -> list[FeedbackItem]:
-    """Return what an entry holds of feedback: a denial for each call that failed, then the message or interruption.
+    """Return the feedback in an entry: a denial for each failed call, then the message or interruption.
 
-    Trivial messages, and entries that are not a user's, are none.
+    Trivial messages and entries that are not a user's contain none.
     """
     if entry.type != "user" or entry.is_meta or entry.is_summary:
         return []
@@ -73,19 +73,19 @@ def feedback_of(entry: LogEntry) -> list[FeedbackItem]:
 def extract_feedback(
     session_id: str, project: str, *, logs: str | os.PathLike[str] | None = None, worktrees: Sequence[str] = ()
 ) -> list[FeedbackItem]:
-    """Return the feedback of a session and of all agents below it, the oldest first; [] if nothing is known of it.
+    """Return the feedback of a session and all its agents, oldest first; [] if the session is unknown.
 
-    What stands in two logs counts once.
+    Feedback that is in two logs counts once.
 
     Args:
-        session_id: Its whole id.
+        session_id: Its full ID.
         project: Its folder, absolute.
-        logs: Folder with one folder a project; by default `projects` in `CLAUDE_CONFIG_DIR` or `~/.claude`.
-        worktrees: Other work trees of its repository, whose logs count, too.
+        logs: Folder with one folder per project; by default `projects` in `CLAUDE_CONFIG_DIR` or `~/.claude`.
+        worktrees: Other work trees of its repository, whose logs are included.
 
     Raises:
         ValueError: A path is relative.
-        FileNotFoundError: No agent has kept a log of the project, or the session's log has vanished.
+        FileNotFoundError: There are no logs of the project, or the session's log was deleted.
         NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError: The session's log cannot be read.
     """
     with opened_logs(project, logs=logs, worktrees=worktrees) as opened:
@@ -104,36 +104,37 @@ def collect_feedback(
     worktrees: Sequence[str] = (),
     failed: Callable[[str, FileToolsError], object] | None = None,
 ) -> Iterator[FeedbackItem]:
-    """Yield the feedback of all sessions of a project, the newest session first, as `extract_feedback` has that of each.
+    """Yield the feedback of all sessions of a project, newest session first, each as from `extract_feedback`.
 
-    What was copied from one session into another, as when one is resumed, counts once, in the newer of them.
+    Feedback copied from one session to another, as when one is resumed, counts once, in the newer one.
 
     Args:
         project: Its folder, absolute.
         logs: As for `extract_feedback`.
         worktrees: As for `extract_feedback`.
-        failed: Told the id of a session whose log cannot be read, and why; by default a warning is logged.
+        failed: Called with the ID of a session whose log cannot be read, and the error; by default a warning is logged.
 
     Raises:
         ValueError: A path is relative.
-        AccessDeniedError: The folder of the logs cannot be looked into.
+        AccessDeniedError: The folder of the logs cannot be read.
     """
     with opened_logs(project, logs=logs, worktrees=worktrees) as opened:
         if opened is None:
             return
         reader = _FeedbackReader(opened, failed or _warn)
-        # What cannot be read is told of below; a log whose beginning and end tell nothing is not listed, and may hold some.
+        # Unreadable logs are reported below. A log without a title in its first and last part is not listed, but may still
+        # contain feedback.
         known = (info.session_id for info in listed(opened, failed=lambda *_: None))
         for session_id in dict.fromkeys([*known, *opened.sessions]):
             yield from reader.session(session_id)
 
 
 class _FeedbackReader:
-    """Reads sessions with their agents, and what several logs have, once. Lives as long as the logs are held open.
+    """Reads sessions and their agents, while the logs are open; feedback that is in several logs counts once.
 
     Args:
-        logs: Of one project.
-        failed: Told the id of a session whose log cannot be read, and why.
+        logs: The logs of one project.
+        failed: Called with the ID of a session whose log cannot be read, and the error.
     """
 
     def __init__(self, logs: ProjectLogs, failed: Callable[[str, FileToolsError], object]) -> None:
@@ -161,7 +162,7 @@ class _FeedbackReader:
         return sorted(items, key=lambda item: by_instant(item.timestamp))
 
     def _log(self, log: WorkspacePath, session_id: str, *, agent_id: str = "") -> list[FeedbackItem] | None:
-        """Return the feedback in a log that none read before had; None if it is another project's, unless an agent's."""
+        """Return a log's feedback that no earlier log had; None for the log of another project's session."""
         tree, items, paths, repeated, cwd = Conversation(), list[FeedbackItem](), dict[str, str](), 0, agent_id
         for entry in read_entries(self._logs.reads, log):
             if not cwd and (cwd := entry.cwd) and not self._logs.owns(cwd):
@@ -181,7 +182,7 @@ class _FeedbackReader:
                 path = paths.get(item.tool_use_id or "")
                 told = structs.replace(item, agent_id=agent, sidechain=sidechain, rewound=item.uuid in left, path=path)
                 kept.append(told)
-            # Without a uuid, two that are equal in one log were said twice.
+            # Without a UUID, equal items in one log are separate statements.
             (self._seen if item.uuid else own).add(key)
         self._seen |= own
         return kept

@@ -1,4 +1,4 @@
-"""Reading the logs of coding agents: JSON Lines, entry by entry, where an odd line costs nothing but itself."""
+"""Reads the logs of coding agents: JSON Lines, entry by entry; an invalid line affects only itself."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 MOST_LINE_BYTES: Final = 16 * MIB
 _SKIPPED_BYTES: Final = MIB // 4
 _MOST_PASSES: Final = 8
-"""How often the characters of a damaged line are read, at most, to find entries in it."""
+"""Maximum number of passes over the characters of a damaged line to find entries in it."""
 _DECODER: Final = json.JSONDecoder()
 TITLE_CHARACTERS: Final = 80
 INTERRUPTED: Final = "[Request interrupted"
@@ -50,10 +50,10 @@ _text, _flag = partial(_Field, missing=""), partial(_Field, missing=False)
 
 
 class LogEntry:
-    """One entry of a log. Its texts are "" and its marks False where they are missing; unknown types pass through.
+    """One entry of a log. Missing texts are "", missing flags False; unknown types are accepted.
 
     Args:
-        raw: The JSON object, as it stands in the log.
+        raw: The JSON object in the log.
         line: Number of its line, from 1.
     """
 
@@ -69,7 +69,7 @@ class LogEntry:
 
     @property
     def message(self) -> Any:
-        """What was said, as it stands: an object, a text, or None."""
+        """The message, unchanged: an object, a text, or None."""
         return self.raw.get("message")
 
     @property
@@ -85,14 +85,14 @@ class LogEntry:
 
 
 def parse_entry(line: bytes, number: int = 0, *, is_cut: bool = False) -> LogEntry | None:
-    """Return the entry of a line, or None if the line is no JSON object.
+    """Return the entry of a line, or None if the line is not a JSON object.
 
-    Bytes that are no UTF-8, and halves of pairs that are escaped, become U+FFFD; a BOM goes.
+    Invalid UTF-8 and escaped lone surrogates become U+FFFD; a byte-order mark is removed.
 
     Args:
-        line: Its end may be missing.
-        number: Of the line.
-        is_cut: Whether the end of the line is missing; what stands before it counts then.
+        line: The line, with or without its line end.
+        number: Number of the line.
+        is_cut: True if the end of the line is missing; the part before it is then used.
     """
     try:
         raw = from_json(line, allow_partial="trailing-strings" if is_cut else False)
@@ -102,11 +102,11 @@ def parse_entry(line: bytes, number: int = 0, *, is_cut: bool = False) -> LogEnt
 
 
 def repaired(line: bytes) -> Any:
-    """Return the value of JSON with bytes that are no UTF-8, or escaped halves of pairs; None if it has neither or is none."""
+    """Parse JSON that contains invalid UTF-8 or escaped lone surrogates; None if it contains neither or is not JSON."""
     if line.isascii() and rb"\ud" not in line.lower():
         return None
     try:
-        # Of the parsers only this one takes halves of pairs, which JavaScript writes where it cuts texts.
+        # Only this parser accepts lone surrogates, which JavaScript writes when it truncates texts.
         text = json.dumps(json.loads(line.decode("utf-8", "replace").lstrip("\ufeff")), ensure_ascii=False)
     except (ValueError, RecursionError):
         return None
@@ -114,7 +114,7 @@ def repaired(line: bytes) -> Any:
 
 
 def entries_in(line: bytes, number: int = 0) -> list[LogEntry]:
-    """Return the entry of a line; of a line that a power cut has torn, or joined with others, the entries that are whole."""
+    """Return the entry of a line, or the complete entries of a line that a power cut has damaged or joined with others."""
     entry = parse_entry(line, number)
     return list(_whole_entries(line, number)) if entry is None else [entry]
 
@@ -131,17 +131,17 @@ def _whole_entries(line: bytes, number: int) -> Iterator[LogEntry]:
             end = at + 1
         else:
             entry = parse_entry(text[at:end].encode("utf-8", "surrogatepass"), number)
-            # Objects within a torn entry have a type, too.
+            # Objects nested in a damaged entry have a type, too.
             if entry is not None and entry.type and (entry.session_id or entry.timestamp):
                 yield entry
         at = text.find('{"', end)
 
 
 def read_entries(reads: FolderStore, path: WorkspacePath) -> Iterator[LogEntry]:
-    """Yield the entries of a log as it was when it was opened; memory holds one line at a time.
+    """Yield the entries of a log in its state at opening, with one line in memory at a time.
 
-    A line without an entry, or longer than 16 MiB, is skipped with a warning in the log of this module; an unfinished last
-    line, without one.
+    A line without an entry, or longer than 16 MiB, is skipped and logged as a warning; an unfinished last line is skipped
+    silently.
 
     Raises:
         PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError
@@ -157,11 +157,11 @@ def read_entries(reads: FolderStore, path: WorkspacePath) -> Iterator[LogEntry]:
 
 
 def entries_of(chunk: bytes, *, is_cut: bool = False) -> list[LogEntry]:
-    """Return the entries in a part of a log, without a warning.
+    """Return the entries in a part of a log, without logging warnings.
 
     Args:
-        chunk: Lines; the first is whole.
-        is_cut: Whether what stands of an unfinished last line counts, as far as it goes.
+        chunk: Lines; the first is complete.
+        is_cut: True to use the existing part of an unfinished last line.
     """
     *lines, last = chunk.split(b"\n")
     end = parse_entry(last, is_cut=is_cut)
@@ -169,7 +169,7 @@ def entries_of(chunk: bytes, *, is_cut: bool = False) -> list[LogEntry]:
 
 
 def instant(timestamp: str) -> float | None:
-    """Return the seconds since the epoch of an ISO 8601 time, of UTC unless it names an offset; None if it is none."""
+    """Return an ISO 8601 time, UTC unless it has an offset, in seconds since the epoch; None if it is invalid."""
     try:
         found = datetime.fromisoformat(timestamp)
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
@@ -178,14 +178,14 @@ def instant(timestamp: str) -> float | None:
 
 
 def by_instant(timestamp: str) -> tuple[bool, float]:
-    """Return what sorts times from the oldest on, and unreadable ones behind them."""
+    """Return a sort key for times: oldest first, invalid ones last."""
     found = instant(timestamp)
     return found is None, found or 0.0
 
 
 def _lines(file: BinaryIO, size: int) -> Iterator[bytes | None]:
-    """Yield the lines of the first `size` bytes with their ends; None for one that is too long."""
-    # What is appended meanwhile is left alone: a writer that is quicker than the reader would keep it for ever.
+    """Yield the lines of the first `size` bytes with their line ends; None for one that is too long."""
+    # Ignore data appended while reading; otherwise a fast writer could keep the reader busy forever.
     left = size
     while left > 0 and (line := file.readline(min(left, MOST_LINE_BYTES + 1))):
         left -= len(line)
@@ -199,9 +199,9 @@ def _lines(file: BinaryIO, size: int) -> Iterator[bytes | None]:
 
 
 def extract_text(content: Any, *, separator: str = "\n\n") -> str:
-    """Return the text of a message's content: itself, or its text blocks, by default with empty lines between; else "".
+    """Return the text of a message's content: itself, or its text blocks joined by `separator`; else "".
 
-    Blocks that are nothing but reminders, which the program puts in, do not count.
+    Blocks that consist only of reminders inserted by the program do not count.
     """
     if not isinstance(content, list):
         return content if isinstance(content, str) else ""
@@ -210,13 +210,13 @@ def extract_text(content: Any, *, separator: str = "\n\n") -> str:
 
 
 def is_trivial(text: str) -> bool:
-    """Whether a text says nothing that could be feedback: one character, "continue" and its like, a slash command."""
+    """Return True if a text cannot be feedback: one character, "continue" and the like, or a slash command."""
     text = text.strip()
     return not text or is_one_character(text) or text.lower() in _SHORT_ANSWERS or _COMMAND.match(text) is not None
 
 
 def format_title(text: str) -> str:
-    """Return a text as one line of at most 80 characters; what is cut ends with `...`, and no character is cut apart."""
+    """Return a text as one line of at most 80 characters; a cut one ends with `...`, and no character is split."""
     line = " ".join(text.split())
     return line if len(line) <= TITLE_CHARACTERS else f"{whole_start(line, TITLE_CHARACTERS - 3)}..."
 

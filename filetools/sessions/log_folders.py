@@ -1,4 +1,4 @@
-"""Where coding agents keep the logs of a project, which of them are really its own, and what each session is about."""
+"""Finds the logs that coding agents keep of a project, and describes each session."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 def encode_project_path(path: str) -> str:
-    """Return the name of the folder that holds the logs of a project; many paths share one, so nothing decodes it.
+    """Return the name of the folder with a project's logs. Several paths can have the same name, so it cannot be decoded.
 
     Args:
-        path: Absolute; slashes at its end do not count.
+        path: Absolute; trailing slashes are ignored.
 
     Raises:
         ValueError: It is relative.
@@ -68,11 +68,11 @@ def _named(units: Sequence[int]) -> str:
 
 
 class ProjectLogs:
-    """The logs of one project, held open for reading. Lives inside the `with` block of `opened_logs`.
+    """The open logs of one project, valid inside the `with` block of `opened_logs`.
 
     Args:
         reads: Reads below the folder of all projects.
-        folders: Those of them that may hold logs of the project.
+        folders: The folders in it that may contain logs of the project.
         projects: Paths of the project and its other work trees, absolute, links resolved, NFC.
     """
 
@@ -83,7 +83,7 @@ class ProjectLogs:
 
     @cached_property
     def sessions(self) -> Mapping[str, Sequence[WorkspacePath]]:
-        """The logs of each session by its id, those of other projects that share the folder included."""
+        """The logs of each session by ID, including those of other projects that share the folder."""
         found: dict[str, list[WorkspacePath]] = {}
         for path in self._beside:
             if match := _SESSION.fullmatch(path.name):
@@ -92,20 +92,20 @@ class ProjectLogs:
 
     @property
     def agents_beside(self) -> list[WorkspacePath]:
-        """The agents' logs that stand beside those of sessions, as older versions kept them."""
+        """The agents' logs in the same folder as those of sessions, where older versions stored them."""
         return [path for path in self._beside if _AGENT.fullmatch(path.name)]
 
     def agents_of(self, session_id: str) -> Iterator[WorkspacePath]:
-        """Yield the agents' logs that stand in the folder of a session, at any depth."""
+        """Yield the agents' logs in the folder of a session, at any depth."""
         if not session_id or "/" in session_id or session_id in (".", ".."):
             return
         below = [folder.child(session_id).child("subagents") for folder in self._folders]
         yield from (path for path in self._files(below, is_deep=True) if _AGENT.fullmatch(path.name))
 
     def start(self, path: WorkspacePath) -> tuple[list[LogEntry], int, float]:
-        """Return the first entries of a log, its size in bytes, and when it was changed, in seconds since the epoch.
+        """Return the first entries of a log, its size in bytes, and its modification time in seconds since the epoch.
 
-        They come from the first 64 KiB; if no user's is among them, from up to 1 MiB.
+        The entries are from the first 64 KiB or, if none of them is a user's, from up to 1 MiB.
 
         Raises:
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError
@@ -119,11 +119,11 @@ class ProjectLogs:
             return entries, size, os.fstat(file.fileno()).st_mtime
 
     def end(self, path: WorkspacePath) -> list[LogEntry]:
-        """Return the entries in the last 64 KiB of a longer log."""
+        """Return the entries in the last 64 KiB of a log longer than that."""
         return entries_of(self.reads.read_end(path, START_BYTES).partition(b"\n")[2])
 
     def owns(self, cwd: str) -> bool:
-        """Whether a log is the project's whose first working folder is `cwd`, which is "" if it names none."""
+        """Return True if a log whose first working folder is `cwd` ("" if it names none) belongs to the project."""
         place = PurePath(unicodedata.normalize("NFC", cwd))
         return not cwd or any(place.is_relative_to(project) for project in self._projects)
 
@@ -140,7 +140,7 @@ class ProjectLogs:
             except FileNotFoundError:
                 continue
             except FileToolsError as error:
-                if [*self._folders] == [folder]:  # nothing is left to be told without it
+                if [*self._folders] == [folder]:  # the only folder, so there is nothing else to return
                     raise
                 logger.warning("%s: skipped: %s", folder, error.message)
                 continue
@@ -153,16 +153,16 @@ class ProjectLogs:
 def opened_logs(
     project: str, *, logs: str | os.PathLike[str] | None = None, worktrees: Sequence[str] = ()
 ) -> Iterator[ProjectLogs | None]:
-    """Hold the logs of a project open for reading; gives None where no agent has kept any. Nothing is made anywhere.
+    """Open the logs of a project for reading; yields None if there are none. Creates nothing.
 
     Args:
-        project: Its folder, absolute; it may be gone.
-        logs: Folder with one folder a project; by default `projects` in `CLAUDE_CONFIG_DIR` or `~/.claude`.
-        worktrees: Other work trees of its repository, whose logs count, too.
+        project: Its folder, absolute; it need not exist any more.
+        logs: Folder with one folder per project; by default `projects` in `CLAUDE_CONFIG_DIR` or `~/.claude`.
+        worktrees: Other work trees of its repository, whose logs are included.
 
     Raises:
         ValueError: The project is a relative path.
-        AccessDeniedError: The folder of the logs, or the only one of the project, cannot be looked into.
+        AccessDeniedError: The folder of the logs, or the only one of the project, cannot be read.
     """
     places = [real_project(place) for place in (project, *worktrees)]
     top = session_logs_folder() if logs is None else logs
@@ -179,7 +179,7 @@ def opened_logs(
             folders = list(_folders(reads, places))
             yield ProjectLogs(reads, folders, places) if folders else None
     except AccessDeniedError as error:
-        # What is relative to the folder of all logs says nothing to whoever is told of it.
+        # A path relative to the folder of all logs would not help the caller.
         raise AccessDeniedError(os.path.normpath(os.path.join(top, error.path or ""))) from error
 
 
@@ -187,21 +187,21 @@ def _folders(reads: FolderStore, projects: Sequence[str]) -> Iterator[WorkspaceP
     names = dict.fromkeys(name for project in projects for name in _names(project))
     long = tuple({name[: _LONGEST_NAME + 1] for name in names if len(name) > _LONGEST_NAME})
     if long:
-        # What follows is another hash in some versions.
+        # The hash that follows differs between versions.
         names |= dict.fromkeys(entry.name for entry in reads.scan(ROOT) if entry.name.startswith(long))
     for name in names:
         try:
             found = reads.stat(WorkspacePath(name))
         except AccessDeniedError:
             raise
-        except FileToolsError:  # such as a name that is too long for the file system
+        except FileToolsError:  # e.g. a name that is too long for the file system
             continue
         if found is not None and found.type == "directory":
             yield WorkspacePath(name)
 
 
 def real_project(path: str) -> str:
-    """Return a project's path as logs name it: links resolved, NFC.
+    """Return a project's path as in the logs: links resolved, NFC.
 
     Raises:
         ValueError: It is relative.
@@ -212,8 +212,8 @@ def real_project(path: str) -> str:
 
 
 def _names(project: str) -> tuple[str, ...]:
-    """Return the names under which versions of the writer keep a project's logs."""
-    # The writer's own reader in Python counts code points; the oldest versions replaced nothing but slashes.
+    """Return the folder names that versions of the writer use for a project's logs."""
+    # The writer's own reader in Python counts code points; the oldest versions replaced only slashes.
     return encode_project_path(project), _named([ord(char) for char in project]), project.replace("/", "-")
 
 
@@ -223,20 +223,20 @@ class AgentLog(Struct, frozen=True, kw_only=True):
     agent_id: str
     path: WorkspacePath
     parent: str
-    """Id of the agent or session that started it."""
+    """ID of the agent or session that started it."""
     tool_use_id: str | None
-    """The call that started it, where `agent-<id>.meta.json` tells."""
+    """The call that started it, if `agent-<id>.meta.json` records it."""
 
 
 class Agents:
-    """The agents of a project's logs. Lives as long as the logs are held open."""
+    """The agents in a project's open logs."""
 
     def __init__(self, logs: ProjectLogs) -> None:
         self._logs = logs
         self._visited = set[str]()  # ids and paths: paths have a slash
 
     def below(self, session_id: str) -> list[AgentLog]:
-        """Return the agents of a session and all below them, parents first where they are known; each log once ever."""
+        """Return a session's agents and their subagents, known parents first; each log is returned only once overall."""
         found, pending = list[AgentLog](), deque([session_id])
         while pending:
             if (parent := pending.popleft()) in self._visited:
@@ -251,7 +251,7 @@ class Agents:
 
     @cached_property
     def _beside(self) -> Mapping[str, Sequence[AgentLog]]:
-        """The logs beside those of sessions, by who started them: as their notes say, and as their first entries do."""
+        """The agents' logs in the folder of session logs, by their starter according to their notes or first entries."""
         found: dict[str, list[AgentLog]] = {}
         for path in self._logs.agents_beside:
             try:
@@ -289,42 +289,42 @@ _COMMAND: Final = re.compile(r"(?>.*?<command-name>)(.*?)</command-name>", re.DO
 
 
 class SessionInfo(Struct, frozen=True, kw_only=True):
-    """What is known of a log session without reading all of its log; texts are "" where nothing tells."""
+    """Facts about a log session, found without reading all of its log; unknown texts are ""."""
 
     session_id: str
     title: str
     """One line of at most 80 characters."""
     timestamp: str
-    """Of the first entry that has one, as it stands there."""
+    """Timestamp of the first entry that has one, unchanged."""
     last_prompt: str
     git_branch: str
-    """The one that was checked out last."""
+    """The last recorded branch."""
     cwd: str
     """The first working folder."""
     tag: str
     size: int
-    """Of the log, in bytes."""
+    """Size of the log in bytes."""
     modified: float
-    """When the log was changed, in seconds since the epoch."""
+    """Modification time of the log, in seconds since the epoch."""
 
 
 def list_sessions(
     project: str, *, logs: str | os.PathLike[str] | None = None, worktrees: Sequence[str] = ()
 ) -> list[SessionInfo]:
-    """Return the sessions of a project, the newest first; those without a readable time last, then by id.
+    """Return the sessions of a project, newest first; those without a valid time last, then by ID.
 
-    Of two logs of one session the one that was changed last counts. Empty logs, and those without a title and without an
-    entry of a person or model on the main line, are left out. Of each log the first 64 KiB are read, up to 1 MiB if no
-    user's entry is among them, and the last 64 KiB.
+    Of two logs of one session, the one modified last counts. Empty logs, and those with neither a title nor an entry of a
+    person or model on the main line, are omitted. Only the first 64 KiB of each log (up to 1 MiB if they contain no user's
+    entry) and the last 64 KiB are read.
 
     Args:
         project: Its folder, absolute.
-        logs: Folder with one folder a project; by default `projects` in `CLAUDE_CONFIG_DIR` or `~/.claude`.
-        worktrees: Other work trees of its repository, whose logs count, too.
+        logs: Folder with one folder per project; by default `projects` in `CLAUDE_CONFIG_DIR` or `~/.claude`.
+        worktrees: Other work trees of its repository, whose logs are included.
 
     Raises:
         ValueError: A path is relative.
-        AccessDeniedError: The folder of the logs cannot be looked into.
+        AccessDeniedError: The folder of the logs cannot be read.
     """
     with opened_logs(project, logs=logs, worktrees=worktrees) as opened:
         return [] if opened is None else listed(opened)
@@ -333,11 +333,11 @@ def list_sessions(
 def listed(
     logs: ProjectLogs, *, failed: Callable[[WorkspacePath, FileToolsError], object] | None = None
 ) -> list[SessionInfo]:
-    """As `list_sessions`, of logs that are held open.
+    """As `list_sessions`, for open logs.
 
     Args:
-        logs: Of one project.
-        failed: Told which log cannot be read, and why; by default a warning is logged.
+        logs: The logs of one project.
+        failed: Called with a log that cannot be read, and the error; by default a warning is logged.
     """
     newest = dict[str, SessionInfo]()
     for session_id, paths in logs.sessions.items():
@@ -392,7 +392,7 @@ def _first(entries: Iterable[LogEntry], name: str) -> str:
 
 
 def _subject(entries: Iterable[LogEntry]) -> str:
-    """Return what a person said first; else the first command, else the first text of any kind."""
+    """Return the first statement of a person, else the first command, else the first text of any kind."""
     users = [entry for entry in entries if entry.type == "user"]
     own = [entry for entry in users if not (entry.is_meta or entry.is_summary or entry.is_sidechain)]
     texts = [extract_text(entry.content) for entry in own]

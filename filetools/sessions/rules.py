@@ -1,7 +1,7 @@
-"""From feedback to rules: what is noise, what kind of feedback a text is, and what people keep saying.
+"""Derives rules from feedback: filters noise, classifies texts, and finds what people say repeatedly.
 
-Feedback items are JSON objects here, so that those of older files, which lack fields, pass. What counts of an item is
-what the person said: the words that the program puts around the reason of a denial are neither judged nor shown.
+Feedback items are JSON objects here, so that those of older files, which lack fields, are accepted. Only a person's own words
+count: the text that the program adds around the reason of a denial is neither evaluated nor shown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NOISE_MARKERS: Final = (
     r"\A(?:Caveat:|Exit code -?\d|error: Recipe|<(?:session-start-hook|tick|goal)>|Warmup\Z)",
     r"\A(?s:<(ide_opened_file|ide_selection)>.*?</\1>\s*)++\Z",
 )
-"""Regular expressions; a text in whose trimmed form one is found is noise."""
+"""Regular expressions; a text is noise if one of them matches in its trimmed form."""
 
 MOST_RULE_CHARACTERS: Final = 1000
 EQUAL_CHARACTERS: Final = 100
@@ -33,7 +33,7 @@ _NO_RULE: Final = re.compile("how |claude code:", re.IGNORECASE)
 _REQUIRED: Final = ("timestamp", "session_id", "feedback_type", "content")
 _UNINFLECTED: Final = frozenset(["don't", "no", "never", "always", "must", "should", "before", "after", "i"])
 
-# No repetition is tried again after a mismatch, here and in the markers: a text of 1 MB takes the time of its length.
+# No repetition backtracks, here and in the markers, so that even a text of 1 MB takes linear time.
 _BOILERPLATE: Final = re.compile(
     r"\A(?:The user doesn't want to proceed with this tool use|Permission for this tool use was denied)"
     r"(?:.*?[Tt]he user said:|.*)|\[Request interrupted[^\[\]]*+\]|The user wants to clarify these questions\..*+"
@@ -65,10 +65,10 @@ _CATEGORIES: Final = {
 
 
 def parse_items(data: bytes | str) -> list[dict[str, Any]]:
-    """Return the feedback items of a JSON array; bytes that are no UTF-8, and escaped halves of pairs, are replaced.
+    """Parse a JSON array of feedback items; invalid UTF-8 and escaped lone surrogates are replaced.
 
     Raises:
-        InvalidArgumentError: It is no JSON array, or an item, named by its index from 0, is no feedback item.
+        InvalidArgumentError: It is not a JSON array, or an item, named by its index from 0, is not a feedback item.
     """
     clean = data if isinstance(data, bytes) else data.encode("utf-8", "replace")
     try:
@@ -88,21 +88,21 @@ def parse_items(data: bytes | str) -> list[dict[str, Any]]:
 
 
 def is_noise(text: str, *, min_length: int = 10, markers: Sequence[str] = NOISE_MARKERS) -> bool:
-    """Whether a text, trimmed, is shorter than `min_length` characters or output that programs put into messages."""
+    """Return True if a trimmed text is shorter than `min_length` characters, or is program output in a message."""
     text = text.strip()
     return len(text) < min_length or any(re.search(marker, text) for marker in markers)
 
 
 def category(text: str) -> str:
-    """Return the first of instructions, corrections, code_review, process and preferences with a word in it, or other."""
+    """Return the first of instructions, corrections, code_review, process and preferences with a keyword in it, or other."""
     return next((name for name, pattern in _CATEGORIES.items() if pattern.search(text)), "other")
 
 
 def analyze(items: Iterable[Item], *, include_sidechains: bool = False, include_errors: bool = False) -> dict[str, Any]:
-    """Return how many items there are (`total`), how many are no noise (`filtered`), and how many of each category.
+    """Return the number of items (`total`), of items that are not noise (`filtered`), and of items per category.
 
-    Takes the arguments of `rules`. The `categories` come in the order of their first appearance. Denials without a
-    reason, and bare interruptions, are no noise and of the category other.
+    Takes the arguments of `rules`. The `categories` are in the order of their first appearance. Denials and interruptions
+    without a reason are not noise, and belong to the category other.
     """
     heard = list(_heard(items, include_sidechains, include_errors))
     counts = Counter(category(said) for item, said in heard if not is_noise(said or item["content"]))
@@ -112,18 +112,18 @@ def analyze(items: Iterable[Item], *, include_sidechains: bool = False, include_
 def rules(
     items: Iterable[Item], *, min_length: int = 20, include_sidechains: bool = False, include_errors: bool = False
 ) -> list[dict[str, Any]]:
-    """Return what could be rules, the oldest first, those with the same beginning as one.
+    """Return candidate rules, oldest first; those with the same beginning are merged.
 
     Args:
-        items: Feedback items; those without a readable time come last, in their own order.
-        min_length: Characters that one has at least; below 10 it is noise in any case.
-        include_sidechains: Take what agents told other agents, too; what a person said there counts in any case.
-        include_errors: Take calls that failed without a person's denial, too.
+        items: Feedback items; those without a valid time come last, in their own order.
+        min_length: Minimum number of characters; anything below 10 is noise in any case.
+        include_sidechains: Include what agents told other agents; what a person said there is always included.
+        include_errors: Include calls that failed without a person's denial.
 
     Returns:
-        `{"index", "timestamp", "session_id", "content", "count", "duplicates"}` each, counted from 1, the content trimmed.
-        `duplicates` has the session of each later one in turn, so that `count` is one more than its length: a session
-        stands there as often as it repeated the rule, and the first one's only if it did so itself.
+        `{"index", "timestamp", "session_id", "content", "count", "duplicates"}` each, with indexes from 1 and trimmed content.
+        `duplicates` has the session of each repetition, so that `count` is one more than its length: a session appears once
+        for each time it repeated the rule, and the first one's only if it did so itself.
     """
     heard = [
         (item, said)
@@ -143,11 +143,11 @@ def rules(
 
 
 def _heard(items: Iterable[Item], sidechains: bool, errors: bool) -> Iterator[tuple[Item, str]]:
-    """Yield each item that counts with what the person said, trimmed; "" if there is only the program's text."""
+    """Yield each item that counts with the person's own words, trimmed; "" if there is only the program's text."""
     for item in items:
         kind, text = item["feedback_type"], item["content"]
         is_error = kind == "tool_denial" and item.get("denied_by_user") is False
-        # In the log of an agent below another one a person speaks, too, by refusing a call.
+        # A person can also speak in a subagent's log, by refusing a call.
         is_agents = item.get("sidechain") and not item.get("denied_by_user")
         if (sidechains or not is_agents) and (errors or not is_error):
             said = text if kind == "message" else _BOILERPLATE.sub("", str(item.get("reason") or text))

@@ -1,4 +1,4 @@
-"""Runs: executions of agents, each a row that says what it was, when, how it ended, and which changes are its own."""
+"""Runs: executions of agents, each stored as a row with its command, times, outcome, and range of changes."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Run(Struct, frozen=True, kw_only=True):
 
     id: str
     session: str
-    """That of the calls which are the run's."""
+    """Session of the run's own calls."""
     actor: tuple[str, str]
-    """Kind and name of who started it."""
+    """Kind and name of the actor that started it."""
     command: str
     prompt: str
     """Its first 200 characters."""
@@ -44,39 +44,39 @@ class Run(Struct, frozen=True, kw_only=True):
     last: str | None = None
     """Position after its last one."""
     outputs: tuple[str, ...] = ()
-    """Folders that it was told to write to, relative to the root."""
+    """Its output folders, relative to the root."""
     checkpoint: str | None = None
     """Name of the checkpoint of the tree before it; automatic ones expire."""
     step: str = ""
-    """How far it is, such as "Step 3/200"."""
+    """Its progress, such as "Step 3/200"."""
     agent_session: str = ""
-    """What the agent itself calls its session: its log has that name, and it can be resumed by it."""
+    """The agent's own session ID: the name of its log, by which it can be resumed."""
     turns: tuple[float, ...] = ()
-    """When each turn began, in seconds since the epoch; the first 1,000."""
+    """Start of each turn, in seconds since the epoch; the first 1,000."""
     foreign: tuple[int, ...] = ()
-    """Changes of other programs that count as its own, by their numbers in the journal."""
+    """Journal numbers of changes by other programs that count as its own."""
     messages: str | None = None
-    """Version of what it said, as long as that is kept."""
+    """Version of its messages, while they are kept."""
     pid: int = 0
     mark: str = ""
-    """Tells the process that looks after it from later ones of the same number."""
+    """Distinguishes its supervising process from later ones with the same number."""
 
     @property
     def has_died(self) -> bool:
-        """Whether nobody saw its end: which changes of others came before that is not known."""
+        """True if its process died: the feed position of its end is then unknown."""
         return self.ended is not None and self.last is None
 
     def turn_at(self, moment: float) -> int | None:
-        """Return the number of the turn that was under way at a time, from 1; None before the first."""
+        """Return the number of the turn at a time, from 1; None before the first."""
         return sum(began <= moment for began in self.turns) or None
 
     def lived_beside(self, other: Run) -> bool:
-        """Whether another run was alive at any time of this one."""
+        """Return True if another run overlapped with this one in time."""
         end, other_end = (float("inf") if run.ended is None else run.ended for run in (self, other))
         return other.id != self.id and other.started <= end and self.started <= other_end
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what others are told of it: JSON without what is unknown, times as UTC ISO 8601."""
+        """Return its public form: JSON without unknown fields, times as UTC ISO 8601."""
         plain = {
             name: value
             for name, value in structs.asdict(self).items()
@@ -88,18 +88,18 @@ class Run(Struct, frozen=True, kw_only=True):
 
 
 def new_run_id(moment: float) -> str:
-    """Return an id for a run that begins at a time, in seconds since the epoch; ids, and so rows, sort by it."""
-    # Twenty begin within one millisecond: of four random digits two of them were the same once in 350 times.
+    """Return an ID for a run that begins at a time, in seconds since the epoch; IDs, and therefore rows, sort by time."""
+    # Twenty runs may begin within one millisecond: with four random digits, two were equal once in 350 times.
     return f"run-{int(moment * 1000):011x}{secrets.token_hex(4)}"
 
 
 class Runs:
-    """The runs of a workspace. Holds nothing itself; every method may block.
+    """The runs of a workspace. Stateless; every method may block.
 
     Args:
-        table: Their rows.
-        keep: Keeps bytes among the journal's contents and returns their version.
-        clock: Tells seconds since the epoch.
+        table: The table of their rows.
+        keep: Stores bytes in the journal and returns their version.
+        clock: Returns seconds since the epoch.
     """
 
     def __init__(self, table: Table, *, keep: Callable[[bytes], str], clock: Callable[[], float]) -> None:
@@ -119,10 +119,10 @@ class Runs:
         outputs: Sequence[str],
         checkpoint: str | None = None,
     ) -> Run:
-        """Note that a run begins in this process; those that ended longest ago go, beyond 1,000.
+        """Record a new run of this process. Beyond 1,000 runs, the oldest ended ones are removed.
 
         Raises:
-            InvalidArgumentError: A run of that session is alive already, or there is one of that id.
+            InvalidArgumentError: A run of that session is active, or a run with that ID exists.
         """
         known = self.list()
         if session is not None and any(run.session == session and run.status == "running" for run in known):
@@ -136,16 +136,16 @@ class Runs:
         row = TableRow(key=run_id, value=structs.asdict(run), used=started)
         gone = [each.id for each in known[MOST_RUNS - 1 :] if each.status != "running"]
         old = [structs.replace(found, is_gone=True) for each in gone if (found := self._table.get(each)) is not None]
-        # Another process may have forgotten one of the old ones just now.
+        # Another process may just have removed one of the old ones.
         if not (self._table.put([row, *old]) or self._table.put([row])):
             raise InvalidArgumentError(f"There is a run {run_id} already")
         return run
 
     def alter(self, run_id: str, *, messages: bytes = b"", durable: bool = True, **changes: Any) -> Run:
-        """Change fields of a run, and keep what it said.
+        """Change fields of a run, and store its messages.
 
         Raises:
-            RunNotFoundError: There is none of that id.
+            RunNotFoundError: No run has that ID.
         """
         kept = {"messages": self._keep(messages)} if messages else {}
         while True:
@@ -157,10 +157,10 @@ class Runs:
                 return _run(altered)
 
     def note_turn(self, run_id: str, step: str) -> None:
-        """Note that a turn of a run begins, and how far it is.
+        """Record the beginning of a turn, and the run's progress.
 
         Raises:
-            RunNotFoundError: There is none of that id.
+            RunNotFoundError: No run has that ID.
         """
         turns = self.get(run_id).turns
         self.alter(run_id, durable=False, step=step, turns=[*turns, self._clock()][:MOST_TURNS])
@@ -169,7 +169,7 @@ class Runs:
         """Return a run.
 
         Raises:
-            RunNotFoundError: There is none of that id.
+            RunNotFoundError: No run has that ID.
         """
         return self._settled(_run(self._row(run_id)))
 
@@ -178,12 +178,12 @@ class Runs:
         return next((run for run in self.list() if run.session == session), None)
 
     def last_of(self, run: Run) -> str | None:
-        """Return the position after the last change of a run; if its process died, where the next of its session began."""
+        """Return the position after a run's last change; if its process died, the start of the session's next run."""
         later = [each.first for each in self.list() if each.session == run.session and each.started > run.started]
         return run.last or (later[-1] if later else None)
 
     def list(self) -> Sequence[Run]:
-        """Return all runs, the newest first."""
+        """Return all runs, newest first."""
         return [self._settled(_run(row)) for row in reversed(self._table.scan())]
 
     def _row(self, run_id: str) -> TableRow:
@@ -192,17 +192,17 @@ class Runs:
         return row
 
     def _settled(self, run: Run) -> Run:
-        """Return a run, which has failed if the process that looked after it is dead."""
+        """Return a run, marked as failed if its supervising process is dead."""
         if run.status != "running" or is_alive(run.pid, run.mark) is not False:
             return run
         try:
             return self.alter(run.id, status="failed", ended=self._clock())
-        except FileToolsError:  # on a full disk it is told all the same
+        except FileToolsError:  # e.g. a full disk: report it as failed anyway
             return structs.replace(run, status="failed", ended=self._clock())
 
 
 def _run(row: TableRow) -> Run:
     value: Mapping[str, Any] = row.value
     known: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in value.items()}
-    # Retention takes the bytes, and the row stays.
+    # Retention removes the bytes but keeps the row.
     return Run(**known | {"messages": row.version})

@@ -308,7 +308,7 @@ class ToolCall:
             raise
         except FileToolsError as error:
             return self._failed(error)
-        except Exception:  # handlers may be foreign code; their exceptions must reach neither the model nor the interface
+        except Exception:  # handlers may be foreign code; their exceptions must not reach the caller
             logger.exception("Tool %s failed unexpectedly in call %s", self._name, self._id)
             message = f"{self._name} failed unexpectedly; the log says why"
             return self._failed(InternalError(message, details={"call_id": self._id}))

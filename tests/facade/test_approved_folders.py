@@ -228,8 +228,11 @@ async def test_a_file_that_is_swapped_right_before_its_turn_is_not_moved(
         lambda files: files.delete_multiple([".mcp.json"]),
         lambda files: files.copy_file("d/mcp.json", ".mcp.json", overwrite=True),
         lambda files: files.write_multiple([{"path": ".mcp.json", "content": "other\n"}]),
+        lambda files: files.write_file(".mcp.json", "other\n"),
+        lambda files: files.append_file(".mcp.json", "other\n"),
+        lambda files: files.insert_lines(".mcp.json", 0, "other\n"),
     ],
-    ids=["delete", "delete several", "copy", "write several"],
+    ids=["delete", "delete several", "copy", "write several", "write", "append", "insert"],
 )
 async def test_a_file_that_another_program_saves_right_before_the_turn_stays(
     files: FileToolsFacade, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: Call

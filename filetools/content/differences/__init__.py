@@ -1,1 +1,1 @@
-"""Differences of texts, merges of them, and edits that cross."""
+"""Differences of texts, three-way merges, and operational transformation of edits."""

@@ -1,4 +1,4 @@
-"""How two sequences are aligned: as late as possible, and what is certain because every way to keep as much agrees."""
+"""Aligns two sequences: the latest alignment, and the parts on which all equally good alignments agree."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _STEPS_PER_ELEMENT: Final = 16
 
 
 def settle(elements: Ids, kept: bytearray, other_kept: bytearray) -> None:
-    """Slide every group of changed elements down as far as it goes, or to a change of the other side that it meets.
+    """Slide every group of changed elements down as far as possible, or to the last change of the other side it meets.
 
-    A group whose first element equals the one below its end may as well lie one further down. Groups that meet become
-    one. The number of kept elements stays, so the two sides still belong together.
+    A group whose first element equals the one after its end can slide down by one. Groups that meet are merged. The number
+    of kept elements does not change, so the two sides still correspond.
 
     Args:
         elements: The elements of one side.
-        kept: Which of them are kept; changed in place.
-        other_kept: Which elements of the other side are kept.
+        kept: 1 for each of them that is kept; changed in place.
+        other_kept: 1 for each element of the other side that is kept.
     """
     slider = _Slider(elements, kept, _changes_before(other_kept))
     end, at = 0, kept.find(0)
@@ -32,7 +32,7 @@ def settle(elements: Ids, kept: bytearray, other_kept: bytearray) -> None:
 
 
 def _changes_before(kept: bytearray) -> bytes:
-    """Return for each kept element, and the end, 1 if changed elements lie between it and the kept one before."""
+    """Return 1 for each kept element, and for the end, if changed elements precede it, else 0."""
     first, *runs = kept.split(b"\0")
     is_changed_at_end = bool(runs) and not runs[-1]
     parts = [bytes(len(first)), *(b"\1" + bytes(len(run) - 1) for run in runs if run), bytes([is_changed_at_end])]
@@ -40,17 +40,17 @@ def _changes_before(kept: bytearray) -> bytes:
 
 
 class _Slider:
-    """Slides the groups of one side, from the first to the last; lives for one call."""
+    """Slides the groups of one side, from first to last, for one call."""
 
     def __init__(self, elements: Ids, kept: bytearray, changes_before: bytes) -> None:
         self._elements, self._kept, self._changes_before = elements, kept, changes_before
         self._start = self._end = 0
         self.kept_before = 0
-        # Merging groups are slid again; a limit keeps a long repetition from being walked without end.
+        # Merged groups are slid again; the limit bounds the work on long repetitions.
         self.steps_left = _STEPS_PER_ELEMENT * len(kept) + 1
 
     def settle_group(self, start: int, kept_before: int) -> int:
-        """Settle the group that begins at `start` and return where it ends."""
+        """Settle the group that begins at `start`, and return its end."""
         self._start, self.kept_before = start, kept_before
         self._end = self._end_of_group(start)
         size = 0
@@ -77,7 +77,7 @@ class _Slider:
         self.kept_before -= first - end
 
     def _slide_down(self) -> int:
-        """Slide to the lowest place; return the end of the group where it last met a change of the other side."""
+        """Slide to the lowest position; return the group's end where it last met a change of the other side, or -1."""
         elements, kept, size = self._elements, self._kept, len(self._elements)
         start, end, before = self._start, self._end, self.kept_before
         met = end if self._changes_before[before] else -1
@@ -87,7 +87,7 @@ class _Slider:
             self.steps_left -= 1
             if end < size and not kept[end]:
                 end = self._end_of_group(end)
-                # The group grew, and a larger one need not fit where the smaller met a change.
+                # The group grew; the larger one may not fit where the smaller one met a change.
                 met = -1
             if self._changes_before[before]:
                 met = end
@@ -107,43 +107,43 @@ class _Slider:
 
 
 Span = tuple[int, int, int, int]
-"""Old start and end, new start and end of one changed place, from 0, ends excluded."""
+"""Old start and end, new start and end of one change, from 0, ends excluded."""
 
 MAX_COST: Final = 400_000
-"""Steps of one search, about a third of a second."""
+"""Maximum number of steps of one search, about a third of a second."""
 
 
 class Alignment(Struct, frozen=True, kw_only=True):
-    """Every place where two sequences differ. Lives for one merge."""
+    """All differences of two sequences."""
 
     late: list[Span]
-    """Changes that may lie in several places lie in the last one."""
+    """The changes; an ambiguous change is at its last possible position."""
     certain: list[Span]
-    """They cover all places, so that only elements which every cheapest way keeps alike lie between them; where every
-    change replaces as many elements as it brings, they are these changes."""
+    """Spans that cover all possible positions of the changes: every minimal alignment keeps the elements between them. Equal
+    to `late` if every change replaces as many elements as it adds."""
     others: tuple[list[Span], ...] = ()
-    """The outermost ways to keep as much, where they differ from these."""
+    """The two extreme minimal alignments, if they differ from these."""
 
 
 def numbered(*sequences: Sequence[str]) -> list[list[int]]:
-    """Return the sequences with each element replaced by a number, the same for the same element."""
+    """Replace each element by a number; equal elements have the same number."""
     numbers: dict[str, int] = {}
     return [[numbers.setdefault(element, len(numbers)) for element in sequence] for sequence in sequences]
 
 
 def differences(old: Sequence[str], new: Sequence[str], *, max_cost: int) -> list[Span]:
-    """Return where two sequences differ, as `late_spans` does of their numbers."""
+    """Return the differences of two sequences, as `late_spans` does for their numbers."""
     head = common_prefix(old, new)
     tail = common_suffix(old, new, head)
     removed, added = old[head : len(old) - tail], new[head : len(new) - tail]
     if removed and added and not set(removed).isdisjoint(added):
         return late_spans(*numbered(old, new), max_cost=max_cost)
-    # Nothing between the equal ends is in both. As the equal start is as long as can be, the place is the last one, too.
+    # Nothing between the equal ends is in both. The common prefix is maximal, so this is also the last position.
     return [(head, len(old) - tail, head, len(new) - tail)] if removed or added else []
 
 
 def late_spans(old: Ids, new: Ids, *, max_cost: int) -> list[Span]:
-    """Return where two sequences differ; a change that may lie in several places lies in the last one."""
+    """Return the differences of two sequences; an ambiguous change is placed at its last possible position."""
     if old == new:
         return []
     kept_old, kept_new = kept_elements(old, new, max_cost)
@@ -153,13 +153,13 @@ def late_spans(old: Ids, new: Ids, *, max_cost: int) -> list[Span]:
 
 
 def align(old: Ids, new: Ids, *, max_cost: int) -> Alignment:
-    """Return where two sequences differ, with the doubt that repetitions leave."""
+    """Return the differences of two sequences, including the ambiguity caused by repetitions."""
     late = late_spans(old, new, max_cost=max_cost)
     removed = {element for start, end, *_ in late for element in old[start:end]}
     added = {element for *_, start, end in late for element in new[start:end]}
-    # Line for line replaced: that repetitions would allow a removal here and an addition there means nothing.
+    # Replaced line by line: ignore that repetitions would also allow a removal here and an addition there.
     is_replaced = all(span[1] - span[0] == span[3] - span[2] for span in late)
-    # Where neither side has what the other changed, there is one way only to keep the rest.
+    # If neither side contains what the other changed, the alignment is unique.
     is_sole = is_replaced or (removed.isdisjoint(new) and added.isdisjoint(old))
     ways = None if is_sole else _outermost_ways(old, new, max_cost)
     if ways is None:
@@ -193,13 +193,13 @@ def _find(kept: bytearray, value: int, at: int) -> int:
 
 
 Pairs = list[tuple[int, int]]
-"""Elements of the old and of the new sequence that belong together, rising."""
+"""Positions of corresponding elements in the old and the new sequence, ascending."""
 
 
 def _outermost_ways(old: Ids, new: Ids, max_cost: int) -> tuple[Pairs, Pairs] | None:
-    """Return what is kept if insertions come first, and if deletions do; None if that costs too much."""
+    """Return the kept pairs if insertions come first, and if deletions come first; None if the search costs too much."""
     shared = set(old) & set(new)
-    # What one side lacks is in no pair, so it bends no way.
+    # Elements missing from one side cannot be matched, so they do not affect the result.
     at_old = [i for i, element in enumerate(old) if element in shared]
     at_new = [j for j, element in enumerate(new) if element in shared]
     first, second = [old[i] for i in at_old], [new[j] for j in at_new]
@@ -216,7 +216,7 @@ def _way(old: list[int], new: list[int], trail: list[array[int]], *, inserts_fir
     pairs: Pairs = []
     x = y = 0
     for left in range(len(trail) - 1, -1, -1):
-        # From where on an insertion or a deletion leads to the end with the changes that are left.
+        # The points from which an insertion or a deletion reaches the end with the remaining changes.
         insert_at, delete_at = least(left, x - y - 1), least(left, x - y + 1) - 1
         turn = insert_at if inserts_first else delete_at
         while x < turn and x < len(old) and y < len(new) and old[x] == new[y]:
@@ -232,7 +232,7 @@ def _way(old: list[int], new: list[int], trail: list[array[int]], *, inserts_fir
 
 
 def _least_place(n: int, m: int, trail: list[array[int]]) -> Callable[[int, int], int]:
-    """Return the function from changes left and diagonal to the least `x` from which they lead to the end."""
+    """Return a function of remaining changes and diagonal that gives the least `x` from which they reach the end."""
     unreachable = n + 2
 
     def least(left: int, k: int) -> int:
@@ -246,7 +246,7 @@ def _least_place(n: int, m: int, trail: list[array[int]]) -> Callable[[int, int]
 
 
 def _between(pairs: Pairs, old_size: int, new_size: int) -> list[Span]:
-    """Return what lies between pairs."""
+    """Return the spans between pairs."""
     spans: list[Span] = []
     i = j = 0
     for x, y in [*pairs, (old_size, new_size)]:

@@ -1,4 +1,4 @@
-"""Differences of texts: as changed lines, as the hunks of a patch, and as the smallest edits of a text."""
+"""Differences of texts as hunks of a patch, as unified diffs, and as minimal edits."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ NO_END: Final = "\\ No newline at end of file"
 
 
 class PatchHunk(Struct, frozen=True, kw_only=True):
-    """One hunk of a structured patch: changed lines and the unchanged ones around them."""
+    """One hunk of a structured patch: changed lines with context lines."""
 
     old_start: int
-    """First line in the old text, from 1; without old lines the line before, as in a unified diff."""
+    """First line in the old text, from 1; if there are no old lines, the line before, as in a unified diff."""
     old_lines: int
     new_start: int
-    """First line in the new text, from 1; without new lines the line before."""
+    """First line in the new text, from 1; if there are no new lines, the line before."""
     new_lines: int
     lines: tuple[str, ...]
-    r"""Lines without their ends behind " ", "-" or "+"; "\ No newline at end of file" follows a last line without."""
+    r"""Lines prefixed by " ", "-" or "+", without line ends; "\ No newline at end of file" follows an unterminated one."""
 
     def to_dict(self) -> dict[str, int | list[str]]:
-        """Return the hunk as JSON, under the names that clients know."""
+        """Return the hunk as JSON, with the names that clients know."""
         return {
             "oldStart": self.old_start,
             "oldLines": self.old_lines,
@@ -50,26 +50,26 @@ def structured_patch(old_text: str, new_text: str, context: int = 3) -> list[Pat
     Args:
         old_text: The text before.
         new_text: The text after.
-        context: How many unchanged lines stand around each change.
+        context: Number of unchanged lines around each change.
     """
     return _hunks(split_lines(old_text), split_lines(new_text), context, without_end)
 
 
 def patch_of_edits(old_text: str, new_text: str, edits: Sequence[TextEdit], context: int = 3) -> list[PatchHunk]:
-    """Return the hunks between two texts of which the edits are known; only what is near them is compared.
+    """Return the hunks between two texts whose edits are known; only the text near the edits is compared.
 
-    As few lines are changed as by `structured_patch`, unless a line that is removed in one place is added in another, far
-    away, among lines equal to it. What is added or removed among equal lines is shown near its edit, not at the last of them.
+    It changes as few lines as `structured_patch`, unless a line removed in one place is added far away among lines equal to
+    it. Lines added or removed among equal lines are shown near their edit, not at the last of the equal lines.
 
     Args:
         old_text: The text before.
         new_text: The text after.
-        edits: What made the one of the other, in order, not overlapping.
-        context: How many unchanged lines stand around each change.
+        edits: The edits from the old to the new text, in order, not overlapping.
+        context: Number of unchanged lines around each change.
     """
     mark = mark_of(new_text)
     if mark_of(old_text) != mark and mark_of(old_text) in old_text:
-        return structured_patch(old_text, new_text, context)  # what a line is has changed, and so has every line
+        return structured_patch(old_text, new_text, context)  # the line terminator has changed, and so has every line
     windows: list[tuple[int, int, list[TextEdit]]] = []
     for edit in edits:
         start, end, inner = edit.start, edit.end, [edit]
@@ -99,18 +99,17 @@ def patch_of_edits(old_text: str, new_text: str, edits: Sequence[TextEdit], cont
 def unified_diff(
     old_text: str, new_text: str, path_a: str, path_b: str, *, context: int = 3, is_exact: bool = False
 ) -> str:
-    r"""Return a unified diff that `git apply` takes; "" if the texts are equal.
+    r"""Return a unified diff that `git apply` accepts; "" if the texts are equal.
 
     Args:
         old_text: The text before.
         new_text: The text after.
         path_a: Name of the old file, with its prefix, as in "a/src/app.py"; "/dev/null" for a new file.
         path_b: Name of the new file, as in "b/src/app.py"; "/dev/null" for a deleted one.
-        context: How many unchanged lines stand around each change.
-        is_exact: Whether only LF ends a line, as in git.
+        context: Number of unchanged lines around each change.
+        is_exact: True if only LF ends a line, as in git.
 
-    A line of CRLF keeps its CR. In a text whose lines end in CR alone they are written with LF, for people to read,
-    unless it is to be exact.
+    CRLF lines keep their CR. Lines that end in CR alone are written with LF, for readability, unless `is_exact`.
     """
     old, new = (split_at(text, "\n") if is_exact else split_lines(text) for text in (old_text, new_text))
     ends = "\n" if is_exact else ("\n", "\r")
@@ -123,7 +122,7 @@ def unified_diff(
 
 
 def changed_hunk(old: Sequence[str], old_at: int, new: Sequence[str], new_at: int) -> PatchHunk:
-    """Return the hunk of some lines that were replaced by others; places count lines from 0."""
+    """Return the hunk that replaces some lines by others; positions are line numbers from 0."""
     return PatchHunk(
         old_start=old_at + bool(old),
         old_lines=len(old),
@@ -134,9 +133,9 @@ def changed_hunk(old: Sequence[str], old_at: int, new: Sequence[str], new_at: in
 
 
 def minimal_edits(old_text: str, new_text: str) -> list[TextEdit]:
-    """Return small edits that make the old text the new one, in order, for editors that keep caret and undo.
+    """Return small edits from the old to the new text, in order, so that editors can keep their caret and undo.
 
-    Changed lines are compared by words, and each changed word is cut to its changed characters. No edit parts a CRLF
+    Changed lines are compared by words, and each changed word is trimmed to its changed characters. No edit splits a CRLF
     or, since texts are sequences of code points, a surrogate pair.
     """
     if old_text == new_text:
@@ -151,7 +150,7 @@ def minimal_edits(old_text: str, new_text: str) -> list[TextEdit]:
 
 
 def refined(text: str, edits: Sequence[TextEdit]) -> list[TextEdit]:
-    """Return edits of whole lines of a text as small ones, without comparing anything but those lines."""
+    """Convert edits of whole lines into small ones, comparing only those lines."""
     return [
         TextEdit(edit.start + one.start, edit.start + one.end, one.text)
         for edit in edits
@@ -184,7 +183,7 @@ def _hunks(old: list[str], new: list[str], context: int, shown: _Shown) -> list[
 
 
 def _grouped(old: list[str], new: list[str], context: int) -> Iterator[list[Span]]:
-    """Yield the changes that share a hunk, because no more unchanged lines lie between them than their context."""
+    """Yield groups of changes that share a hunk because the unchanged lines between them are within their context."""
     group: list[Span] = []
     for span in differences(old, new, max_cost=MAX_COST):
         if group and span[0] - group[-1][1] > 2 * context:
@@ -219,7 +218,7 @@ def _patch_hunk(old: list[str], new: list[str], spans: list[Span], context: int,
 
 def _marked(mark: str, lines: Sequence[str], shown: _Shown) -> list[str]:
     marked = [mark + shown(line) for line in lines]
-    # Only the last line of a text can be without end.
+    # Only the last line of a text can lack a line end.
     return [*marked, NO_END] if lines and shown(lines[-1]) == lines[-1] else marked
 
 
@@ -229,26 +228,26 @@ def _range(start: int, lines: int) -> str:
 
 def _label(path: str) -> str:
     name = quoted_name(path)
-    # As git does: a tab ends a name that holds a blank.
+    # As in git: a tab ends a name that contains a space.
     return f"{name}\t" if " " in name and not name.startswith('"') else name
 
 
 AROUND: Final = 60
 """Unchanged characters shown on each side of a change inside a long line."""
 LEAST_SHOWN: Final = 400
-"""Characters of each part of a difference that is shortened, as far as they go: less says nothing."""
+"""Minimum number of characters kept of each part of a shortened diff; less would be useless."""
 _MOST_COMPARED: Final = 4_000_000
-"""Characters of a pair of lines that are compared by words."""
+"""Maximum number of characters of two lines that are compared by words."""
 
 
 def narrowed(lines: Sequence[str], most: int) -> list[str]:
-    """Return the lines of a hunk; lines longer than `most` with what changes in them and what is near it.
+    """Shorten the lines of a hunk that are longer than `most` to their changes and the text near them.
 
-    What is left out is unchanged, and its size stands in its place. Lines without a counterpart stay as they are.
+    Only unchanged text is omitted, and replaced by its size. Lines without a counterpart stay as they are.
 
     Args:
-        lines: Lines behind " ", "-", "+" or a backslash, without their ends.
-        most: Characters from which a line is long.
+        lines: Lines prefixed by " ", "-", "+" or a backslash, without line ends.
+        most: Maximum length of a line, in characters.
     """
     if all(len(line) <= most for line in lines):
         return list(lines)
@@ -267,7 +266,7 @@ def narrowed(lines: Sequence[str], most: int) -> list[str]:
 
 
 def _mirrored(edits: Sequence[TextEdit]) -> Iterator[TextEdit]:
-    """Yield the places of edits in the text that they make."""
+    """Yield the positions of edits in the resulting text."""
     shift = 0
     for edit in edits:
         start = edit.start + shift
@@ -285,7 +284,7 @@ def _around(line: str, changed: Iterator[TextEdit] | Sequence[TextEdit]) -> str:
 
 
 def _gap(line: str, start: int, end: int, kept: str) -> str:
-    """Return an unchanged part of a line with its middle, or all but its start or end, left out."""
+    """Return an unchanged part of a line with its middle, or all but its start or end, omitted."""
     head, tail = (0 if kept == "end" else AROUND), (0 if kept == "start" else AROUND)
     left = end - start - head - tail
     if left <= AROUND:
@@ -294,10 +293,10 @@ def _gap(line: str, start: int, end: int, kept: str) -> str:
 
 
 def shortened(diff: str, most: int) -> str:
-    """Return a difference of about `most` characters that says at its end how much is left out.
+    """Shorten a diff to about `most` characters, and state the omitted amount at its end.
 
-    Each run of removed, added or other lines is shown from its beginning and with an equal share, so that no long part
-    hides those behind it.
+    Each run of removed, added or other lines is shown from its beginning and gets an equal share, so that no long part
+    hides the following ones.
     """
     if len(diff) <= most:
         return diff
@@ -319,7 +318,7 @@ def shortened(diff: str, most: int) -> str:
 
 
 def _share(sizes: Sequence[int], most: int) -> int:
-    """Return the size to which the larger ones must be cut for all to fit."""
+    """Return the size to which larger parts must be cut so that all fit."""
     ordered = sorted(sizes)
     for place, size in enumerate(ordered):
         if size * (len(ordered) - place) > most:

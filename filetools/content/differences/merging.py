@@ -1,14 +1,13 @@
-r"""Three-way merge of texts: by lines, in prose by words too; and of the bytes of a file.
+r"""Three-way merge of texts by lines, in prose also by words; and of the bytes of a file.
 
-The end of a line is part of it, also the missing end of the last line, as in git. Before the merge:
+Line ends are part of the line, including the missing end of the last line, as in git. Before the merge:
 
-- A `theirs` whose lines all end alike, though not all of the base's do so, was written without regard to line ends (a
-  model answers in LF): its lines take the ends of the base's, new ones their neighbour's.
-- An `ours` whose lines all end alike, though not all of the base's do so, was converted as a whole: base and `theirs`
-  are converted too.
+- If all lines of `theirs` have one line end, unlike the base's, `theirs` was written without regard to line ends (models
+  write LF): its lines take the ends of the base's lines, and new lines that of their neighbour.
+- If all lines of `ours` have one line end, unlike the base's, `ours` was converted as a whole: base and `theirs` are
+  converted, too.
 
-Exchanging the two sides therefore exchanges at most line ends. Byte-order marks are no part of a text; the file keeps
-its own.
+Swapping the two sides therefore changes at most line ends. Byte-order marks are not part of a text; the file keeps its own.
 """
 
 from __future__ import annotations
@@ -29,44 +28,44 @@ from filetools.content.lines import newline_of
 
 MAX_CHARACTERS: Final = 16 * 1024 * 1024
 MAX_LINES: Final = 400_000
-"""Larger texts are a conflict as a whole: merging them would take seconds."""
+"""Larger texts conflict as a whole, because merging them would take seconds."""
 _MAX_COST: Final = 200_000
 Kept = Literal["both", "theirs"]
-"""What stays where two changes conflict, if somebody has said so."""
+"""How to resolve conflicts, if that has been decided."""
 
 
 class Conflict(Struct, frozen=True, kw_only=True):
-    """One place that both sides changed differently. Lives in the error of the call that met it."""
+    """One place that both sides changed differently."""
 
     base: str
     ours: str
     theirs: str
     line: int
-    """Line of the current text, from 1, where `ours` stands or, if it is empty, would stand."""
+    """Line of the current text, from 1, where `ours` is or, if it is empty, would be."""
 
     def to_dict(self) -> dict[str, str | int]:
-        """Return the place as JSON, named from the side of the caller, whose text is the proposed one."""
+        """Return the conflict as JSON, from the point of view of the caller, who proposed `theirs`."""
         return {"base": self.base, "current": self.ours, "yours": self.theirs, "line": self.line}
 
 
 class MergeResult(Struct, frozen=True, kw_only=True):
-    """What became of a merge."""
+    """Result of a merge."""
 
     text: str | None
     """The merged text; None if there are conflicts."""
     is_clean: bool
     conflicts: tuple[Conflict, ...]
     foreign: tuple[PatchHunk, ...]
-    """What the merged text has that the writer of `theirs` did not send: hunks from `theirs` to it, without context.
-    Empty where nobody asked for them."""
+    """Hunks from `theirs` to the merged text, without context: what the writer of `theirs` did not send. Empty unless
+    requested."""
     edits: tuple[TextEdit, ...]
-    """Edits that make the current text the merged one; empty if there are conflicts."""
+    """Edits from the current to the merged text; empty if there are conflicts."""
     is_too_large: bool = False
-    """Whether the texts were not compared because of their size; then the one conflict holds no text."""
+    """True if the texts were not compared because of their size; the single conflict then has no text."""
 
 
 class BytesMerge(Struct, frozen=True, kw_only=True):
-    """What became of the merge of a file."""
+    """Result of merging a file."""
 
     content: bytes | None
     """The merged bytes; None if there are conflicts."""
@@ -78,18 +77,17 @@ def merge(
 ) -> MergeResult:
     """Merge two changes of one text.
 
-    No line that both sides kept or that one side added is dropped; the same change on both sides counts once; changes
-    that touch are a conflict, and so are changes whose result depends on which of several equal lines was meant.
+    No line that both sides kept or that one side added is dropped. The same change on both sides counts once. Adjacent
+    changes conflict, and so do changes whose result depends on which of several equal lines was meant.
 
     Args:
         base: The text that both sides started from.
-        ours: The text that is there now.
+        ours: The current text.
         theirs: The text that the caller proposes.
-        by_words: Whether a place where lines conflict is merged by words, as it may be in prose: two changes of one line
-            of code can each be right and wrong together.
-        keep: What becomes of places in conflict, if somebody has said so: "both" puts theirs behind ours, "theirs" puts
-            it in the place of ours.
-        with_foreign: Whether `foreign` is wanted.
+        by_words: True to merge conflicting lines by words. Suitable for prose only: two changes of one line of code can each
+            be correct but wrong together.
+        keep: Resolves conflicts: "both" puts theirs after ours, "theirs" replaces ours. None keeps them as conflicts.
+        with_foreign: True to compute `foreign`.
 
     Returns:
         The merged text, or every conflict.
@@ -115,12 +113,12 @@ def merge(
         if place.kind == "theirs":
             merged, made = new, [TextEdit(0, len(texts[1]), texts[2])]
         elif place.kind in ("conflict", "doubt"):
-            # Comparing words would not settle it either.
+            # Comparing words would not resolve a "doubt" either.
             made = merge_words(*texts) if by_words and place.kind == "conflict" else None
             if made is None and keep is None:
                 conflicts.append(Conflict(base=texts[0], ours=texts[1], theirs=texts[2], line=place.ours[0] + 1))
                 continue
-            # Empty is an answer: theirs adds nothing to ours.
+            # An empty list is a valid result: theirs adds nothing to ours.
             made = [TextEdit(len(texts[1]) if keep == "both" else 0, len(texts[1]), texts[2])] if made is None else made
             merged = split_lines(apply_text_edits(texts[1], made))
         start = starts[place.ours[0]]
@@ -145,13 +143,13 @@ def merge_bytes(
     by_words: bool,
     with_foreign: bool = True,
 ) -> BytesMerge:
-    """Merge a proposed text into a file; bytes of the file that the proposal did not touch stay as they are.
+    """Merge a proposed text into a file. Bytes that the proposal did not change stay as they are.
 
     Args:
         base: The text that the proposal started from.
         content: All bytes of the current file.
         theirs: The proposed text.
-        text_format: How the current file stores its text.
+        text_format: The text format of the current file.
         path: Workspace-relative path, for errors.
         by_words: As in `merge`.
         with_foreign: As in `merge`.
@@ -166,7 +164,7 @@ def merge_bytes(
 
 
 def aligned_ends(base: str, ours: str, theirs: str) -> tuple[str, str]:
-    """Return base and theirs with the line ends under which `merge` compares them."""
+    """Return base and theirs with the line ends that `merge` uses to compare them."""
     base_newline = newline_of(base)
     if base_newline != "none":
         if sole_end(theirs) is not None and newline_of(theirs) != base_newline:

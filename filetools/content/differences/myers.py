@@ -1,7 +1,7 @@
-"""What two sequences have in common: Myers' greedy search between trimmed ends, at a bounded cost.
+"""Common elements of two sequences: Myers' greedy search between trimmed ends, at a bounded cost.
 
-Source: E. Myers, "An O(ND) Difference Algorithm and Its Variations", Algorithmica 1 (1986); the anchors that take over
-where the search grows too dear are those of B. Cohen's patience diff.
+Source: E. Myers, "An O(ND) Difference Algorithm and Its Variations", Algorithmica 1 (1986). Where the search is too
+expensive, the anchors of B. Cohen's patience diff are used.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _COST_PER_ELEMENT: Final = 8
 
 
 def kept_elements(old: Ids, new: Ids, max_cost: int) -> tuple[bytearray, bytearray]:
-    """Return for each element of both sequences 1 if it is kept, else 0; the n-th kept ones belong together.
+    """Return for each element of both sequences 1 if it is kept, else 0; the n-th kept elements correspond.
 
-    As many elements are kept as there can be, unless that would cost more than `max_cost`: then elements that are
-    unique on both sides hold the parts in place, and a part that is still too dear counts as changed as a whole.
+    The number of kept elements is maximal unless that would cost more than `max_cost`. Then elements that are unique on both
+    sides divide the sequences, and a part that is still too expensive counts as changed as a whole.
 
     Args:
         old: Elements as small integers, equal for equal elements.
         new: The same for the other sequence.
-        max_cost: Comparisons and steps of the search; memory is bounded by four bytes for each.
+        max_cost: Maximum number of comparisons and steps; memory is at most four bytes for each.
     """
     head = common_prefix(old, new)
     tail = common_suffix(old, new, head)
@@ -45,7 +45,7 @@ def kept_elements(old: Ids, new: Ids, max_cost: int) -> tuple[bytearray, bytearr
 
 
 def common_prefix(old: Sequence[object], new: Sequence[object]) -> int:
-    """Return how many elements two sequences of one type have in common from their start."""
+    """Return the length of the common prefix of two sequences of one type."""
     low, high = 0, min(len(old), len(new))
     while low < high:
         middle = (low + high + 1) // 2
@@ -54,7 +54,7 @@ def common_prefix(old: Sequence[object], new: Sequence[object]) -> int:
 
 
 def common_suffix(old: Sequence[object], new: Sequence[object], head: int) -> int:
-    """Return how many elements two sequences of one type have in common at their end, behind the first `head` elements."""
+    """Return the length of the common suffix of two sequences of one type, not counting the first `head` elements."""
     low, high = 0, min(len(old), len(new)) - head
     while low < high:
         middle = (low + high + 1) // 2
@@ -66,7 +66,7 @@ def common_suffix(old: Sequence[object], new: Sequence[object], head: int) -> in
 def _pairs(
     old: Ids, new: Ids, at_old: Sequence[int], at_new: Sequence[int], max_cost: int, depth: int
 ) -> Iterator[tuple[int, int]]:
-    """Yield the positions that belong together among some positions of both sides."""
+    """Yield the pairs of corresponding positions among the given positions of both sides."""
     for _ in range(_MAX_ROUNDS):
         size = len(at_old) + len(at_new)
         first, second = [old[i] for i in at_old], [new[j] for j in at_new]
@@ -74,7 +74,7 @@ def _pairs(
         tail = common_suffix(first, second, head)
         end_old, end_new = len(at_old) - tail, len(at_new) - tail
         yield from zip((*at_old[:head], *at_old[end_old:]), (*at_new[:head], *at_new[end_new:]), strict=True)
-        # What the other side lacks is changed in every case; without it the search has far fewer steps to take.
+        # Elements missing from the other side are changed in any case; removing them saves most steps of the search.
         shared = {*first[head:end_old]} & {*second[head:end_new]}
         at_old = [i for i in at_old[head:end_old] if old[i] in shared]
         at_new = [j for j in at_new[head:end_new] if new[j] in shared]
@@ -91,7 +91,7 @@ def _pairs(
         x = y = 0
         for next_x, next_y in [*anchors, (len(at_old), len(at_new))]:
             size = next_x - x + next_y - y
-            # Halved at each depth, so that all parts together cost at most twice the whole.
+            # Halved at each depth, so that all parts together cost at most twice as much as the whole.
             share = max(max_cost * size // whole // 2, _COST_PER_ELEMENT * size)
             yield from _pairs(old, new, at_old[x:next_x], at_new[y:next_y], share, depth + 1)
             if next_x < len(at_old):
@@ -100,7 +100,7 @@ def _pairs(
 
 
 def cheapest_pairs(old: list[int], new: list[int], max_cost: int) -> list[tuple[int, int]] | None:
-    """Return the positions that belong together, from the last pair to the first; None if that costs too much."""
+    """Return the pairs of corresponding positions, last pair first; None if the search costs too much."""
     trail = search_trail(old, new, max_cost)
     if trail is None:
         return None
@@ -108,7 +108,7 @@ def cheapest_pairs(old: list[int], new: list[int], max_cost: int) -> list[tuple[
     x, y = len(old), len(new)
     for d in range(len(trail), 0, -1):
         reached, k = trail[d - 1], x - y
-        # `reached` holds the diagonals 1 - d, 3 - d … d - 1.
+        # `reached` contains the diagonals 1 - d, 3 - d … d - 1.
         below, above = (k + d) // 2, (k + d - 2) // 2
         is_insertion = k == -d or (k != d and reached[above] < reached[below])
         from_x = reached[below] if is_insertion else reached[above] + 1
@@ -123,15 +123,15 @@ def cheapest_pairs(old: list[int], new: list[int], max_cost: int) -> list[tuple[
 
 
 def search_trail(old: list[int], new: list[int], max_cost: int) -> list[array[int]] | None:
-    """Return how far each diagonal was reached with 0, 1, 2 … changes, as long as the end was not reached.
+    """Return the furthest point on each diagonal for 0, 1, 2 … changes, up to the last step before the end is reached.
 
-    The diagonals of `d` changes are -d, 2 - d … d. Minus one stands for one that was not reached; a place beyond the
-    end for one that was left behind it. None if it costs too much.
+    The diagonals of `d` changes are -d, 2 - d … d. Minus one means that a diagonal was not reached, a position past the end
+    that it was abandoned there. None if the search costs too much.
     """
     n, m = len(old), len(new)
     most = min(n + m, isqrt(2 * max_cost) + 1)
     middle = most + 1
-    # Minus one: not reached, and worse than any place that was.
+    # Minus one: not reached, and less than any reached position.
     best = [-1] * (2 * most + 3)
     best[middle + 1] = 0
     trail: list[array[int]] = []
@@ -162,7 +162,7 @@ def search_trail(old: list[int], new: list[int], max_cost: int) -> list[array[in
 
 
 def _anchors(old: list[int], new: list[int]) -> list[tuple[int, int]]:
-    """Return the longest rising sequence of pairs of elements that are unique on both sides."""
+    """Return the longest increasing sequence of pairs of elements that are unique on both sides."""
     unique = set.intersection(*({each for each, times in Counter(side).items() if times == 1} for side in (old, new)))
     place_in_new = {element: place for place, element in enumerate(new) if element in unique}
     pairs = [(place, place_in_new[element]) for place, element in enumerate(old) if element in unique]

@@ -1,7 +1,7 @@
-"""Edits of one text that cross: carried past each other, past a caret, and taken back.
+"""Operational transformation: carries concurrent edits of one text, and carets, past each other.
 
-An edit puts its new text before the first character it replaces. So every new text stands in one gap between two
-characters of the common text, and the text after both sides is the same whichever came first.
+An edit inserts its new text before the first character it replaces. Every new text is therefore in one gap between two
+characters of the common text, and the result is the same whichever side comes first.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from filetools.content.editing.text_edits import TextEdit
 
 
 def transform(edits: Sequence[TextEdit], against: Sequence[TextEdit], *, is_first: bool) -> list[TextEdit]:
-    """Return edits of a text as edits of what other edits of the same text leave.
+    """Transform edits of a text into edits of the text after other edits of the same text.
 
-    What either side removes stays removed, what either adds stays, also inside what the other removed. Applying
-    `against` and then the result gives the same text as applying `edits` and then `against` transformed with the
+    Text removed by either side stays removed; text added by either side stays, even inside text that the other removed.
+    Applying `against` and then the result gives the same text as applying `edits` and then `against` transformed with the
     opposite `is_first`. Takes time linear in both lists.
 
     Args:
         edits: In order, not overlapping; they may touch.
         against: Edits of the same text, in the same form.
-        is_first: Whether the new text of `edits` stands first where both sides have some in one place.
+        is_first: True if the new text of `edits` comes first where both sides insert at one position.
 
     Source: Ellis and Gibbs, "Concurrency control in groupware systems" (1989), and its property TP1 as named by
         Ressel, Nitsche-Ruhland and Gunzenhäuser (1996).
@@ -33,15 +33,15 @@ def transform(edits: Sequence[TextEdit], against: Sequence[TextEdit], *, is_firs
 
 
 def moved(position: int, edits: Sequence[TextEdit], *, sticks: Literal["left", "right"]) -> int:
-    """Return where a caret stands after edits.
+    """Return the position of a caret after edits.
 
-    At an end of a replaced text it stays at that end.
+    A caret at an end of a replaced text stays at that end.
 
     Args:
-        position: How many characters stand before the caret.
+        position: Number of characters before the caret.
         edits: In order, not overlapping.
-        sticks: On which side of text that is put just where the caret stands, or of text that replaces what surrounds
-            it, the caret comes to stand: "left" is before that text.
+        sticks: The side on which the caret stays if text is inserted at its position or replaces the text around it; "left"
+            is before that text.
     """
     shift = 0
     for edit in edits:
@@ -56,29 +56,29 @@ def moved(position: int, edits: Sequence[TextEdit], *, sticks: Literal["left", "
 
 
 class _Places:
-    """Where the gaps between the characters of a text lie after edits; asked in rising order. Lives for one call."""
+    """Maps gaps between the characters of a text to their positions after edits. Query in ascending order."""
 
     def __init__(self, edits: Sequence[TextEdit]) -> None:
         self._edits = edits
         self._next = 0
         self._end = 0
-        """Up to where the text is gone that the edits passed so far removed."""
+        """End of the text removed by the edits passed so far."""
         self._shift = 0
 
     def before(self, place: int) -> int:
-        """Return the place of a gap, before what is put there."""
+        """Return the position of a gap, before text inserted there."""
         while (edit := self._coming()) is not None and edit.start < place:
             self._pass(edit)
         return max(place, self._end) + self._shift
 
     def behind(self, place: int) -> int:
-        """Return the place of a gap, behind what is put there."""
+        """Return the position of a gap, after text inserted there."""
         while (edit := self._coming()) is not None and edit.start <= place:
             self._pass(edit)
         return max(place, self._end) + self._shift
 
     def next_start(self, end: int) -> int:
-        """Return where the next edit starts, at most `end`."""
+        """Return the start of the next edit, at most `end`."""
         edit = self._coming()
         return end if edit is None else min(edit.start, end)
 
@@ -95,8 +95,8 @@ def _carried(edits: Sequence[TextEdit], places: _Places, is_first: bool) -> Iter
     for edit in edits:
         place = places.before(edit.start) if is_first else places.behind(edit.start)
         yield TextEdit(place, place, edit.text)
-        # What the other side put into the removed text stays, so the removal is cut there. A mere insertion must not
-        # ask for what lies behind the gap: the next edit may put its text into the same one.
+        # Text that the other side inserted into the removed text stays, so the removal is split there. A pure insertion must
+        # not query the position after the gap: the next edit may insert into the same gap.
         start = edit.start
         while start < edit.end:
             first = places.behind(start)
@@ -105,7 +105,7 @@ def _carried(edits: Sequence[TextEdit], places: _Places, is_first: bool) -> Iter
 
 
 def _joined(edits: Iterator[TextEdit]) -> Iterator[TextEdit]:
-    """Join those that touch where no new text leaves its gap; drop those that do nothing."""
+    """Join adjacent edits unless that would move new text out of its gap; drop edits without effect."""
     start = end = 0
     parts: list[str] = []
     for edit in edits:

@@ -1,8 +1,8 @@
-"""Three versions of a sequence woven into one: which places one side changed, and which both did.
+"""Combines three versions of a sequence: finds the places changed by one side, and by both.
 
-Two changes touch if no unchanged element of the base lies between them. Where changes touch that lie in one certain
-place only, they conflict. Where one may lie in several places, the latest one decides, as in git, unless another place would
-give another result: then nobody knows what was meant, and it is a conflict too.
+Two changes touch if no unchanged element of the base is between them. Touching changes whose positions are certain conflict.
+If a change has several possible positions, the last one is used, as in git, unless another position would give a different
+result: then the intention is ambiguous, and it is a conflict, too.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ class WovenPlace(Struct, frozen=True, kw_only=True):
     """One place where at least one side differs from the base. Ranges are elements, from 0, ends excluded."""
 
     kind: Kind
-    """Whose change stands: "both" made the same one; "doubt" is a conflict only because of repetitions."""
+    """The side whose change applies; "both" made the same one; "doubt" is a conflict caused only by repetitions."""
     base: Range
     ours: Range
     theirs: Range
 
 
 def weave(base: Ids, ours: Ids, theirs: Ids, *, max_cost: int) -> list[WovenPlace]:
-    """Return every changed place, in order; the two sides are treated alike.
+    """Return every changed place, in order. The two sides are treated equally.
 
     Args:
-        base: What both sides started from, elements as small integers.
+        base: The common base, with elements as small integers.
         ours: One side.
         theirs: The other side.
-        max_cost: Steps of each of the at most four searches.
+        max_cost: Maximum number of steps of each of the at most four searches.
     """
     ours_alignment = align(base, ours, max_cost=max_cost)
     theirs_alignment = align(base, theirs, max_cost=max_cost)
@@ -48,7 +48,7 @@ def weave(base: Ids, ours: Ids, theirs: Ids, *, max_cost: int) -> list[WovenPlac
 
 
 class _Loom:
-    """Both sides of one merge and their alignments; lives for one call."""
+    """Both sides of one merge and their alignments."""
 
     def __init__(self, ours: Ids, theirs: Ids, ours_alignment: Alignment, theirs_alignment: Alignment) -> None:
         self._ours, self._theirs = ours, theirs
@@ -82,13 +82,13 @@ class _Loom:
     def _joined(
         self, ours: Sequence[Span], theirs: Sequence[Span], o_shift: int = 0, t_shift: int = 0
     ) -> Iterator[WovenPlace]:
-        """Yield the changes of both sides, those that touch as one; shifts lead from the base to each side."""
+        """Yield the changes of both sides, joining those that touch; the shifts convert base positions to each side's."""
         o = t = 0
         while o < len(ours) or t < len(theirs):
             o_from, t_from = o, t
             start, end = min((side[at] for side, at in ((ours, o), (theirs, t)) if at < len(side)))[:2]
             while True:
-                # Two changes of one side never touch, so whatever begins at the end touches the other side's change.
+                # Changes of one side never touch each other, so a change that begins at `end` touches the other side's.
                 if o < len(ours) and ours[o][0] <= end:
                     end, o = max(end, ours[o][1]), o + 1
                 elif t < len(theirs) and theirs[t][0] <= end:
@@ -104,7 +104,7 @@ class _Loom:
             yield WovenPlace(kind=kind, base=(start, end), ours=o_range, theirs=t_range)
 
     def _woven(self, place: WovenPlace, parts: Sequence[WovenPlace]) -> list[int]:
-        """Return the elements of a place whose parts are all clean."""
+        """Return the merged elements of a place whose parts are all clean."""
         found: list[int] = []
         at = place.ours[0]
         for part in parts:
@@ -115,7 +115,7 @@ class _Loom:
 
 
 def _within(alignment: Alignment, base: Range) -> Alignment:
-    """Return the changes that lie in a part of the base; it is a changed place, so none lies half in it."""
+    """Return the changes within a part of the base; the part is a changed place, so no change crosses its ends."""
     late, *others = (
         spans[bisect_left(spans, base[0], key=itemgetter(0)) : bisect_right(spans, base[1], key=itemgetter(1))]
         for spans in (alignment.late, *alignment.others)

@@ -1,4 +1,4 @@
-"""Words: texts as sequences of words, and the merge of two changes of the same lines by them."""
+"""Splits texts into words, and merges two changes of the same lines by words."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ _MAX_COST: Final = 100_000
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words, runs of blanks, line ends and single other characters a text is made of; joined they are it."""
+    """Split a text into words, runs of blanks, line ends and single other characters; joined they give the text again."""
     return _WORD.findall(text)
 
 
 def starts_of(parts: Sequence[str]) -> list[int]:
-    """Return where each part of a text starts, in characters, and at last where the text ends."""
+    """Return the start of each part of a text, in characters, followed by the end of the text."""
     return list(accumulate(map(len, parts), initial=0))
 
 
 def merge_words(base: str, ours: str, theirs: str) -> list[TextEdit] | None:
-    """Return the edits of `ours` that bring in what `theirs` changed within lines, or None if that cannot be told.
+    """Return the edits of `ours` that apply the changes of `theirs` within lines, or None if they cannot be merged.
 
-    Nobody may have added or removed a line: a new line has words of its own, which match others by chance, and then it
-    would be taken for two lines. Both sides must have left at least one word unchanged between their changes, and at
-    least half of the base unchanged in all.
+    Neither side may have added or removed a line: the words of a new line match others by chance, and would be merged into
+    unrelated lines. At least one word must be unchanged between changes of different sides, and at least half of the base
+    in total.
 
     Args:
         base: Some lines before both changes.
-        ours: The same lines as they are.
-        theirs: The same lines as the other side would have them.
+        ours: The same lines in the current text.
+        theirs: The same lines in the proposed text.
     """
     if max(len(base), len(ours), len(theirs)) > _MAX_CHARACTERS:
         return None
@@ -79,7 +79,7 @@ def _shifted(place: WovenPlace, by: Sequence[int]) -> WovenPlace:
 
 
 def _are_apart(places: Sequence[WovenPlace], words: Sequence[str]) -> bool:
-    """Whether an unchanged word stands between every two changes of different sides."""
+    """Return True if an unchanged word separates every two changes of different sides."""
     side = None
     has_word = False
     at = 0

@@ -1,1 +1,1 @@
-"""Edits: where an old text stands, and the bytes after it was replaced."""
+"""Edits: finds old texts and replaces them in texts and bytes."""

@@ -1,4 +1,4 @@
-"""Help for an edit that fits nowhere, or in several places: the closest region, and the lines around each place."""
+"""Help for an edit that matches nowhere or in several places: the closest region, and the lines around each match."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from filetools.content.ends import end_of, split_lines, without_end
 MOST_PLACES: Final = 5
 LINES_AROUND: Final = 1
 MOST_CHARACTERS: Final = 600
-"""Of one place; a longer one is left out."""
+"""Maximum length of one place; longer ones are omitted."""
 
 
 class Surroundings(TypedDict):
     """A place with the lines around it, as JSON."""
 
     line: int
-    """Where the place begins, from 1."""
+    """First line of the place, from 1."""
     text: str
-    """The lines as they are, ready to be copied."""
+    """The exact lines, ready to be copied."""
 
 
 def lines_around(text: str, lines: Sequence[int], height: int = 1) -> list[Surroundings]:
-    """Return the first few places with a line before and a line behind each.
+    """Return the first few places with one line before and one line after each.
 
     Args:
         text: The whole text.
-        lines: Where the places begin, from 1.
-        height: How many lines each has.
+        lines: First line of each place, from 1.
+        height: Number of lines of each place.
     """
     parts = split_lines(text)
     found: list[Surroundings] = []
     for line in list(dict.fromkeys(lines))[:MOST_PLACES]:
         around = "".join(parts[max(0, line - 1 - LINES_AROUND) : line - 1 + height + LINES_AROUND])
-        # Cut short it would be no longer what stands there.
+        # Do not shorten: the text must match the file exactly.
         if len(around) <= MOST_CHARACTERS:
             found.append({"line": line, "text": around})
     return found
@@ -49,9 +49,9 @@ def lines_around(text: str, lines: Sequence[int], height: int = 1) -> list[Surro
 
 _MAX_CHARACTERS: Final = 4 * 1024 * 1024
 _MAX_LINES: Final = 50_000
-"""A line costs far more than its characters: it is changed and compared in every way there is."""
+"""Limited separately, because each line is normalised and compared in every way, which costs far more than its length."""
 _LEAST_SHARE: Final = 0.25
-"""Of the groups of letters of a text that lines must have to be called like it."""
+"""Minimum share of a text's letter groups that lines must contain to count as similar."""
 _SHORT_CHARACTERS: Final = 12
 _MOST_COMPARED: Final = 100
 _MAX_SHOWN_LINES: Final = 60
@@ -70,21 +70,21 @@ _TYPOGRAPHY: Final = str.maketrans(
 
 
 class ClosestRegion(TypedDict):
-    """The lines of a file that are most like a text, as JSON."""
+    """The lines of a file that are most similar to a text, as JSON."""
 
     start_line: int
     end_line: int
     text: str
-    """The lines as they are, ready to be copied."""
+    """The exact lines, ready to be copied."""
     why: list[str]
     """What differs: place, line ends, trailing blanks, indentation, blanks, case, typography, composed letters, or the text."""
     difference: str
-    """The first difference that the eye may miss; "" if there is none."""
+    """The first difference that is hard to see; "" if there is none."""
 
 
 _Change = Callable[[str], str]
 
-# Each makes lines alike that differ in one way only; from the smallest difference to the largest.
+# Each removes one kind of difference; ordered from the smallest to the largest.
 _CHANGES: Final[Mapping[str, _Change]] = {
     "line ends": lambda line: line.rstrip("\r"),
     "trailing blanks": lambda line: line.rstrip(" \t\r"),
@@ -97,18 +97,18 @@ _CHANGES: Final[Mapping[str, _Change]] = {
 
 
 def closest_region(old: str, text: str) -> ClosestRegion | None:
-    """Return the lines of a text that are most like another text; None if nothing is, or it is too long.
+    """Return the lines of a file that are most similar to a text; None if none are similar or the file is too long.
 
     Args:
-        old: What was looked for and not found.
-        text: The whole file; of more than 4 MiB or 50,000 lines nothing is returned.
+        old: The text that was not found.
+        text: The whole file; None is returned for more than 4 MiB or 50,000 lines.
     """
     if not text or len(text) > _MAX_CHARACTERS or len(old) > _MAX_CHARACTERS or text.count("\n") > _MAX_LINES:
         return None
     lines = split_lines(text)
     bare = [without_end(line) + "\r" * ("\r" in end_of(line)) for line in lines]
     if end_of(lines[-1]):
-        # As in the wanted text, nothing stands behind the last end.
+        # As in the wanted text, an empty line follows the last line end.
         bare.append("")
     plain = _without_line_numbers(old)
     wanted = (old if plain is None else plain).split("\n")
@@ -130,7 +130,7 @@ def closest_region(old: str, text: str) -> ClosestRegion | None:
 
 
 def _without_line_numbers(text: str) -> str | None:
-    """Return the lines of a text behind their numbers, of which each is one more than the one before; None if it has none."""
+    """Remove consecutive line numbers from the lines of a text; None if it has none."""
     lines = text.removesuffix("\n").split("\n")
     found = [_NUMBER.match(line) for line in lines]
     numbers = [int(each[1]) - at for at, each in enumerate(found) if each is not None]
@@ -141,14 +141,14 @@ def _without_line_numbers(text: str) -> str | None:
 
 
 def _place_after(names: Iterable[str], wanted: Sequence[str], lines: Sequence[str]) -> int | None:
-    """Return the line, from 0, where the wanted text stands once some differences are taken out of both."""
+    """Return the line, from 0, where the wanted text is found after removing the named differences from both texts."""
     needle, hay = "\n".join(_changed(names, wanted)), "\n".join(_changed(names, lines))
     place = hay.find(needle) if needle.strip() else -1
     return None if place < 0 else hay.count("\n", 0, place)
 
 
 def _needed(names: Sequence[str], wanted: Sequence[str], lines: Sequence[str]) -> list[str]:
-    """Return those of the differences without which the text would not be found."""
+    """Return the differences that must be removed for the text to be found."""
     needed = list(names)
     for name in reversed(names):
         fewer = [other for other in needed if other != name]
@@ -165,11 +165,11 @@ def _changed(names: Iterable[str], lines: Sequence[str]) -> list[str]:
 
 
 def _likest(wanted: Sequence[str], lines: Sequence[str]) -> int | None:
-    """Return the line, from 0, where the same number of lines has the most groups of letters of the wanted ones.
+    """Return the line, from 0, of the equally long region that shares the most letter groups with the wanted lines.
 
-    A part of a line, or a word with a letter wrong, is found by them, and a word that many lines have leads nowhere.
+    Letter groups find parts of lines and misspelt words; groups that occur in many lines have little weight.
     """
-    # Of a word or two there are too few long groups.
+    # One or two words have too few long groups.
     letters = 3 if sum(map(len, wanted)) > _SHORT_CHARACTERS else 2
     asked = set().union(*(_groups(line, letters) for line in wanted))
     shared = [asked & _groups(line, letters) for line in lines]
@@ -178,11 +178,11 @@ def _likest(wanted: Sequence[str], lines: Sequence[str]) -> int | None:
     size = min(len(wanted), len(lines))
     sums = list(accumulate(weights, initial=0.0))
     scores = [end - start for start, end in zip(sums, sums[size:], strict=False)]
-    # What is left of rounding must not count as better.
+    # Ignore rounding errors.
     least = max(scores) - 1e-6
     likest = [start for start, score in enumerate(scores) if score > least]
     groups = [_groups(line, letters) for line in wanted]
-    # Of several, the one whose lines are in the places of the wanted ones.
+    # Of several regions, take the one whose lines best match the wanted lines one by one.
     best = max(
         likest[:_MOST_COMPARED], key=lambda start: sum(map(len, map(and_, groups, shared[start : start + size])))
     )
@@ -207,11 +207,11 @@ def _region(lines: Sequence[str], start: int, count: int, why: list[str], differ
 
 
 def _difference(wanted: Sequence[str], there: Sequence[str], first: int) -> str:
-    """Return the first difference of lines that look alike, with every character that the eye may miss as an escape."""
+    """Return the first difference of lines that look alike, with invisible or similar characters escaped."""
     for number, (line, now) in enumerate(zip(wanted, there, strict=False), first):
         is_edge = number in (first, first + len(wanted) - 1)
         if is_edge and not line[:1].isspace():
-            now = now.lstrip()  # the text may begin within a line
+            now = now.lstrip()  # the text may begin inside a line
         if line != now and not (is_edge and line in now):
             at = common_prefix(line, now)
             seen, meant = (ascii(text[at : at + _MOST_ESCAPED]) for text in (now, line))

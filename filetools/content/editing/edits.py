@@ -1,9 +1,9 @@
-r"""Edits: old text replaced by new, all or nothing.
+r"""Edits: replace old text by new text, all or nothing.
 
-An old text stands exactly, or, where it does not, as the one place that `matching` finds for it.
+An old text must match exactly or, if it does not, in the one place that `matching` finds for it.
 
-LF in the old text matches any line end of the file; CR in it is taken literally. New text without CR takes the line
-ends of the file: a line that the edit keeps has its own, a new one its neighbour's. New text with CR is literal.
+LF in the old text matches any line end of the file; CR is literal. New text without CR takes the line ends of the file: kept
+lines have their own, new lines that of their neighbour. New text with CR is literal.
 """
 
 from __future__ import annotations
@@ -25,57 +25,57 @@ from filetools.models.words import Newline
 
 E = TypeVar("E", bound=FileToolsError)
 MOST_REFUSALS: Final = 5
-"""Refusals that one tells of besides itself; of more it tells the number."""
+"""Maximum number of further refusals reported in one error; the rest is counted."""
 
 
 class Edit(Struct, frozen=True, kw_only=True):
-    """One replacement that a caller asks for."""
+    """One requested replacement."""
 
     old: str
-    """The text to replace, as it stands in the file; LF matches any line end."""
+    """The text to replace, exactly as in the file; LF matches any line end."""
     new: str
-    """What stands there afterwards."""
+    """The replacement."""
     count: int = 1
-    """How many matches there must be; all of them are replaced."""
+    """The required number of matches; all of them are replaced."""
     replace_all: bool = False
-    """Replace however many matches there are, if there is one; `count` is ignored then."""
+    """Replace any number of matches, at least one; `count` is ignored then."""
 
 
 class EditOutcome(Struct, frozen=True, kw_only=True):
-    """What edits made of a text."""
+    """Result of edits of a text."""
 
     text: str
     spans: tuple[TextEdit, ...]
-    """What changed, in the places of the text before all edits: in order, not overlapping."""
+    """The changes, at positions in the text before all edits; in order, not overlapping."""
     counts: tuple[int, ...]
-    """How many matches each edit replaced."""
+    """Number of matches that each edit replaced."""
     repairs: tuple[str, ...] = ()
-    """Where a text did not stand as it was sent and was taken for what it means: a sentence each."""
+    """One sentence for each old text that did not match exactly and was matched by its meaning."""
 
 
 class BytesOutcome(Struct, frozen=True, kw_only=True):
-    """What edits or a patch made of a file."""
+    """Result of edits or a patch of a file."""
 
     content: bytes
     before: str
     """The text before."""
     outcome: EditOutcome
     text_format: TextFormat | None = None
-    """How the text is stored afterwards, if that may have changed."""
+    """The new text format, if it may have changed."""
 
 
 def apply_edits(text: str, edits: Sequence[Edit], *, path: str | None = None) -> EditOutcome:
-    """Return a text after some edits, each applied to what the one before left.
+    """Apply edits to a text, each to the result of the previous one.
 
     Args:
         text: The whole text of the file.
-        edits: What to replace, at least one.
+        edits: The edits, at least one.
         path: Workspace-relative path, for errors.
 
     Raises:
         InvalidArgumentError: No edits, an empty `old`, or a `count` under 1.
-        EditNotFoundError: An `old` is not there, or fewer than `count` times; the closest region is in the details.
-        EditAmbiguousError: An `old` is there more than `count` times; the line of every match is in the details.
+        EditNotFoundError: An `old` occurs fewer than `count` times; the closest region is in the details.
+        EditAmbiguousError: An `old` occurs more than `count` times; the line of every match is in the details.
     """
     _check(edits)
     spans: list[TextEdit] = []
@@ -102,7 +102,7 @@ def apply_edits(text: str, edits: Sequence[Edit], *, path: str | None = None) ->
 
 
 def joined(refusals: Sequence[E]) -> E:
-    """Return the first of some refusals, which tells the others, too."""
+    """Return the first refusal, with the others added to it."""
     first = refusals[0]
     told = refusals[1 : MOST_REFUSALS + 1]
     if told:
@@ -114,14 +114,14 @@ def joined(refusals: Sequence[E]) -> E:
 
 
 def _other(first: FileToolsError, other: FileToolsError) -> dict[str, Any]:
-    """Return what programs get to know of one more refusal."""
+    """Return the details of a further refusal, for programs."""
     where = {} if other.path == first.path else {"path": None if other.path is None else str(other.path)}
     names = ("number", "closest", "lines", "others")
     return where | {name: other.details[name] for name in names if other.details.get(name)}
 
 
 def apply_edits_to_bytes(content: bytes, text_format: TextFormat, edits: Sequence[Edit], *, path: str) -> BytesOutcome:
-    """Return the bytes of a file after some edits; only the bytes of replaced characters change.
+    """Apply edits to the bytes of a file; only the bytes of replaced characters change.
 
     Raises:
         EncodingError: New text has a character the encoding lacks (the details name it), or the content is not text.
@@ -134,7 +134,7 @@ def apply_edits_to_bytes(content: bytes, text_format: TextFormat, edits: Sequenc
 
 
 def spliced(content: bytes, text: str, text_format: TextFormat, outcome: EditOutcome, *, path: str) -> BytesOutcome:
-    """Return the bytes of a file after what was made of its text; only the bytes of replaced characters change.
+    """Apply the outcome of edits of a text to the file's bytes; only the bytes of replaced characters change.
 
     Raises:
         EncodingError: New text has a character the encoding lacks.
@@ -144,19 +144,19 @@ def spliced(content: bytes, text: str, text_format: TextFormat, outcome: EditOut
 
 
 def insert_lines(text: str, line: int, new_text: str) -> EditOutcome:
-    """Return a text with lines put behind one of its lines.
+    """Insert lines after a line of a text.
 
-    The new lines end like their neighbours. Behind a last line without end they end without one, too.
+    The new lines take the line ends of their neighbours. After an unterminated last line, they are unterminated, too.
 
     Args:
         text: The whole text of the file.
-        line: Number of the line behind which they stand, from 1; 0 puts them first.
-        new_text: The lines; a last one without end is completed.
+        line: Number of the line to insert after, from 1; 0 inserts at the beginning.
+        new_text: The lines; a missing last line end is added.
 
     Raises:
         InvalidArgumentError: The text has no such line, or there is nothing to insert.
     """
-    # No more of the text is taken apart than stands before the place.
+    # Split only the part of the text before the position.
     before = text.split(mark_of(text), max(line, 0))
     is_open = len(before) == line and before[-1] != ""
     if line < 0 or (len(before) <= line and not is_open):
@@ -178,7 +178,7 @@ def insert_lines(text: str, line: int, new_text: str) -> EditOutcome:
 def insert_lines_in_bytes(
     content: bytes, text_format: TextFormat, line: int, new_text: str, *, path: str
 ) -> BytesOutcome:
-    """Return the bytes of a file with lines put behind one of its lines; no other byte changes.
+    """Insert lines after a line of a file's bytes; no other byte changes.
 
     Raises:
         EncodingError: As `apply_edits_to_bytes`.
@@ -202,7 +202,7 @@ def _check(edits: Sequence[Edit]) -> None:
 
 
 def _found(text: str, edit: Edit, number: int, path: str | None) -> tuple[list[tuple[int, int]], str, str]:
-    """Return where an edit stands, what is to stand there, and in what the text was another, if it was."""
+    """Return the matches of an edit, the text to replace them, and how the old text differed, if it did."""
     found = matches_of(edit.old, text)
     what = f"The old text of edit {number}"
     if not found and (edit.count == 1 or edit.replace_all):
@@ -228,7 +228,7 @@ def _found(text: str, edit: Edit, number: int, path: str | None) -> tuple[list[t
 
 
 def _meant_otherwise(old: str) -> str | None:
-    """Return what to do about an old text that stands for another: with lines left out, or line ends in letters."""
+    """Return a hint for an old text with an ellipsis for omitted lines, or with line ends written as backslash and n."""
     left_out = next((line for line in old.split("\n") if line.strip() in ("...", "\u2026")), None)
     if left_out is not None:
         return f"Your old text has the line {left_out.strip()!r}: send all lines that it stands for, or an edit for each part."
@@ -238,7 +238,7 @@ def _meant_otherwise(old: str) -> str | None:
 
 
 def replacements(text: str, found: Sequence[tuple[int, int]], new: str) -> list[TextEdit]:
-    """Return the edits that put a text in some places of another, with the line ends that are there."""
+    """Return the edits that replace matches in a text by `new`, with the line ends of each place."""
     newline = newline_of(text)
     is_by_place = newline == "mixed" and "\n" in new and "\r" not in new
     known: dict[tuple[str, str], list[TextEdit]] = {}
@@ -256,6 +256,6 @@ def _with_file_ends(old: str, new: str, newline: Newline, neighbour: str) -> str
     if "\n" not in new or "\r" in new or newline in ("lf", "none"):
         return new
     if newline == "mixed":
-        # In a text with LF a lone CR ends no line, so a part without LF has no end to give.
+        # In a text with LF, a lone CR is not a line end, so a part without LF provides none.
         return ends_like(new, old if "\n" in old else "", before=neighbour)
     return with_ends(new, "\r\n" if newline == "crlf" else "\r")

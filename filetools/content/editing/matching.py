@@ -1,7 +1,7 @@
-r"""Where a text occurs in a file: exactly, or as the one place that it can only mean.
+r"""Finds where a text occurs in a file: exactly, or in the one place that it can mean.
 
-LF in the text stands for any line end of the file. A text that holds CR is taken literally: whoever sends CR knows the
-file's line ends. A text that is not there may differ in the blanks at line ends; it is accepted if one place fits.
+LF in the text matches any line end of the file. A text that contains CR is literal, since its sender knows the file's line
+ends. A text that is not found may differ in blanks at line ends; it is accepted if it then matches in one place.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def matches_of(old: str, text: str) -> list[tuple[int, int]]:
     """Return start and end of every match, from left to right.
 
     Args:
-        old: What to look for; not empty.
+        old: The text to find; not empty.
         text: The whole file.
     """
     literal = old
@@ -39,7 +39,7 @@ def matches_of(old: str, text: str) -> list[tuple[int, int]]:
 
 
 def lines_at(text: str, places: list[int]) -> list[int]:
-    """Return the line, from 1, of each of some rising places in a text."""
+    """Return the line numbers, from 1, of ascending positions in a text."""
     end = "\n" if "\n" in text else "\r"
     lines: list[int] = []
     line, counted = 1, 0
@@ -51,13 +51,12 @@ def lines_at(text: str, places: list[int]) -> list[int]:
 
 
 def meant_by(old: str, new: str, text: str) -> tuple[list[tuple[int, int]], str, str] | None:
-    """Return the one place in a text that an old text means, what replaces it, and what was different; None if unclear.
+    """Return the one place in a text that an old text can mean, its replacement, and what differed; None if unclear.
 
-    Only blanks at line ends, and the end of the last line, may differ. Lines that the change keeps are as the file has
-    them.
+    Only blanks at line ends, and the end of the last line, may differ. Lines that the change keeps stay as in the file.
 
     Args:
-        old: A text that is not in it.
+        old: A text that is not in the file.
         new: Its replacement.
         text: The whole file.
     """
@@ -67,12 +66,12 @@ def meant_by(old: str, new: str, text: str) -> tuple[list[tuple[int, int]], str,
         return None
     mark = mark_of(text)
     end = r"[ \t]*\r?\n" if mark == "\n" else r"[ \t]*\r"
-    # Of the blanks before a first line end, all or none: each try that begins among them would walk over the rest.
+    # Match all blanks before the first line end or none: otherwise each attempt starting among them would scan the rest.
     expression = ("" if bare[0] else r"(?<![ \t])") + end.join(map(re.escape, bare))
     if not lines[-1]:
         expression = rf"{expression.removesuffix(end)}(?:{end}|[ \t]*\Z)"
     elif bare[-1] != lines[-1]:
-        # Blanks at the end of the last line stand for the end of that line, and for nothing in the midst of one.
+        # Blanks at the end of the last line match only at the end of a line, not in the middle of one.
         expression += r"[ \t]*(?=[\r\n]|\Z)"
     search = re.compile(expression).search
     found = search(text)

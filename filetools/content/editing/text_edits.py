@@ -1,4 +1,4 @@
-"""Replacements of parts of a text: applied, composed, and applied to the bytes of a file in any codec."""
+"""Replacements of parts of a text: applies and composes them, and applies them to a file's bytes in any codec."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from filetools.errors import EncodingError
 _CHUNK_BYTES: Final = 1024
 _CHARACTER_BYTES: Final = 8
 _EXACT: Final = frozenset(("utf-8", "latin-1", "ascii", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"))
-"""Codecs whose decoders take what they give and give what they take."""
+"""Codecs that round-trip exactly in both directions."""
 
 
 def is_exact(encoding: str) -> bool:
-    """Whether bytes can be cut between any two characters, and parts put together again say what each of them says."""
+    """Return True if encoded text can be split between any two characters and joined again without changing its meaning."""
     return encoding in _EXACT
 
 
 class TextEdit(Struct, frozen=True):
-    """One replacement. Its places count the characters (code points) of the text before any edit of its list."""
+    """One replacement. Positions count characters (code points) in the text before all edits of the list."""
 
     start: int
-    """First character that is replaced, from 0."""
+    """First replaced character, from 0."""
     end: int
-    """The character behind the last that is replaced."""
+    """The position after the last replaced character."""
     text: str
-    """What stands there afterwards."""
+    """The new text."""
 
 
 def apply_text_edits(text: str, edits: Sequence[TextEdit]) -> str:
-    """Return the text after the edits, which are in order and do not overlap."""
+    """Apply edits, which must be in order and not overlap."""
     parts: list[str] = []
     place = 0
     for edit in edits:
@@ -47,7 +47,7 @@ def apply_text_edits(text: str, edits: Sequence[TextEdit]) -> str:
 
 
 def in_utf16(text: str, edits: Sequence[TextEdit]) -> list[TextEdit]:
-    """Return edits of a text with their places counted in UTF-16 units, as JavaScript and LSP count them."""
+    """Convert the positions of edits to UTF-16 units, as used by JavaScript and LSP."""
     if text.isascii():
         return list(edits)
     found: list[TextEdit] = []
@@ -61,14 +61,14 @@ def in_utf16(text: str, edits: Sequence[TextEdit]) -> list[TextEdit]:
 
 
 def utf16_units(text: str) -> int:
-    """Return how long a text is in UTF-16 units."""
+    """Return the length of a text in UTF-16 units."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def composed(first: Sequence[TextEdit], second: Sequence[TextEdit]) -> list[TextEdit]:
-    """Return the edits that do at once what `first` and then `second`, on the text it leaves, do.
+    """Return edits with the combined effect of `first` and then `second`, which applies to the result of `first`.
 
-    What `second` removes of `first`'s new text vanishes; edits that come to touch become one.
+    New text of `first` that `second` removes disappears; edits that then touch are merged.
     """
     left = list(_pieces(first))[::-1]
     taken: list[_Piece] = []
@@ -82,16 +82,16 @@ def composed(first: Sequence[TextEdit], second: Sequence[TextEdit]) -> list[Text
 
 
 def splice(content: bytes, text: str, text_format: TextFormat, edits: Sequence[TextEdit], *, path: str) -> bytes:
-    """Return the bytes of a file after edits of its text; only the bytes of the replaced characters change.
+    """Apply edits of a text to the bytes of its file; only the bytes of the replaced characters change.
 
-    The text is not encoded again as a whole: several codecs (cp932, euc_kr) do not give back the bytes they read. Where
-    characters cannot be cut apart in the bytes, as between the shifts of iso-2022-jp, the replaced span grows to the
+    The text is not encoded again as a whole, because several codecs (cp932, euc_kr) do not reproduce the original bytes. If
+    the bytes cannot be split at a character, as between the shifts of iso-2022-jp, the replaced span is extended to the
     next places where they can.
 
     Args:
         content: All bytes of the file, with its byte-order mark if it has one.
-        text: What they say: `decode(content, text_format)`.
-        text_format: How the text is stored.
+        text: The decoded text: `decode(content, text_format)`.
+        text_format: The text format.
         edits: Edits of the text, in order, not overlapping.
         path: Workspace-relative path, for errors.
 
@@ -113,7 +113,7 @@ def splice(content: bytes, text: str, text_format: TextFormat, edits: Sequence[T
         new = b"".join((*parts, content[place:]))
         is_right = is_exact(bare.encoding) or decode(new, text_format, path=path) == apply_text_edits(text, edits)
     except EncodingError:
-        # Said again for the whole text, so that the position is one in the text the caller knows.
+        # Encode the whole text to raise the error with a position in the text that the caller knows.
         encode(apply_text_edits(text, edits), text_format, path=path)
         raise
     if not is_right:
@@ -122,11 +122,11 @@ def splice(content: bytes, text: str, text_format: TextFormat, edits: Sequence[T
 
 
 _ByteSpan = tuple[int, int, int, int]
-"""First character and its byte, the character behind the last and its byte; bytes that can be replaced alone."""
+"""Start character and its byte, end character and its byte, of a span that can be replaced separately."""
 
 
 def _spans(content: bytes, text: str, encoding: str, head: int, edits: Sequence[TextEdit]) -> Iterator[_ByteSpan]:
-    """Yield the bytes of each edit of a text, behind a byte-order mark of the size `head`."""
+    """Yield the byte span of each edit of a text after a byte-order mark of size `head`."""
     if not is_exact(encoding):
         yield from _grown_spans(content, text, encoding, head, edits)
         return
@@ -142,7 +142,7 @@ def _spans(content: bytes, text: str, encoding: str, head: int, edits: Sequence[
 
 
 def _grown_spans(content: bytes, text: str, encoding: str, head: int, edits: Sequence[TextEdit]) -> Iterator[_ByteSpan]:
-    """Yield the bytes of edits up to the next places where the file can be cut."""
+    """Yield the byte spans of edits, extended to the next places where the file can be split."""
     place = (0, head)
     for edit in edits:
         first = _cut_before(content, encoding, place, edit.start)
@@ -152,7 +152,7 @@ def _grown_spans(content: bytes, text: str, encoding: str, head: int, edits: Seq
 
 
 def _cut_before(content: bytes, encoding: str, place: tuple[int, int], character: int) -> tuple[int, int]:
-    """Return the last cut that is not behind a character; `place` is one before it."""
+    """Return the last cut at or before a character; `place` is an earlier cut."""
     for step in (_CHUNK_BYTES, 1):
         for cut in takewhile(lambda cut: cut[0] <= character, _cuts(content, encoding, place, step)):
             place = cut
@@ -160,13 +160,13 @@ def _cut_before(content: bytes, encoding: str, place: tuple[int, int], character
 
 
 def _cuts(content: bytes, encoding: str, place: tuple[int, int], step: int) -> Iterator[tuple[int, int]]:
-    """Yield characters and bytes up to a cut and then to others, `step` bytes apart: the decoder is as it began."""
+    """Yield cuts, about `step` bytes apart, as character and byte: places where the decoder is in its initial state."""
     decoder = codecs.getincrementaldecoder(encoding)()
     fresh = decoder.getstate()
     yield place
     characters, end = place
     while end < len(content):
-        # Each step takes the rest of a character along: in a run of two-byte characters all could cut one.
+        # Extend each step to the end of a character: in a run of two-byte characters, every step could split one.
         for size in (step, *[1] * _CHARACTER_BYTES):
             characters += len(decoder.decode(content[end : end + size]))
             end += size
@@ -178,7 +178,7 @@ def _cuts(content: bytes, encoding: str, place: tuple[int, int], step: int) -> I
 def _grown_together(
     edits: Sequence[TextEdit], spans: Iterable[_ByteSpan]
 ) -> Iterator[tuple[int, int, int, int, list[TextEdit]]]:
-    """Yield spans of bytes with the edits in them; those that overlap as one."""
+    """Yield byte spans with their edits, merging spans that overlap."""
     group: list[TextEdit] = []
     first = start = last = end = 0
     for edit, span in zip(edits, spans, strict=True):
@@ -201,12 +201,12 @@ def _pieces(edits: Sequence[TextEdit]) -> Iterator[_Piece]:
         yield place, edit.start, None
         yield 0, len(edit.text), edit.text
         place = edit.end
-    # How long the original is does not matter: nobody takes more than there is.
+    # The length of the original does not matter: no edit reads past its end.
     yield place, sys.maxsize, None
 
 
 def _take(left: list[_Piece], size: int) -> list[_Piece]:
-    """Take pieces of this size from the end of a list, where the first of them is."""
+    """Take pieces of the given total size from a reversed list."""
     taken: list[_Piece] = []
     while size > 0:
         start, end, text = left.pop()

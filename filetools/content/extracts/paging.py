@@ -1,6 +1,6 @@
-"""Long texts in pages: cut once, in order, so that joined pages are the text; windows by page, line or character.
+"""Long texts in pages, whose concatenation is the text; windows by page, line or character.
 
-Positions count code points. A line ends with LF and nothing else; CRLF keeps its CR.
+Positions count code points. Only LF ends a line; CRLF keeps its CR.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ class PageWindow(Struct, frozen=True, kw_only=True):
     start: int
     """In the unit of the mode: pages and lines count from 1, characters from 0."""
     count: int
-    """Units that there are in it."""
+    """Number of units in it."""
     first_line: int
     last_line: int
     """Lines of its first and its last character, from 1."""
     is_continued: bool
-    """Whether it begins inside a line."""
+    """True if it begins inside a line."""
     is_truncated: bool
-    """Whether it ends inside a line."""
+    """True if it ends inside a line."""
 
 
 class OutOfRangeError(ValueError):
-    """Raised when a window begins where a text has nothing."""
+    """Raised when a window begins outside the text."""
 
     def __init__(self, mode: WindowMode, first: int, last: int) -> None:
         super().__init__(f"{mode} {first}-{last}")
@@ -47,8 +47,8 @@ class PagedText:
     """A text and its cuts; reading a page does not scan the text.
 
     Args:
-        text: What is cut.
-        page_size: Most characters of a page, from 1.
+        text: The text.
+        page_size: Maximum number of characters of a page, from 1.
     """
 
     def __init__(self, text: str, page_size: int) -> None:
@@ -66,11 +66,11 @@ class PagedText:
         return len(self._starts)
 
     def page_of(self, position: int) -> int:
-        """Return the page, from 1, that holds a character."""
+        """Return the page, from 1, that contains a character."""
         return bisect_right(self._starts, position)
 
     def line_of(self, position: int) -> int:
-        """Return the line, from 1, that holds a character."""
+        """Return the line, from 1, that contains a character."""
         page = self.page_of(position) - 1
         return self._first_lines[page] + self.text.count("\n", self._starts[page], position)
 
@@ -79,12 +79,12 @@ class PagedText:
         return self._window(0, len(self.text), start=1, count=self.total_pages)
 
     def window(self, mode: WindowMode, start: int, count: int) -> PageWindow:
-        """Return some pages, lines or characters; fewer than `count` where the text ends.
+        """Return a range of pages, lines or characters; fewer than `count` at the end of the text.
 
         Args:
             mode: The unit of `start` and `count`.
             start: The first one; pages and lines count from 1, characters from 0.
-            count: How many, from 1.
+            count: Number of units, from 1.
 
         Raises:
             OutOfRangeError: The text has no such page, line or character.
@@ -104,10 +104,10 @@ class PagedText:
         return self._starts[page - 1] if page <= len(self._starts) else len(self.text)
 
     def start_of_line(self, line: int) -> int:
-        """Return where a line begins; a line behind the last, where the text ends."""
+        """Return the position where a line begins; for lines after the last, the end of the text."""
         if line > self.total_lines:
             return len(self.text)
-        page = bisect_right(self._first_lines, line - 1) - 1  # the last page that begins in an earlier line, or before
+        page = bisect_right(self._first_lines, line - 1) - 1  # the last page that begins in an earlier line
         if page < 0:
             return 0
         position = self._starts[page]
@@ -128,7 +128,7 @@ class PagedText:
 
 
 def _cut(text: str, size: int) -> tuple[array[int], array[int]]:
-    """Return where each page begins, and in which line."""
+    """Return the start and the line number of each page."""
     starts, lines = array("Q", [0]), array("Q", [1])
     begin, line, length = 0, 1, len(text)
     rfind, count = text.rfind, text.count

@@ -1,4 +1,4 @@
-"""Parts of files of any size: where the bytes come from, how a part is decoded, and ranges of whole characters."""
+"""Parts of files of any size: byte sources, partial decoding, and ranges of whole characters."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from filetools.content.formats import RAW_UTF8, TextFormat, undecodable, unit_by
 from filetools.errors import InvalidArgumentError
 
 STEP_BYTES: Final = 65_536
-"""What one read takes: it fits the processor's cache, and the allocator need not ask the kernel for it each time."""
+"""Size of one read: small enough for the processor's cache and for the allocator to reuse without a system call."""
 _UNFIT: Final = ("utf-7", "hz", "iso2022_", "big5", "cp932", "cp949", "cp950", "euc_", "gb", "johab", "shift_jis")
-"""Encodings in which only decoding all before it tells where a character begins."""
+"""Encodings in which a character's start can only be found by decoding everything before it."""
 
 
 ReadAt = Callable[[int, int], bytes]
-"""Returns so many bytes of a file from a place on, fewer only at its end."""
+"""Takes an offset and a count, and returns that many bytes of a file, fewer only at its end."""
 
 
 class ByteSource(Struct, frozen=True):
-    """An open file, or bytes in memory. Lives for one reading."""
+    """An open file, or bytes in memory."""
 
     size: int
-    """Bytes of the whole file."""
+    """Size of the whole file in bytes."""
     read_at: ReadAt
 
 
@@ -36,7 +36,7 @@ def memory_source(content: bytes) -> ByteSource:
 
 
 class TextSource(Struct, frozen=True):
-    """A source with what is needed to decode parts of it. Lives for one reading."""
+    """A byte source with the information needed to decode parts of it."""
 
     file: ByteSource
     text_format: TextFormat
@@ -44,7 +44,7 @@ class TextSource(Struct, frozen=True):
 
     @property
     def first(self) -> int:
-        """Byte where the text begins, behind the mark."""
+        """Offset where the text begins, after the byte-order mark."""
         return len(self.text_format.bom)
 
     def pieces(self, position: int) -> Iterator[bytes]:
@@ -54,12 +54,12 @@ class TextSource(Struct, frozen=True):
             position += len(piece)
 
     def decoder(self, position: int) -> PartDecoder:
-        """Return a decoder for the bytes from `position` on, where a character begins."""
+        """Return a decoder for the bytes from `position`, where a character must begin."""
         return PartDecoder(self.text_format, path=self.path, position=position)
 
 
 class PartDecoder:
-    """Decodes consecutive pieces of a file from one place on. Lives for one reading."""
+    """Decodes consecutive pieces of a file from one position on."""
 
     def __init__(self, text_format: TextFormat, *, path: str, position: int) -> None:
         self._format = text_format
@@ -77,13 +77,13 @@ class PartDecoder:
         try:
             return self._decoder.decode(piece, final)
         except UnicodeDecodeError as exc:
-            # The codec counts from the start of what it kept back of earlier pieces.
+            # The codec's position counts from the bytes that it kept from earlier pieces.
             position = self._fed - len(exc.object) + exc.start
             raise undecodable(exc, self._format, path=self._path, position=position) from exc
 
     @property
     def position(self) -> int:
-        """Byte of the file up to which whole characters have been returned."""
+        """File offset up to which whole characters have been returned."""
         return self._fed - len(self._decoder.getstate()[0])
 
 
@@ -92,19 +92,19 @@ class TextWindow(Struct, frozen=True, kw_only=True):
 
     content: str
     first: int
-    """Where it begins: a line number for line ranges (negative if counted from the end), else a byte of the file."""
+    """Its start: a line number for line ranges (negative if counted from the end), else a byte offset."""
     truncated: bool
-    """Whether the file goes on after it."""
+    """True if the file continues after it."""
     next_offset: int | None
-    """Where the next part begins, counted as `first`; None if nothing follows."""
+    """Start of the next part, counted like `first`; None if nothing follows."""
     total_lines: int | None = None
-    """Lines of the whole file, where they are known."""
+    """Number of lines of the whole file, if known."""
     is_cut: bool = False
-    """Whether its only line is longer than a window, and goes on at a later column; `next_offset` is the line after it."""
+    """True if its only line is longer than the window and continues at a later column; `next_offset` is the next line."""
 
 
 def read_byte_range(source: ByteSource, *, offset: int, count: int) -> bytes:
-    """Return `count` bytes from the byte `offset` on; fewer at the end of the file, none behind it.
+    """Return `count` bytes from `offset`; fewer at the end of the file, none after it.
 
     Raises:
         InvalidArgumentError: `offset` is negative or `count` below 1.
@@ -116,13 +116,13 @@ def read_byte_range(source: ByteSource, *, offset: int, count: int) -> bytes:
 def read_text_range(source: ByteSource, text_format: TextFormat, *, offset: int, count: int, path: str) -> TextWindow:
     """Return the text of a range of bytes, trimmed to whole characters.
 
-    A character that the beginning cuts, and the byte-order mark, are left out: `first` says where the text really
-    begins. A character that the end cuts begins the next window: `next_offset` says where. A range too small for the
-    character it begins with is widened to hold it, so that paging always moves on.
+    A character split by the start, and the byte-order mark, are omitted: `first` is the actual start of the text. A character
+    split by the end starts the next window, at `next_offset`. A range too small for its first character is extended to
+    contain it, so that paging always advances.
 
     Args:
         source: The open file.
-        text_format: How its text is stored.
+        text_format: Its text format.
         offset: First byte, from 0.
         count: At most this many bytes, from 1.
         path: Workspace-relative path, for errors.
@@ -175,7 +175,7 @@ def _character_start(source: TextSource, offset: int) -> int:
 
 
 def _utf8_start(source: TextSource, offset: int) -> int:
-    """Return the end of the character that the byte before an offset is part of; invalid bytes count as characters."""
+    """Return the end of the character that contains the byte before an offset; invalid bytes count as characters."""
     for back in range(1, min(4, offset - source.first + 1)):
         around = source.file.read_at(offset - back, 4)
         for length in range(back + 1, 5):

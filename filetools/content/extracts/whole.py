@@ -1,4 +1,4 @@
-"""Cutting texts so that what is seen as one character stays whole."""
+"""Cuts texts without splitting what is displayed as one character."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import unicodedata
 from typing import Final
 
 MOST_BACK: Final = 16
-"""Characters by which a cut moves back at most."""
+"""Maximum number of characters by which a cut moves back."""
 _JOINER: Final = "\u200d"
 _SKIN_TONES: Final = ("\U0001f3fb", "\U0001f3ff")
 _TAGS: Final = ("\U000e0020", "\U000e007f")
 _FLAG_LETTERS: Final = ("\U0001f1e6", "\U0001f1ff")
-"""Two of them are one flag."""
+"""Regional indicators; two of them make one flag."""
 
 
 def whole_start(text: str, most: int) -> str:
-    """Return a text of at most so many code points, else its beginning, with no half accent and no half emoji at the end."""
+    """Return a text, or its beginning of at most `most` code points, without splitting an accented letter or an emoji."""
     return text if len(text) <= most else text[: whole_end(text, 0, most)]
 
 
 def whole_end(text: str, begin: int, end: int) -> int:
-    """Return where a part of a text ends that would end inside of it: at `end`, or a little before.
+    """Return the end of a part of a text: `end`, or a position shortly before it that does not split a character.
 
     Args:
         text: The whole text.
-        begin: Where the part begins.
-        end: Where it ends at the latest, before the end of the text.
+        begin: Start of the part.
+        end: Latest end of the part, before the end of the text.
     """
     for place in range(end, max(begin, end - MOST_BACK - 1), -1):
         if _is_boundary(text, begin, place):
@@ -34,7 +34,7 @@ def whole_end(text: str, begin: int, end: int) -> int:
 
 
 def is_one_character(text: str) -> bool:
-    """Return whether a text is seen as exactly one character, however many code points that takes; reads up to the second."""
+    """Return True if a text is displayed as exactly one character, of any number of code points. Stops at the second."""
     return text != "" and not any(_is_boundary(text, 0, place) for place in range(1, len(text)))
 
 
@@ -55,7 +55,7 @@ def _belongs_to_the_one_before(before: str, char: str) -> bool:
     return (
         before == _JOINER
         or char == _JOINER
-        or unicodedata.category(char) in ("Mn", "Mc", "Me")  # combining marks, variation selectors among them
+        or unicodedata.category(char) in ("Mn", "Mc", "Me")  # combining marks, including variation selectors
         or _SKIN_TONES[0] <= char <= _SKIN_TONES[1]
         or _TAGS[0] <= char <= _TAGS[1]
     )

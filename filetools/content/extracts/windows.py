@@ -1,4 +1,4 @@
-"""Windows: ranges of lines out of files of any size, with memory bounded by the window and not by the file."""
+"""Windows: line ranges of files of any size, with memory bounded by the window and not by the file."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from filetools.content.identity_cache import Identity, IdentityCache
 from filetools.errors import InvalidArgumentError
 
 COUNTED_BYTES: Final = 10 * 1024 * 1024
-"""Files up to this size are counted, so that lines asked for from the end get their numbers from the start."""
+"""Lines are counted in files up to this size, so that lines requested from the end have numbers from the start."""
 _PLACES: Final = IdentityCache[tuple[int, int]](256)
-"""Of the files read last: where the line begins that was looked for last, and the line ends before it."""
+"""For recently read files: the offset of the line located last, and the number of line ends before it."""
 
 
 def read_lines(
@@ -30,28 +30,28 @@ def read_lines(
     column: int = 1,
     identity: Identity | None = None,
 ) -> TextWindow:
-    """Return whole lines from the line `offset` on, as many as fit.
+    """Return whole lines from line `offset` on, as many as fit.
 
-    A line that no longer fits begins the next window. A first line that alone is longer than `max_chars` is cut at a
-    character: `is_cut` says so, the rest begins at a later column, and `next_offset` is the next line, so that paging
-    always moves on and never drops text without saying so.
+    A line that no longer fits starts the next window. A first line longer than `max_chars` is cut at a character: `is_cut` is
+    True, the rest begins at a later column, and `next_offset` is the next line. Paging thus always advances and never drops
+    text silently.
 
     Args:
         source: The open file.
-        text_format: How its text is stored; in one whose bytes mean the same wherever they are.
-        offset: Line number from 1, or from the end: -1 is the last line. Before the beginning means the beginning.
+        text_format: Its text format; it must be stateless.
+        offset: Line number from 1, or from the end: -1 is the last line. Lines before the first mean the first.
         limit: At most this many lines, from 1; None for all to the end.
         max_chars: At most this many characters (code points), from 1.
         path: Workspace-relative path, for errors.
-        column: Where in its first line the window begins, in characters from 1.
-        identity: Of the file; if given, the next reading goes on from where this one began.
+        column: Start of the window in its first line, in characters from 1.
+        identity: Identity of the file; if given, the next read can continue from the position found by this one.
 
     Returns:
-        The window; an empty one if the file has fewer lines. Lines counted from the end keep negative numbers where
-        the file is over 10 MiB.
+        The window; empty if the file has fewer lines. Lines counted from the end keep negative numbers if the file is over
+        10 MiB.
 
     Raises:
-        InvalidArgumentError: A number out of range, or a column behind the line.
+        InvalidArgumentError: A number is out of range, or the column is after the end of the line.
         EncodingError: The window's bytes are not text of this format.
     """
     _require_range(offset, limit, max_chars, column)
@@ -93,7 +93,7 @@ def _collect(scan: LineScan, start: int, first: int, limit: int | None, max_char
         if limit is not None and lines + found >= limit:
             found = limit - lines
             piece = piece[: end.after(piece, found)]
-        # A file that was shortened meanwhile ends here.
+        # The file was truncated meanwhile and ends here.
         position = position + len(piece) if piece else source.file.size
         text = decoder.feed(piece, final=position >= source.file.size)
         if left and 0 <= (length := text.find(end.character)) < left:
@@ -115,7 +115,7 @@ def _collect(scan: LineScan, start: int, first: int, limit: int | None, max_char
         content=text,
         first=first,
         truncated=not ends_file,
-        # Counted from the end, 0 is behind the last line.
+        # Counted from the end, 0 is after the last line.
         next_offset=None if ends_file or after == 0 else after,
         total_lines=after - 1 if ends_file and first > 0 else scan.counted,
         is_cut=is_cut,
@@ -127,7 +127,7 @@ def _behind(line: int, column: int, length: int) -> InvalidArgumentError:
 
 
 class LineEnd(Struct, frozen=True, kw_only=True):
-    """The code unit that ends the lines of one file: LF (of CRLF too), or CR where the file has no LF at all."""
+    """The code unit that ends the lines of one file: LF (also in CRLF), or CR if the file has no LF at all."""
 
     character: str
     encoding: str
@@ -135,14 +135,14 @@ class LineEnd(Struct, frozen=True, kw_only=True):
     encoded: bytes
 
     def count(self, piece: bytes) -> int:
-        """Return how many there are in whole code units."""
+        """Return the number of line ends in whole code units."""
         if self.unit == 1:
             return piece.count(self.encoded)
-        # The same bytes also stand across two units; only decoding tells. Halves of a pair at the cuts are no matter.
+        # The same bytes may span two units, so decoding is needed. Split surrogate pairs at the ends do not matter.
         return piece.decode(self.encoding, "ignore").count(self.character)
 
     def after(self, piece: bytes, number: int) -> int:
-        """Return the place behind the `number`-th of them, counted from 1; the piece has that many."""
+        """Return the position after the `number`-th line end, counted from 1; the piece must have that many."""
         low, high = 0, len(piece)
         while high - low > 2 * self.unit:
             middle = low + (high - low) // (2 * self.unit) * self.unit
@@ -155,7 +155,7 @@ class LineEnd(Struct, frozen=True, kw_only=True):
 
 
 def line_end(character: str, text_format: TextFormat) -> LineEnd:
-    """Return how a file of this format stores the line end `character`, "\\n" or "\\r"."""
+    """Return the line end `character`, "\\n" or "\\r", as encoded in this format."""
     return LineEnd(
         character=character,
         encoding=text_format.encoding,
@@ -165,7 +165,7 @@ def line_end(character: str, text_format: TextFormat) -> LineEnd:
 
 
 class LineScan:
-    """Finds lines by counting line ends in bounded pieces. Lives for one reading."""
+    """Finds lines by counting line ends in bounded pieces, for one read."""
 
     def __init__(self, source: TextSource, identity: Identity | None = None) -> None:
         self.source = source
@@ -173,10 +173,10 @@ class LineScan:
         self._taken_ns = time.time_ns()
         self.end: Final = _end_of(source)
         self.counted: int | None = None
-        """Lines of the whole file; None until they have been counted."""
+        """Number of lines of the whole file; None until they have been counted."""
 
     def start_of(self, line: int) -> int | None:
-        """Return the byte where a line begins, counted from 1; None, and `counted`, if the file has fewer lines."""
+        """Return the offset where a line begins, counted from 1. If the file has fewer lines, set `counted`, return None."""
         position, ends = self.source.first, 0
         encoding, identity = self.source.text_format.encoding, self._identity
         kept = None if identity is None else _PLACES.get(identity, place=encoding)
@@ -203,13 +203,13 @@ class LineScan:
         return self.counted or 0
 
     def start_from_end(self, lines: int) -> tuple[int, bool]:
-        """Return the byte where the last `lines` lines begin, reading backwards no farther than needed.
+        """Return the offset where the last `lines` lines begin, reading backwards only as far as needed.
 
         Returns:
-            The byte, and whether it is the start because the file has no more lines than that; then they are counted.
+            The offset, and True if it is the start because the file has no more lines; they are then counted.
         """
         source, tail = self.source, self._has_tail()
-        # The wanted end is the one before the first of the lines; text behind the last end is one of them.
+        # The wanted line end precedes the first of the lines; text after the last line end counts as a line.
         wanted = lines + 1 - tail
         ends, position, unit = 0, source.file.size, self.end.unit
         while position > source.first:
@@ -225,7 +225,7 @@ class LineScan:
         return source.first, True
 
     def _has_tail(self) -> bool:
-        """Whether text stands behind the last line end."""
+        """Return True if there is text after the last line end."""
         size, unit = self.source.file.size, self.end.unit
         length = size - self.source.first
         if length <= 0 or length % unit:
@@ -236,7 +236,7 @@ class LineScan:
 def _end_of(source: TextSource) -> LineEnd:
     feed, carriage_return = (line_end(each, source.text_format) for each in "\n\r")
     found = feed
-    # Most files show an LF in their first piece; only one without any LF has to be read to its end.
+    # Most files have an LF in their first piece; only files without any LF must be read to their end.
     for piece in source.pieces(source.first):
         if feed.encoded in piece and feed.count(piece):
             return feed

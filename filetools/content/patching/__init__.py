@@ -1,1 +1,1 @@
-"""Patches: read in the forms that models and git write, and applied."""
+"""Patches: parses the formats that models and git write, and applies them."""

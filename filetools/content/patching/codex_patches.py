@@ -1,4 +1,4 @@
-"""Reading patches in the form that Codex models write: "*** Begin Patch" … "*** End Patch".
+"""Reads patches in the format of Codex models: "*** Begin Patch" … "*** End Patch".
 
 Source: the grammar that OpenAI publishes for its `apply_patch` tool.
 """
@@ -22,11 +22,11 @@ _FILE_KINDS: Final[dict[str, Literal["add", "delete", "update"]]] = {
 
 
 def read_codex_patch(lines: Sequence[str], first: int) -> tuple[FilePatch, ...]:
-    """Return what a patch does, file by file.
+    """Parse a patch, file by file.
 
     Args:
         lines: Lines of the whole text without LF.
-        first: Where "*** Begin Patch" stands, from 0.
+        first: Index of the line "*** Begin Patch".
 
     Raises:
         InvalidArgumentError: It is malformed; the details have the line.
@@ -35,9 +35,9 @@ def read_codex_patch(lines: Sequence[str], first: int) -> tuple[FilePatch, ...]:
 
 
 def begin_of(lines: Sequence[str]) -> int | None:
-    """Return where "*** Begin Patch" is, from 0: first of all; None if it is not, or holds a unified diff.
+    """Return the index of "*** Begin Patch" if it is the first line and does not contain a unified diff, else None.
 
-    Models leave it out: then it is the line before the first file.
+    If a model omitted it, return the index of the line before the first file.
     """
     first, second, *_ = [*(at for at, line in enumerate(lines) if line.strip()), len(lines), len(lines)]
     if first < len(lines) and lines[first].startswith(tuple(_FILE_KINDS)):
@@ -47,7 +47,7 @@ def begin_of(lines: Sequence[str]) -> int | None:
 
 
 class _CodexReader(PatchReader):
-    """Reads one patch from its first line to its last."""
+    """Reads one patch from start to end."""
 
     def files(self) -> list[FilePatch]:
         found: list[FilePatch] = []
@@ -84,7 +84,7 @@ class _CodexReader(PatchReader):
         move_to = self._take()[len(_MOVE) :].strip() if line.startswith(_MOVE) else None
         heads = tuple(line[:4] for line in self._lines[self._at : self._at + 2])
         if heads == ("--- ", "+++ ") and "".join(self._lines[self._at + 2 : self._at + 3]).startswith("@@"):
-            self._at += 2  # the head of a unified diff, which says the same once more
+            self._at += 2  # the header of a unified diff, which is redundant here
         patch = FilePatch(kind=kind, path=path, move_to=move_to, hunks=tuple(self._hunks()), is_unified=False)
         if not patch.hunks and move_to is None:
             raise malformed(start, f"the update of {path!r} changes nothing")
@@ -103,7 +103,7 @@ class _CodexReader(PatchReader):
         while self._is("@@") or self._peek().startswith("@@ "):
             line = self._take().rstrip("\r")
             if found := RANGE.match(line):
-                # Lines of a unified diff: a place to look at first. What stands behind them is a heading, often cut.
+                # Line numbers of a unified diff: try them first. The text after them is a heading, often truncated.
                 stated = int(found[1])
             else:
                 anchors.append(line[3:])

@@ -1,4 +1,4 @@
-r"""A patch as data: what it does to each file, whichever form it was written in; and names as git quotes them.
+r"""A patch as data, independent of its format; and names as git quotes them.
 
 Git writes "a/caf\303\251", with the bytes of UTF-8 in octal. Source: git's documentation of `core.quotePath`.
 """
@@ -20,7 +20,7 @@ _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 def quoted_name(name: str) -> str:
-    """Return a name as git writes it: in quotes, with escapes, if it holds control characters, quotes or backslashes."""
+    """Quote a name as git does: in quotes, with escapes, if it contains control characters, quotes or backslashes."""
     if not any(ord(character) < 32 or character in '"\\\x7f' for character in name):
         return name
     return '"' + "".join(map(_quoted, name)) + '"'
@@ -34,10 +34,10 @@ def _quoted(character: str) -> str:
 
 
 def read_name(text: str) -> tuple[str, str]:
-    """Return the name at the start of a text and what follows it; a name without quotes reaches to a tab or the end.
+    """Return the name at the start of a text, and the rest; an unquoted name extends to a tab or the end.
 
     Raises:
-        ValueError: The quotes do not end, hold an escape git does not know, or bytes that are not UTF-8.
+        ValueError: The quotes are not closed, or contain an unknown escape or bytes that are not UTF-8.
     """
     if not text.startswith('"'):
         name, tab, rest = text.partition("\t")
@@ -53,7 +53,7 @@ def read_name(text: str) -> tuple[str, str]:
 
 
 RANGE: Final = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
-"""Where a hunk of a unified diff says that its lines stand."""
+"""The line numbers of a hunk of a unified diff."""
 _HEREDOC: Final = re.compile(r"(?:[\w./-]+\s+)*<<-?\s*(['\"]?)(\w+)\1")
 _FENCE: Final = re.compile(r"(`{3,}|~{3,})\w*")
 
@@ -65,7 +65,7 @@ class PatchLine(Struct, frozen=True, kw_only=True):
     text: str
     """The line without its end."""
     end: str
-    r"""The end that the patch gives it: "\n", "\r\n" if it holds a CR there; "" or "\r" for a last line without LF."""
+    r"""Its line end in the patch: "\n" or "\r\n"; "" or "\r" for a last line without LF."""
 
 
 class FileHunk(Struct, frozen=True, kw_only=True):
@@ -73,37 +73,37 @@ class FileHunk(Struct, frozen=True, kw_only=True):
 
     lines: tuple[PatchLine, ...]
     old_start: int | None
-    """Line, from 1, where a unified diff says the old lines stand; None where it says nothing."""
+    """Line of the old lines, from 1, according to a unified diff; None if not given."""
     anchors: tuple[str, ...] = ()
-    """Lines, one after the other, behind which the hunk of a Codex patch stands."""
+    """Successive lines after which the hunk of a Codex patch is located."""
     is_at_end: bool = False
-    """Whether the old lines must be the last of the file."""
+    """True if the old lines must be the last of the file."""
     repair: str = ""
-    """What was wrong with it and has one meaning all the same: a sentence; "" if nothing was."""
+    """A sentence about an error in it that has only one meaning; "" if there was none."""
 
 
 class FilePatch(Struct, frozen=True, kw_only=True):
-    """What a patch does to one file. Lives for one call."""
+    """The changes of a patch to one file."""
 
     kind: Literal["add", "delete", "update"]
     path: str
-    """The file as the patch names it, without "a/" and "b/"; whoever opens it checks it."""
+    """The file as named in the patch, without "a/" and "b/"; not validated."""
     move_to: str | None = None
-    """Its name afterwards, if it changes."""
+    """Its new name, if it changes."""
     hunks: tuple[FileHunk, ...] = ()
     mode: int | None = None
-    """Permission bits afterwards, if the patch sets them: 0o644 or 0o755."""
+    """New permission bits, if the patch sets them: 0o644 or 0o755."""
     repair: str = ""
-    """What was round the patch that does not belong to it: a sentence, at its first file; "" if nothing was."""
+    """A sentence, for the first file only, about text around the patch that was removed; "" if there was none."""
     is_unified: bool
-    """Whether it was a unified diff, in which missing line ends mean something."""
+    """True for a unified diff, in which missing line ends are significant."""
 
 
 LINE_KINDS: Final[dict[str, Literal["context", "remove", "add"]]] = {" ": "context", "-": "remove", "+": "add"}
 
 
 class PatchReader:
-    """The lines of a patch, read from the first to the last. Base of the readers of both forms."""
+    """Reads the lines of a patch in order. Base class of the readers of both formats."""
 
     def __init__(self, lines: Sequence[str], at: int = 0) -> None:
         self._lines = lines
@@ -118,14 +118,14 @@ class PatchReader:
         return self._lines[self._at - 1]
 
     def _lines_while(self, is_line: Callable[[], bool]) -> list[PatchLine]:
-        """Take lines of a hunk as long as the next one belongs to it."""
+        """Take the lines of a hunk while `is_line` returns True."""
         lines: list[PatchLine] = []
         while self._at < len(self._lines) and is_line():
             lines.append(self._take_line())
         return lines
 
     def _take_line(self) -> PatchLine:
-        """Take a line of a hunk; an empty one is unchanged, as models write it without the blank before it."""
+        """Take a line of a hunk; an empty line counts as context, since models omit the leading space."""
         line = self._take()
         if line.strip("\r") and line[0] not in LINE_KINDS:
             raise malformed(self._at, "a line of a hunk begins with a blank, '-' or '+'")
@@ -136,14 +136,14 @@ class PatchReader:
 
 
 def malformed(line: int, reason: str) -> InvalidArgumentError:
-    """Return the error that says where a patch cannot be understood; lines count from 1."""
+    """Return the error for a malformed line of a patch; lines count from 1."""
     return InvalidArgumentError(f"Malformed patch, line {line}: {reason}", details={"line": line})
 
 
 def unwrapped(lines: Sequence[str]) -> tuple[list[str], str]:
-    """Return the lines of a patch without a heredoc or a code fence round them, and what it was; "" for nothing.
+    """Remove a heredoc or code fence around the lines of a patch, and return its description; "" if there was none.
 
-    What began it is left as an empty line, so that every line keeps its number.
+    The opening line becomes an empty line, so that all lines keep their numbers.
     """
     made = list(lines)
     first = next((at for at, line in enumerate(made) if line.strip()), 0)

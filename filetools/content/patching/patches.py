@@ -1,13 +1,12 @@
-r"""Patches: read from text, and applied to files where their old lines stand.
+r"""Patches: parses them, and applies them to files where their old lines match.
 
-A hunk of a unified diff stands where it says, as long as no hunk before it had to
-move; else, and in the Codex form, its old lines must occur in one place only behind the hunk before. A line of the
-patch without CR matches any line end, and what it adds takes the end of its neighbour. If any line of a file's hunks
-ends in CR LF, as git writes it for files with CRLF, then ends are compared and added as they are. Lines that stand nowhere
-so may differ in blanks at line ends, as in edits.
+A hunk of a unified diff is applied at its stated line if no earlier hunk was displaced. Otherwise, and in the Codex format,
+its old lines must match in exactly one place after the previous hunk. Lines of the patch without CR match any line end, and
+added lines take that of their neighbour. If any line of a file's hunks ends in CRLF, as git writes it for CRLF files, line
+ends are compared and added literally. Lines that do not match may differ in blanks at line ends, as in edits.
 
-A byte of a patch that is not UTF-8 is a surrogate escape in its text. The lines of such a file's hunks are bytes then,
-to be read in the encoding of the file.
+A byte of a patch that is not UTF-8 is a surrogate escape in its text. The lines of such a file's hunks are then decoded in
+the encoding of the file.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ from filetools.errors import EditAmbiguousError, EditNotFoundError, InvalidArgum
 
 _ESCAPED: Final = re.compile(r"[\udc80-\udcff]")
 MOST_SHOWN_MATCHES: Final = 1000
-"""Places that an error tells."""
+"""Maximum number of matches reported in an error."""
 
 
 def parse_patch(text: str) -> tuple[FilePatch, ...]:
-    """Return what a patch does, file by file, in its order.
+    """Parse a patch, file by file, in order.
 
     Args:
-        text: A patch in the Codex form, or a unified diff with or without git's extended headers.
+        text: A patch in the Codex format, or a unified diff with or without git's extended headers.
 
     Raises:
         InvalidArgumentError: It is malformed or changes no file; the details have the line.
@@ -52,7 +51,7 @@ def parse_patch(text: str) -> tuple[FilePatch, ...]:
     if lines[-1] == "":
         lines.pop()
     if lines and all(line.endswith("\r") for line in lines):
-        # Converted on its way, headers and all: its CR say nothing about the files.
+        # The whole patch, including headers, was converted to CRLF: its CRs say nothing about the files.
         lines = [line[:-1] for line in lines]
     lines, wrapping = unwrapped(lines)
     begin = begin_of(lines)
@@ -61,20 +60,20 @@ def parse_patch(text: str) -> tuple[FilePatch, ...]:
 
 
 def apply_file_patch(content: bytes, text_format: TextFormat, patch: FilePatch, *, path: str) -> BytesOutcome:
-    """Return the bytes of one file after a patch; bytes of lines it does not change stay as they are.
+    """Apply a patch to the bytes of one file; bytes of lines that it does not change stay as they are.
 
     Args:
-        content: All bytes of the file; b"" for one that the patch adds.
-        text_format: How the file stores, or is to store, its text.
-        patch: What to do. Its names and mode are the caller's business; a deletion is checked and gives b"".
+        content: All bytes of the file; b"" for an added file.
+        text_format: The current or intended text format of the file.
+        patch: The patch. The caller handles its names and mode; a deletion is checked and returns b"".
         path: Workspace-relative path, for errors.
 
     Raises:
-        EditNotFoundError: Old lines of a hunk are not there; the closest region is in the details.
-        EditAmbiguousError: They are in several places; the line of every one is in the details.
+        EditNotFoundError: Old lines of a hunk do not match; the closest region is in the details.
+        EditAmbiguousError: They match in several places; the lines of all matches are in the details.
         EncodingError: An added line has a character that the file's encoding lacks, or the content is not text.
-        InvalidArgumentError: A hunk has no old lines to say where it stands.
-        PathExistsError: A file to be added has content already.
+        InvalidArgumentError: A hunk has no old lines that locate it.
+        PathExistsError: A file to be added already has content.
     """
     if patch.kind == "add" and content[len(text_format.bom) :]:
         raise PathExistsError(path)
@@ -97,9 +96,9 @@ def apply_file_patch(content: bytes, text_format: TextFormat, patch: FilePatch, 
 
 
 def _without_mark(patch: FilePatch) -> tuple[FilePatch, bool | None]:
-    """Return a patch without the byte-order mark that to git is a character of the first line.
+    """Remove the byte-order mark from a patch; to git it is a character of the first line.
 
-    The second value says whether the file has one afterwards; None if the patch does not change that.
+    The second value is True or False if the patch adds or removes the mark, None if it does not change it.
     """
     first = patch.hunks[0] if patch.hunks else None
     if first is None or first.old_start not in (None, 0, 1) or not any(map(_is_marked, first.lines)):
@@ -118,7 +117,7 @@ def _is_marked(line: PatchLine) -> bool:
 
 
 def _read_in(patch: FilePatch, text_format: TextFormat) -> FilePatch:
-    """Return a patch whose lines are bytes as one of text; as it is if they are none in that encoding."""
+    """Decode a patch whose lines are bytes; return it unchanged if they are not valid in the encoding."""
 
     def read(line: PatchLine) -> PatchLine:
         return replace(line, text=line.text.encode("utf-8", "surrogateescape").decode(text_format.encoding))
@@ -172,14 +171,14 @@ def _places_of(lines: Sequence[str]) -> dict[str, list[int]]:
 
 
 class _Placer:
-    """Finds the place of each hunk of one patch in one text, from the first to the last; lives for one call."""
+    """Finds the position of each hunk of one patch in one text, in order."""
 
     def __init__(self, text: str, patch: FilePatch, path: str) -> None:
         self.repairs: list[str] = []
-        """What hunks were taken for, a sentence each."""
+        """One sentence for each hunk that was matched by its meaning."""
         self._text, self._path = text, path
         lines = [line for hunk in patch.hunks for line in hunk.lines]
-        # To git a text without LF is one line, however many CR are in it.
+        # To git, a text without LF is one line, even if it contains CRs.
         is_one_line = patch.is_unified and any("\r" in line.text or line.end == "\r" for line in lines)
         self._lines = split_at(text, "\n") if is_one_line else split_lines(text)
         self._bare = [without_end(line) for line in self._lines]
@@ -192,7 +191,7 @@ class _Placer:
         self._has_moved = False
 
     def edits_of(self, hunk: FileHunk, number: int) -> list[TextEdit]:
-        """Return what a hunk changes, at its place behind the hunks before."""
+        """Return the edits of a hunk, located after the previous hunks."""
         lines = hunk.lines
         old = [line for line in lines if line.kind != "add"]
         behind = self._behind_anchors(hunk, number)
@@ -200,7 +199,7 @@ class _Placer:
         self.repairs += [hunk.repair] if hunk.repair else []
         self._behind = at + len(old)
         if not old and at and not end_of(self._lines[at - 1]):
-            # Lines behind a last one without end give it one.
+            # Adding lines after an unterminated last line terminates it.
             at -= 1
             lines = (PatchLine(kind="context", text=self._bare[at], end=""), *lines)
         before, after = "".join(self._lines[at : self._behind]), self._replacement(lines, at)
@@ -208,7 +207,7 @@ class _Placer:
         return [TextEdit(start + one.start, start + one.end, one.text) for one in minimal_edits(before, after)]
 
     def _place(self, hunk: FileHunk, old: Sequence[PatchLine], start: int, number: int) -> int:
-        """Return the line, from 0, where the old lines stand from a line on, if need be but for blanks at line ends."""
+        """Return the line, from 0, where the old lines match at or after `start`, ignoring blanks at line ends if needed."""
         if not old:
             return self._place_without_old(hunk, start, number)
         stated = hunk.old_start - 1 if hunk.old_start is not None else -1
@@ -237,7 +236,7 @@ class _Placer:
         return len(self._lines)
 
     def _behind_anchors(self, hunk: FileHunk, number: int) -> int:
-        """Return the line behind the anchors: the first must be unique, each other is the next one of its text."""
+        """Return the line after the anchors: the first must be unique, each further one is the next line equal to it."""
         place = self._behind
         for depth, anchor in enumerate(hunk.anchors):
             found = self._behind_line(anchor, place, most=MOST_SHOWN_MATCHES if not depth else 1)
@@ -253,15 +252,15 @@ class _Placer:
         return place
 
     def _behind_line(self, anchor: str, start: int, *, most: int) -> Sequence[int]:
-        """Return the first places of an anchor from a line on."""
-        for is_loose in (False, True):  # models leave the indentation of an anchor out
+        """Return the first matches of an anchor from a line on."""
+        for is_loose in (False, True):  # models omit the indentation of anchors
             places = self._places_like(anchor, is_loose=is_loose)
             if found := places[(first := bisect_left(places, start)) : first + most]:
                 return found
         return ()
 
     def _places_like(self, line: str, *, is_loose: bool) -> Sequence[int]:
-        """Return where a line stands, or one that differs from it in blanks at its ends."""
+        """Return the positions of a line or, if loose, of lines that differ from it only in blanks at their ends."""
         if not is_loose:
             return self._places.get(line, ())
         if self._loose_places is None:
@@ -273,7 +272,7 @@ class _Placer:
         return EditAmbiguousError(self._path, what, lines=lines, number=number, around=around)
 
     def _fitting(self, old: Sequence[PatchLine], start: int, hunk: FileHunk, *, is_loose: bool) -> Iterator[int]:
-        """Yield where the old lines stand: looked for where the rarest does, as searching the text costs its length a hunk."""
+        """Yield the matches of the old lines. Only the positions of the rarest line are tried, to avoid scanning the text."""
         places, rarest = min(
             ((self._places_like(line.text, is_loose=is_loose), at) for at, line in enumerate(old)),
             key=lambda each: len(each[0]),
@@ -299,7 +298,7 @@ class _Placer:
         return end == wanted.end if self._is_literal else bool(end) == bool(wanted.end)
 
     def _replacement(self, lines: Sequence[PatchLine], at: int) -> str:
-        """Return the new lines of a hunk; kept ones are the file's own."""
+        """Return the new lines of a hunk; context lines are taken from the file."""
         made: list[str] = []
         ends: deque[str] = deque()
         last = end_of(self._lines[at - 1]) if at else ""
@@ -318,7 +317,7 @@ class _Placer:
         return "".join(made) if self._is_unified else self._with_final_end(made, at)
 
     def _end_for(self, line: PatchLine, replaced: deque[str], before: str, at: int) -> str:
-        """Return the end of an added line: that of the line it replaces, of the one before it, or of the next one."""
+        """Return the line end of an added line: that of the line it replaces, of the previous line, or of the next one."""
         if self._is_literal or not line.end:
             return line.end
         end = replaced.popleft() if replaced else before
@@ -329,7 +328,7 @@ class _Placer:
         return next((end for end in map(end_of, lines) if end), "\n")
 
     def _with_final_end(self, made: list[str], at: int) -> str:
-        """Return lines of the Codex form, which cannot say that a last line has no end: the file's stays without."""
+        """Keep the file's last line unterminated, because the Codex format cannot express a missing line end."""
         if at < len(self._lines) or end_of(self._lines[-1]):
             return "".join(made)
         ended = [line if end_of(line) else line + self._end_behind(0) for line in made]

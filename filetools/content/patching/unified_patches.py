@@ -1,7 +1,6 @@
-"""Reading unified diffs, with the extended headers that git writes.
+"""Reads unified diffs, including git's extended headers.
 
-Names are read as `git apply` reads them: the first component is a prefix, whatever it is called, where the two names
-differ in it alone.
+Names are read as by `git apply`: if the two names differ only in the first component, that is a prefix, whatever its name.
 
 Source: the GNU diffutils manual, "Detailed Description of Unified Format"; git's "Generating patch text with -p".
 """
@@ -31,9 +30,9 @@ _MODE: Final = re.compile(r"(?:new|new file) mode (\d+)$")
 _NOTHING: Final = "/dev/null"
 _TIME: Final = re.compile(r"\t(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d+)? ([-+]\d{4})")
 _WITHOUT_PLACE: Final = re.compile(r"[\s\d.,…+-]*")
-"""What stands between the marks of a hunk's head that says nothing."""
+"""Text between the marks of a hunk's header that does not locate the hunk."""
 _BEHIND: Final = ("@@", "diff ", "--- ", "-- ", "Index: ", "From ", "```", "*** End Patch")
-"""What may stand behind the last line of a hunk."""
+"""Beginnings of lines that may follow the last line of a hunk."""
 _UNSUPPORTED: Final = {
     "GIT binary patch": "binary patches are not supported",
     "Binary files ": "it says that binary files differ, but not how",
@@ -42,20 +41,20 @@ _UNSUPPORTED: Final = {
 
 
 def read_unified_patch(lines: Sequence[str]) -> tuple[FilePatch, ...]:
-    """Return what a unified diff does, file by file.
+    """Parse a unified diff, file by file.
 
     Args:
         lines: Lines of the whole text without LF.
 
     Raises:
-        InvalidArgumentError: It is malformed, or changes files in a way that text files have not; the details have
-            the line.
+        InvalidArgumentError: It is malformed, or contains changes that are not supported, such as binary patches; the
+            details have the line.
     """
     return tuple(_UnifiedReader(lines).files())
 
 
 class _Header(Struct):
-    """What was read about one file before its hunks."""
+    """The headers of one file."""
 
     line: int
     both: str = ""
@@ -70,7 +69,7 @@ class _Header(Struct):
 
 
 class _UnifiedReader(PatchReader):
-    """Reads one diff from its first line to its last."""
+    """Reads one diff from start to end."""
 
     def files(self) -> list[FilePatch]:
         found: list[FilePatch] = []
@@ -82,7 +81,7 @@ class _UnifiedReader(PatchReader):
             elif self._peek().startswith("@@"):
                 raise malformed(self._at + 1, "a hunk without the name of its file")
             else:
-                # Mail headers, a description, "index" lines of other tools: text between files says nothing.
+                # Ignore text between files: mail headers, descriptions, "index" lines of other tools.
                 self._at += 1
         if not found:
             raise malformed(1, "neither '*** Begin Patch' nor a unified diff with '--- a/path', '+++ b/path' and '@@'")
@@ -104,7 +103,7 @@ class _UnifiedReader(PatchReader):
             return header.old is None and self._peek(1).startswith("+++ ")
         if line.startswith("+++ "):
             return header.new is None and header.old is not None
-        # Behind the names come the hunks; extended headers stand between "diff --git" and them.
+        # Extended headers come between "diff --git" and the names; after the names come the hunks.
         return bool(header.both) and header.old is None and bool(line.strip()) and not line.startswith(("diff ", "@@"))
 
     def _read_header(self, header: _Header, line: str) -> None:
@@ -147,7 +146,7 @@ class _UnifiedReader(PatchReader):
         lines = self._counted(int(found[2] or 1), int(found[4] or 1))
         repair = "" if lines is not None else f"A hunk, line {start}, has other numbers of lines than it says"
         if lines is None:
-            # Models count badly. The lines are plain all the same, as far as they look like those of a hunk.
+            # Models miscount. Take all lines that look like those of a hunk.
             self._at = start
             lines = self._until_next()
         if not lines:
@@ -155,7 +154,7 @@ class _UnifiedReader(PatchReader):
         return FileHunk(lines=tuple(lines), old_start=int(found[1]), repair=repair)
 
     def _unnumbered(self, heading: str, start: int) -> FileHunk:
-        """Return a hunk that says nothing of its place, or names a line above it; its old lines must stand once."""
+        """Return a hunk without line numbers, perhaps with a line above it as heading; its old lines must be unique."""
         lines = tuple(self._until_next())
         if not lines:
             raise malformed(start, "a hunk without lines")
@@ -165,7 +164,7 @@ class _UnifiedReader(PatchReader):
         )
 
     def _counted(self, old_left: int, new_left: int) -> list[PatchLine] | None:
-        """Return as many lines as a hunk says it has; None if it has fewer or more."""
+        """Return the number of lines that a hunk states; None if it has fewer or more."""
         lines: list[PatchLine] = []
         while old_left or new_left:
             if self._at >= len(self._lines) or not self._is_line(is_counted=True):
@@ -188,9 +187,9 @@ class _UnifiedReader(PatchReader):
         return lines
 
     def _is_line(self, *, is_counted: bool = False) -> bool:
-        """Whether the next line is one of a hunk, and not the header of another, or a signature of a mail.
+        """Return True if the next line belongs to the hunk, and is neither the next file's header nor a mail signature.
 
-        Among lines that are counted, "--- " and "+++ " are a header only before a hunk.
+        Within the counted lines, "--- " and "+++ " are a header only before a hunk.
         """
         line = self._peek()
         if line.startswith("--- ") and self._peek(1).startswith("+++ "):
@@ -218,7 +217,7 @@ def _file_patch(header: _Header, hunks: tuple[FileHunk, ...]) -> FilePatch:
 
 
 def _names(header: _Header) -> tuple[str, str]:
-    """Return the names of the file before and after; where there is only one, it is both."""
+    """Return the old and the new name of the file; if there is only one, it is both."""
     if header.renamed_from is not None and header.renamed_to is not None:
         return header.renamed_from, header.renamed_to
     if header.old is None or header.new is None:
@@ -244,13 +243,13 @@ def _two_names(header: _Header, old: str, new: str) -> tuple[str, str]:
         old, new = old[2:], new[2:]
     if header.both:
         raise malformed(header.line, f"it names two files, {old!r} and {new!r}, without renaming")
-    # Outside git a second name such as "file.new" or "file.orig" means the same file.
+    # Outside git, a second name such as "file.new" or "file.orig" means the same file.
     name = new if old.startswith(new) or old.endswith(f"/{new}") else old
     return name, name
 
 
 def _same_name(old: str, new: str) -> str | None:
-    """Return the file that both names mean, as they stand or but for their first component; None if they do not."""
+    """Return the file that both names mean, with or without their first component; None if they differ."""
     if old == new:
         return old or None
     (_, slash, name), (_, other_slash, other) = old.partition("/"), new.partition("/")
@@ -258,7 +257,7 @@ def _same_name(old: str, new: str) -> str | None:
 
 
 def _name_of_both(header: _Header) -> str | None:
-    """Return the file of "a/name b/name", which is the same twice where git writes no other header for it."""
+    """Return the file of "a/name b/name"; if git writes no other name header, both names are the same."""
     text = header.both
     if text.startswith('"'):
         try:
@@ -271,6 +270,6 @@ def _name_of_both(header: _Header) -> str | None:
 
 
 def _is_epoch(line: str) -> bool:
-    """Whether a name has the time that GNU diff writes for a file that is not there."""
+    """Return True if a name has the timestamp that GNU diff writes for a missing file."""
     found = _TIME.search(line)
     return found is not None and datetime.strptime(f"{found[1]} {found[2]}", "%Y-%m-%d %H:%M:%S %z").timestamp() == 0

@@ -262,7 +262,9 @@ def act(parts: Parts, held: HeldTree, step: Step) -> None:
             held.note(step.path, step.seen, becomes="file")
             if decision.is_strict and is_first:
                 held.demand(step.path)
-            held.put(Put(path=step.path, content=decision.content, mode=decision.mode), decision.encoding)
+            held.overlay.apply(
+                Put(path=step.path, content=decision.content, mode=decision.mode, encoding=decision.encoding)
+            )
         case RemoveFile():
             held.note(step.path, step.seen)
             held.take(Remove(path=step.path))

@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from filetools.changes.operations import Move, Put, Remove, RemoveFolder, SeenPath
+from filetools.changes.operations import Move, Remove, RemoveFolder, SeenPath
 from filetools.changes.overlay import BaseTree, Overlay, OverlayNode
 from filetools.content.version import stat_version, version_of
 from filetools.errors import (
@@ -127,13 +127,6 @@ class HeldTree:
                 "in a transaction of its own",
                 path=path,
             )
-
-    def put(self, operation: Put, encoding: str | None) -> None:
-        """Give a file new bytes."""
-        self.overlay.apply(operation)
-        node = self.overlay.find(operation.path)
-        assert node is not None
-        self.overlay.place(operation.path, replace(node, encoding=encoding))
 
     def take(self, operation: Remove | RemoveFolder | Move) -> None:
         """Remove or move something, with the folders that were there for it alone."""
