@@ -73,6 +73,12 @@ def lose_version(files: FileToolsFacade, version: str) -> None:
     files._parts.journal._database.write(lambda connection: connection.execute(query, (gone,)))
 
 
+def damage_version(files: FileToolsFacade, version: str) -> None:
+    """Have the bytes that the journal keeps of a version be others."""
+    query, digest = "UPDATE contents SET bytes = ? WHERE hash = ?", bytes.fromhex(version.removeprefix("sha256:"))
+    files._parts.journal._database.write(lambda connection: connection.execute(query, (b"damaged", digest)))
+
+
 def patterns_of_rules() -> list[str]:
     """Return the patterns that sort what a person said, the boilerplate last."""
     return [found.pattern for found in (*rules._CATEGORIES.values(), rules._BOILERPLATE)]
