@@ -1,4 +1,4 @@
-"""Runs agents, each from the beginning to the end of its run however it ends, up to a number at once."""
+"""Runs agents, a limited number at once, and ends each run however its agent ends."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def repair(root: Path, state_directory: Path | None = None) -> StateRepair | Non
 
 
 def _misplaced(root: Path, directory: Path, rules: Path) -> Iterator[str]:
-    """Yield what the opening or a first call refuses, whatever the journal is like."""
+    """Yield the entries besides the journal that the opening or a first call would refuse."""
     for name, kind in _KINDS.items():
         if _kind(directory / name) not in (None, kind):
             yield name

@@ -184,7 +184,8 @@ class Opening:
         bus = EventBus()
         self._stack.push_async_callback(bus.aclose)
         parts = await self._build(crew, state, settings, bus, bell)
-        # Everything is built now. Callbacks pushed after this run before the pool is sealed and may still use it.
+        # Everything is built now. Callbacks pushed after this run before the pool is sealed and may still use the parts;
+        # those pushed before run later and close parts that nothing uses any more.
         self._stack.push_async_callback(crew.seal)
         actor = Actor(kind="agent", id=f"actor-{secrets.token_hex(4)}")
         parts.tracker.end_with_process(actor)
@@ -316,7 +317,7 @@ _OUTCOMES: Mapping[str, Callable[..., Event]] = {
 
 
 def _event_of(notice: ApprovalNotice) -> Event:
-    """Return the event for a notice. It stands here because permissions and events do not import each other."""
+    """Return the event for a notice. It is defined here because permissions and events do not import each other."""
     request = notice.request
     facts: dict[str, Any] = {} if notice.reason is None else {"reason": notice.reason}
     facts |= {"tool_name": request.tool, "tool_call_id": request.actor.call or "", "path": request.path}

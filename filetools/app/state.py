@@ -264,10 +264,10 @@ _FOR_OTHERS: Final = 0o077
 
 
 def read_token(file: Path) -> str:
-    """Return the token that a file holds.
+    """Read a token from a file.
 
     Raises:
-        InvalidArgumentError: There is no such file, others can read it, or it holds no token.
+        InvalidArgumentError: The file does not exist, others can read it, or it does not contain a token.
     """
     try:
         with open(file, encoding="ascii") as opened:

@@ -1,4 +1,4 @@
-"""The command line: arguments, terminal text, progress bars, exit codes. It translates, and decides nothing."""
+"""The command line: arguments, terminal output, progress bars, exit codes. It makes no decisions of its own."""
 
 from filetools.distribution import require_extra
 

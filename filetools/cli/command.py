@@ -1,4 +1,4 @@
-"""The command line: every command in its place, the options that commands share, and how the process ends."""
+"""The command line: the table of commands, the shared options, and the exit of the process."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "approve": ("commands.agents", "Allow or deny one request of an agent."),
     },
 }
-"""Module and first sentence of each command, by the heading under which the help lists it."""
+"""Module and first sentence of each command, by its heading in the help."""
 _FOLDER: Final = click.Path(path_type=Path)
 _SHARED: Final = {
     "root": click.option("--root", type=_FOLDER, metavar="DIR", help="Root; default: nearest parent with .filetools, or here."),
@@ -97,16 +97,16 @@ _SHARED: Final = {
 
 
 class Command(click.Command):
-    """A command; an argument `command` is another program's command line, which its first word begins."""
+    """A command. An argument `command` is another program's command line; all words from its first one belong to it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the words after the name of the command."""
+        """Parse the words after the command's name."""
         if ctx.resilient_parsing and any(
             isinstance(each, click.Option) and not each.is_flag and args[-1:] == [name]
             for each in self.params
             for name in each.opts
         ):
-            # click stops at an option whose value is being typed, and then knows no argument before it
+            # click stops at an option whose value is being typed, and then does not know the arguments before it
             args = args[:-1]
         ctx.allow_interspersed_args = all(each.name != "command" for each in self.params)
         return super().parse_args(ctx, args)
@@ -118,19 +118,19 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that the first word names, and the other words."""
+        """Return the command named by the first word, and the other words."""
         name, found, rest = super().resolve_command(ctx, args)
         return name, None if found is None else load(str(found.name)), rest
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; Ctrl-C ends it without a word."""
+        """Run the command; Ctrl-C ends it silently."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise click.exceptions.Exit(INTERRUPTED) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands, under their headings."""
+        """Write the commands under their headings."""
         for heading, commands in COMMANDS.items():
             with formatter.section(heading):
                 formatter.write_dl([(name, sentence) for name, (_, sentence) in commands.items()])
@@ -153,17 +153,17 @@ def command(
     reads: bool | None = None,
     watch: bool = False,
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Make a command of a function; its first argument is the `Desk`, its docstring the help.
+    """Turn a function into a command; its first argument is the `Desk`, its docstring the help.
 
-    A coroutine function also gets the files of the command's actor, in the workspace that is open while it runs.
+    A coroutine function also receives the files of the command's actor, in the workspace that is open while it runs.
 
     Args:
         name: Name of the command.
-        shared: Names of the fields of `SharedOptions` that it understands.
+        shared: Names of the fields of `SharedOptions` that it supports.
         examples: Command lines that show how to use it.
-        group: The command that it belongs to.
-        reads: Whether the workspace is opened to read; by default if the options are those of reading, or in a dry run.
-        watch: Whether foreign changes are watched for meanwhile.
+        group: The command group that it belongs to.
+        reads: True to open the workspace for reading; by default if the options are those of reading, or in a dry run.
+        watch: True to watch for foreign changes while it runs.
     """
 
     def made(body: Callable[..., Any]) -> click.Command:
@@ -208,7 +208,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 
 def _show_completion(ctx: click.Context, _: click.Parameter, shell: str | None) -> None:
-    """Print the script with which a shell completes words."""
+    """Print the completion script for a shell."""
     if shell is not None and not ctx.resilient_parsing:
         kind = get_completion_class(shell)
         assert kind is not None
@@ -217,7 +217,7 @@ def _show_completion(ctx: click.Context, _: click.Parameter, shell: str | None) 
 
 
 _BEFORE: Final = ("root", "state_dir", "actor", "as_json")
-"""Shared options that may stand before the command, too."""
+"""Shared options that are also allowed before the command."""
 
 
 @click.group(
@@ -262,13 +262,13 @@ def main() -> None:
         code = error.exit_code
     except click.Abort as error:
         STDERR.print("aborted")
-        # Ctrl-C before a command has begun, or the end of the answers to a question.
+        # Ctrl-C before a command has begun, or end of input at a question.
         code = INTERRUPTED if isinstance(error.__cause__, KeyboardInterrupt) else FAILED
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def _usage_error(error: click.ClickException) -> InvalidArgumentError:
-    """Return why a command line was refused; the hint names the nearest command or option, and the usage."""
+    """Convert a usage error; the hint names the most similar command or option, and the usage."""
     meant = getattr(error, "possibilities", None)
     sentence = (error.message if meant else error.format_message()).removeprefix("Invalid value: ").rstrip(".")
     hints = [f"Did you mean {', '.join(map(repr, meant))}?"] if meant else []
@@ -280,6 +280,6 @@ def _usage_error(error: click.ClickException) -> InvalidArgumentError:
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:
-    """True if a command line that could not be parsed asks for JSON; what follows -- is another program's."""
+    """Return True if a command line that could not be parsed has --json; words after -- belong to another program."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     return "--json" in arguments[:end]

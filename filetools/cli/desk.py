@@ -1,4 +1,4 @@
-"""The desk of one command: opens the workspace for its actor, runs its work, shows results and failures, ends it."""
+"""Runs one CLI command: opens the workspace, runs it, prints the result or the error, and closes the workspace."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ T = TypeVar("T")
 NO_STATE: Final = "no state yet; the first change or 'filetools init' creates it"
 _ENDING: Final = ("SIGTERM", "SIGHUP")
 _SIGNALLED: Final = 128
-"""Exit codes above it tell the signal that ended a process."""
+"""Exit codes above it are this plus the number of the signal that killed a process."""
 
 
 class SharedOptions(Struct, frozen=True, kw_only=True):
-    """The options that many commands have in common."""
+    """Options shared by many commands."""
 
     root: Path | None = None
     state_dir: Path | None = None
@@ -65,7 +65,7 @@ CHECKING: Final = ("root", "state_dir", "mirror", "durability", "as_json")
 
 
 class Desk:
-    """What one command works with; lives as long as the command."""
+    """The context of one command."""
 
     def __init__(self, options: SharedOptions) -> None:
         self.options = options
@@ -80,14 +80,14 @@ class Desk:
         return self._workplace
 
     def path(self, raw_path: str) -> str:
-        """Return what the workspace calls a path of the command line; see `Workplace.path`."""
+        """Convert a path of the command line to a workspace path; see `Workplace.path`."""
         return self.workplace.path(raw_path)
 
     def settings(self, **arguments: Any) -> tuple[Settings, dict[str, str]]:
         """Return the settings in force and the source of each.
 
         Args:
-            arguments: Values that the command itself gives.
+            arguments: Values given by the command itself.
         """
         from filetools.app.state import own_directory
         from filetools.settings import load_settings
@@ -100,22 +100,22 @@ class Desk:
     def perform(
         self, work: Callable[[FileToolsFacade], Awaitable[R | None]], show: Callable[[R], None], *, watch: bool = False
     ) -> None:
-        """Open the workspace, do the work, show what came of it; ends the command if anything failed.
+        """Open the workspace, run the work, and show its result; end the command if anything failed.
 
-        A root that has no state gets one.
+        Creates a state if the root has none.
 
         Args:
-            work: Gets the files of the command's actor; returns None if it has shown everything itself.
+            work: Called with the files of the command's actor; returns None if it has shown everything itself.
             show: Prints a result for people.
-            watch: Whether foreign changes are watched for meanwhile; a short command has no use for it.
+            watch: True to watch for foreign changes meanwhile; useful only for long commands.
         """
         self.workplace.refuse_accident()
         self._run(self._opening(watch=watch), work, show)
 
     def read(self, work: Callable[[FileToolsFacade], Awaitable[R | None]], show: Callable[[R], None]) -> None:
-        """As `perform`, for work that changes nothing: a root that has no state gets none, and nothing is left behind.
+        """As `perform`, for work that changes nothing: creates no state, and leaves nothing behind.
 
-        To name a mirror is a change: from then on it misses nothing.
+        Naming a mirror is a change, because its backlog starts then.
         """
         if self.options.mirror is not None:
             self.perform(work, show)
@@ -125,13 +125,13 @@ class Desk:
 
     @property
     def lacks_state(self) -> bool:
-        """Whether the root has no state yet: then it has no history either, and `read` makes none."""
+        """True if the root has no state, and therefore no history, yet; `read` does not create one."""
         from filetools.app.state import lacks_state
 
         return self.options.mirror is None and lacks_state(self.workplace.root, self.options.state_dir)
 
     def note_no_state(self) -> None:
-        """Say that nothing is recorded since there is no state, if that is so."""
+        """If the root has no state, print a note that nothing is recorded."""
         if self.lacks_state:
             print_note(f"There is {NO_STATE}.")
 
@@ -156,19 +156,19 @@ class Desk:
             self.fail(error)
         except KeyboardInterrupt:
             if STDERR.is_terminal:
-                STDERR.print()  # the terminal has shown ^C without ending its line
+                STDERR.print()  # the terminal has shown ^C without a line end
             raise
         self.end()
 
     def is_inside(self) -> bool:
-        """Whether the working folder lies in the root, so that paths are relative to it; True if there is no root."""
+        """Return True if the working folder is in the root, so that paths are relative to it, or if there is no root."""
         try:
             return self.workplace.is_inside
         except FileToolsError:
             return True
 
     def peek(self, look: Callable[[FileToolsFacade], Awaitable[T]]) -> T | None:
-        """Return what a look finds, without a word; None if it fails, or if the root has never been opened."""
+        """Run a query silently; return None if it fails, or if the root has never been opened."""
         log = logging.getLogger("filetools")
         before = log.level
         log.setLevel(logging.CRITICAL)
@@ -185,7 +185,7 @@ class Desk:
             log.setLevel(before)
 
     def show(self, result: R, show: Callable[[R], None]) -> None:
-        """Print a result, as its envelope or for people."""
+        """Print a result, as an envelope or for people."""
         if self.options.as_json:
             from filetools.tools.envelope import success_envelope
 
@@ -195,19 +195,19 @@ class Desk:
         print_warnings(getattr(result, "warnings", ()))
 
     def fail(self, error: FileToolsError) -> None:
-        """Print an error; the command ends with the exit code of its first."""
+        """Print an error; the command will end with the exit code of its first error."""
         print_error(error, as_json=self.options.as_json)
         self.note_failure(exit_code_of(error))
 
     async def refuse(self, files: FileToolsFacade, error: FileToolsError) -> None:
-        """Print the error of one of several paths, with the path that was probably meant; the command goes on."""
+        """Print the error for one of several paths, with the path probably meant; the command continues."""
         if isinstance(error, PathNotFoundError):
             await self.suggest(files, error)
         self.fail(error)
 
     async def suggest(self, files: FileToolsFacade, error: PathNotFoundError | DirectoryNotFoundError) -> None:
-        """Add to an error the path that was probably meant, as it is typed where the shell stands."""
-        from filetools.tools.answers.nearby import similar_paths  # only what fails needs it
+        """Add the path probably meant to an error, as it would be typed in the shell's working folder."""
+        from filetools.tools.answers.nearby import similar_paths  # only needed for failures
 
         found = await similar_paths(files, error.path or "")
         if found:
@@ -215,7 +215,7 @@ class Desk:
             error.suggested_action = f"Did you mean {self.workplace.typed(found[0])!r}? {hint_of(error)}"
 
     def note_failure(self, code: int) -> None:
-        """Remember the exit code of a failure that is shown already."""
+        """Record the exit code of a failure that has already been shown."""
         self._exit_code = self._exit_code or code
 
     def end(self) -> None:
@@ -252,7 +252,7 @@ class Desk:
 
 @contextmanager
 def _ended_in_order() -> Iterator[None]:
-    """Have signals that end the process end it as Ctrl-C does, so that what lasts as long as the command goes with it."""
+    """Make terminating signals end the process as Ctrl-C does, so that temporary state is cleaned up."""
 
     def end(number: int, _: object) -> NoReturn:
         raise SystemExit(_SIGNALLED + number)
@@ -269,7 +269,7 @@ def _ended_in_order() -> Iterator[None]:
 
 
 def user_name() -> str:
-    """Return the name of whoever runs the command."""
+    """Return the name of the user who runs the command."""
     import getpass
 
     try:
@@ -279,9 +279,9 @@ def user_name() -> str:
 
 
 def open_terminal() -> TextIO | None:
-    """Return the terminal a person answers at, or None if nobody sits there.
+    """Return a terminal at which a person can answer, or None.
 
-    Standard input may carry the content of a file; then the controlling terminal is asked, as ssh and sudo do.
+    If standard input is the content of a file, the controlling terminal is used, as ssh and sudo do.
     """
     if not sys.stderr.isatty():
         return None
@@ -294,14 +294,14 @@ def open_terminal() -> TextIO | None:
 
 
 class Asker:
-    """Asks about one request after the other at a terminal; lives as long as its command."""
+    """Asks a person at a terminal about approval requests, one at a time."""
 
     def __init__(self, terminal: TextIO) -> None:
         self._terminal = terminal
         self._turn = asyncio.Lock()
 
     async def __call__(self, request: ApprovalRequest) -> ApprovalAnswer:
-        """Show what would happen and return the person's answer; anything but yes is no."""
+        """Show what would happen, and return the person's answer; anything but yes means no."""
         async with self._turn:
             STDERR.print(_question(request), end="")
             answer = await self._line()
@@ -315,7 +315,7 @@ class Asker:
             text = self._terminal.readline()
             loop.call_soon_threadsafe(lambda: None if line.done() else line.set_result(text))
 
-        # A daemon: a thread that waits for a key cannot be stopped, and must not keep an interrupted command alive.
+        # A daemon thread: waiting for a key cannot be cancelled, and must not keep an interrupted command alive.
         threading.Thread(target=read, name="filetools terminal", daemon=True).start()
         return await line
 

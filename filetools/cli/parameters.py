@@ -1,4 +1,4 @@
-"""Parameters that several commands have in common, and the words that a shell offers for them."""
+"""Parameters shared by several commands, and their shell completion."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Operation
 
 Suggested = list[tuple[str, str]]
-"""Words, each with its meaning."""
+"""Words, each with its description."""
 Items = list[CompletionItem]
 
 _PLAIN: Final = re.compile(r"[\w.,@%+/-]+")
-"""What needs no quotes in any shell; the rest is not offered."""
+"""Words that need no quotes in any shell; others are not offered."""
 _MOST: Final = 50
 _DIGITS: Final = 12
 
 
 def paths(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
-    """Return the paths of a root elsewhere; those below the working folder are completed by the shell itself."""
+    """Return the paths of a root elsewhere; the shell itself completes those below the working folder."""
     desk = _desk(ctx)
     if desk.is_inside():
         return [CompletionItem(incomplete, type="file")]
@@ -42,7 +42,7 @@ def paths(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
 
 
 def versions(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
-    """Return the versions of the path that stands on the line already."""
+    """Return the versions of the path on the command line."""
     path = ctx.params.get("path")
     if not isinstance(path, str):
         return []
@@ -77,7 +77,7 @@ async def checkpoints(files: FileToolsFacade) -> Suggested:
 
 @_offering
 async def actors(files: FileToolsFacade) -> Suggested:
-    """Return who has changed something lately."""
+    """Return the actors of the newest changes."""
     return [(record.actor.id, record.actor.kind) for record in await files.latest_changes(_MOST)]
 
 
@@ -99,12 +99,12 @@ async def runs(files: FileToolsFacade) -> Suggested:
 
 @_offering
 async def questions(files: FileToolsFacade) -> Suggested:
-    """Return the requests that wait for an answer."""
+    """Return the open approval requests."""
     return [(request.id, f"{request.actor.id}: {request.description}") for request in await files.approvals()]
 
 
 def sessions(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
-    """Return the log sessions of the project on the line."""
+    """Return the log sessions of the project on the command line."""
     from filetools.tools.handlers import session_logs
 
     project, logs = (ctx.params.get(name) for name in ("project", "logs"))
@@ -117,7 +117,7 @@ def sessions(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
 
 def tool_names(_: click.Context, __: click.Parameter, incomplete: str) -> Items:
     """Return the tools that can be called."""
-    from filetools.tools.registry import FILE_TOOLS  # they are many, and only this needs them
+    from filetools.tools.registry import FILE_TOOLS  # slow to import, and only needed here
 
     return _fitting([(tool.name, tool.group) for tool in FILE_TOOLS], incomplete)
 
@@ -167,10 +167,10 @@ until_option = click.option("--until", metavar="WHEN", help="A number in the log
 
 
 def time_or_number(given: str | None) -> int | datetime | None:
-    """Return the number in the log or the time that a word names.
+    """Parse a number in the log or a time.
 
     Raises:
-        InvalidArgumentError: It names neither.
+        InvalidArgumentError: It is neither.
     """
     if given is None or given.isdecimal():
         return None if given is None else int(given)
@@ -187,7 +187,7 @@ def time_or_number(given: str | None) -> int | datetime | None:
 
 
 async def whole_version(files: FileToolsFacade, path: str, given: str | None) -> str | None:
-    """Return the version that some first digits name; anything else is left to the workspace to judge.
+    """Expand the first digits of a version; other texts are returned unchanged for the workspace to validate.
 
     Raises:
         InvalidArgumentError: The path has no such version, or several.
@@ -207,8 +207,8 @@ async def whole_version(files: FileToolsFacade, path: str, given: str | None) ->
 
 
 async def is_folder(files: FileToolsFacade, path: str) -> bool:
-    """True if a folder stands at a path."""
+    """Return True if a path is a folder."""
     try:
         return (await files.file_info(path)).type == "directory"
     except FileToolsError:
-        return False  # what comes next says what is wrong
+        return False  # the next call reports the error

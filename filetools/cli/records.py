@@ -1,4 +1,4 @@
-"""Changes as lines for people, and as JSON for programs."""
+"""Formats changes as lines for people and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ _FOLDERS: Final = (
     Operation.CREATE_DIRECTORY, Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY, Operation.MODIFY_DIRECTORY,
 )  # fmt: skip
 MOST_UNREAD: Final = 50
-"""Paths that nobody could look at, of which people are told; JSON has all of them."""
+"""Maximum number of unreadable paths printed; JSON has all of them."""
 _TODAY_SECONDS: Final = 12 * 3600
 _AT_ONCE_SECONDS: Final = 1.0
 _MOST_APART: Final = 3
-"""Changes of one moment that have a line each."""
+"""Maximum number of simultaneous changes with separate lines."""
 _MOST_PLACES: Final = 3
-"""Folders that the line of a group names."""
+"""Maximum number of folders named in the line of a group."""
 
 
 def change_line(record: ChangeRecord, *, with_time: bool = True) -> Text:
-    """Return one line: number, time, who, what, path."""
+    """Return one line: number, time, actor, operation, path."""
     verb = _VERBS[record.operation]
     end = "/" if record.operation in _FOLDERS else ""
     path = printable(record.path) + end
@@ -69,7 +69,7 @@ def change_line(record: ChangeRecord, *, with_time: bool = True) -> Text:
 
 
 def together(records: Sequence[ChangeRecord]) -> list[Sequence[ChangeRecord]]:
-    """Return changes in groups: those that programs without filetools made at one moment are one, if they are many."""
+    """Group changes: many simultaneous changes by programs without filetools become one group."""
     groups: list[list[ChangeRecord]] = []
     for record in records:
         last = groups[-1][-1] if groups else None
@@ -84,7 +84,7 @@ def together(records: Sequence[ChangeRecord]) -> list[Sequence[ChangeRecord]]:
 
 
 def group_line(group: Sequence[ChangeRecord]) -> Text:
-    """Return the line of a group of changes, newest first: numbers, time, who, counts, where."""
+    """Return the line of a group of changes, newest first: numbers, time, actor, counts, folders."""
     if len(group) == 1:
         return change_line(group[0])
     newest, oldest = group[0], group[-1]
@@ -100,7 +100,7 @@ def group_line(group: Sequence[ChangeRecord]) -> Text:
 
 
 def print_unread(paths: Sequence[str]) -> None:
-    """Say which paths nobody could look at."""
+    """Print the paths that could not be read."""
     for path in paths[:MOST_UNREAD]:
         print_note(f"unread: {printable(path)} could not be looked at, or was changing")
     if len(paths) > MOST_UNREAD:
@@ -114,7 +114,7 @@ def change_to_dict(record: ChangeRecord, epoch: str) -> dict[str, Any]:
 
 
 async def patch_of(files: FileToolsFacade, record: ChangeRecord, *, exact: bool = False) -> str | None:
-    """Return what a change did to the text of its file as a unified diff; None if it did nothing, or nobody can tell."""
+    """Return a change of a file's text as a unified diff; None if the text did not change, or is not available."""
     if record.operation in _FOLDERS or record.before_unknown or record.before == record.after:
         return None
     try:
@@ -128,31 +128,31 @@ async def patch_of(files: FileToolsFacade, record: ChangeRecord, *, exact: bool 
 
 
 def whole_text_patch(path: str, content: str, *, is_added: bool) -> str:
-    """Return the diff of a text that came, or went, as a whole."""
+    """Return the diff of a text that was added or removed as a whole."""
     if is_added:
         return unified_diff("", content, "/dev/null", f"b/{path}")
     return unified_diff(content, "", f"a/{path}", "/dev/null")
 
 
 def moment(seconds: float, *, short: bool = False) -> str:
-    """Return a time for people: of day if it was lately, else with the date, or with `short` the date alone."""
+    """Return a time for people: the time of day if recent, else date and time, or with `short` only the date."""
     then = time.localtime(seconds)
     recent = time.time() - seconds < _TODAY_SECONDS
     return time.strftime("%H:%M:%S" if recent else "%Y-%m-%d" if short else "%Y-%m-%d %H:%M", then)
 
 
 def verb_of(operation: Operation) -> str:
-    """Return what an operation did, in one word."""
+    """Return an operation as one word."""
     return _VERBS[operation]
 
 
 def actor_style(kind: str) -> str:
-    """Return the style that the names of a kind of actors have."""
+    """Return the style for names of actors of a kind."""
     return next((style for known, style in _ACTOR_STYLES.items() if known == kind), "")
 
 
 MOST_LISTED: Final = 20
-"""Changes that are listed where a summary is asked for."""
+"""Maximum number of changes listed in a summary."""
 WIDEST_PATH: Final = 48
 _TREE_VERBS: Final = {
     "added": ("added", "green"),
@@ -166,11 +166,11 @@ _KINDS: Final = {"file": "a file", "directory": "a folder", "symlink": "a link"}
 
 
 async def checkpoint_to_compare(files: FileToolsFacade, run: str | None = None) -> str | None:
-    """Return the name of the checkpoint before a run, or of the newest that a person made; None if there is none.
+    """Return the name of the checkpoint before a run, or of the newest one that a person created; None if there is none.
 
     Raises:
         RunNotFoundError
-        InvalidArgumentError: The run began without a checkpoint.
+        InvalidArgumentError: The run was started without a checkpoint.
     """
     if run is None:
         made = (each for each in reversed((await files.checkpoints()).checkpoints) if not each.automatic)
@@ -185,7 +185,7 @@ async def checkpoint_to_compare(files: FileToolsFacade, run: str | None = None) 
 
 
 def change_lines(result: TreeDiffResult, *, most: int = MOST_LISTED) -> Iterator[Text]:
-    """Yield a line for each change, up to so many; folders whose own coming or going others show are left out."""
+    """Yield up to `most` lines of changes, without folders whose addition or removal is shown by their files."""
     shown = list(_without_needless_folders(result.changes))
     width = min(max((len(_place(each)) for each in shown[:most]), default=0), WIDEST_PATH)
     for change in shown[:most]:
@@ -195,7 +195,7 @@ def change_lines(result: TreeDiffResult, *, most: int = MOST_LISTED) -> Iterator
 
 
 def tree_change_line(change: TreeChange) -> Text:
-    """Return the line of one change, without who made it."""
+    """Return the line of one change, without its actors."""
     verb, style = _TREE_VERBS[change.change]
     return styled((f"{verb:<9} ", style), _place(change), (_detail(change), "dim"))
 
@@ -208,7 +208,7 @@ def counted(changes: dict[str, int]) -> str:
 
 
 def actor_lines(result: TreeDiffResult) -> Iterator[Text]:
-    """Yield a line for each actor: in how many changes it had a hand."""
+    """Yield a line for each actor, with the number of changes it was involved in."""
     width = max((len(printable(each.id)) for each in result.by_actor), default=0)
     for each in result.by_actor:
         name = printable(each.id)
@@ -216,14 +216,14 @@ def actor_lines(result: TreeDiffResult) -> Iterator[Text]:
 
 
 def compared(result: TreeDiffResult) -> str:
-    """Return between what there are these differences."""
+    """Return the description of the two states compared."""
     if result.new is None:
         return f"since checkpoint {printable(result.old)!r}, {moment(result.old_time)}"
     return f"between {printable(result.old)!r} and {printable(result.new)!r}"
 
 
 def unsure_lines(result: TreeDiffResult) -> Iterator[Text]:
-    """Yield a line for each path of which nothing certain can be said, up to so many of each sort."""
+    """Yield a line for each path whose changes are uncertain, up to `MOST_LISTED` of each kind."""
     for word, paths, why in (
         ("unread", result.unread, "it could not be read, or was changing"),
         ("unknown", result.unknown, "in one of them alone, since other ignore rules held"),
@@ -235,7 +235,7 @@ def unsure_lines(result: TreeDiffResult) -> Iterator[Text]:
 
 
 def _without_needless_folders(changes: list[TreeChange]) -> Iterator[TreeChange]:
-    """Yield all but folders that came or went with what is in them, as their files tell."""
+    """Yield all changes except folders that were added or removed together with their contents."""
     inside = {
         ("added", folder) for each in changes if each.change in ("added", "moved") for folder in _above(each.path)
     }

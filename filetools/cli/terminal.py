@@ -1,4 +1,4 @@
-"""What is written to the terminal: consoles, names made safe to show, errors in its words and exit codes, tables."""
+"""Terminal output: consoles, escaped names, error messages in terms of the command line, exit codes, tables."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _CODES: Final = {
 
 
 def exit_code_of(error: FileToolsError) -> int:
-    """Return the exit code of a failure; a batch fails as its cause does."""
+    """Return the exit code of a failure; for a batch, that of its cause."""
     return exit_code(error.code, error.details.get("cause"))
 
 
@@ -58,7 +58,7 @@ def exit_code(code: str, cause: object = None) -> int:
 
     Args:
         code: Code of the error.
-        cause: Code of what made a batch fail, where it is one.
+        cause: Code of the error that made a batch fail, if it is a batch.
     """
     return _CODES.get(cause if isinstance(cause, str) else code, FAILED)
 
@@ -84,7 +84,7 @@ _HINTS: Final = {
     "SYNC_FAILED": "'filetools mirror list' says what each mirror waits for.",
     "LOCK_TIMEOUT": "Run the command again when the other has finished.",
 }
-"""Hints where those of the library are meant for callers of its calls."""
+"""Hints that replace those of the library, which address callers of its API."""
 
 _TOOLS: Final = {
     "append_file": "append",
@@ -126,21 +126,21 @@ _PHRASE: Final = re.compile(
 
 
 def sentence_of(error: FileToolsError) -> str:
-    """Return what went wrong, for somebody who sees commands and options."""
+    """Return an error's message in terms of commands and options."""
     if error.code == "PATH_TRAVERSAL":
         return f"{error.path!r} leads out of the workspace"
     message = error.message
     if "available" in error.details:
-        return message  # it lists tools, to be named as they are
+        return message  # it lists tools by their own names
     if error.code == "INVALID_PATH":
         message = message.replace("Invalid path ''", "Invalid path '.'")
-    # What people have named is theirs, even where it is spelt as a call of the library.
+    # Do not translate the user's own path, even if it is spelt like a call of the library.
     parts = [message] if not error.path else re.split(f"({re.escape(error.path)})", message)
     return "".join(part if part == error.path else translated(part) for part in parts)
 
 
 def hint_of(error: FileToolsError) -> str:
-    """Return what to do next."""
+    """Return an error's hint in terms of commands and options."""
     given = error.suggested_action or error.action
     if given == error.action and error.code in _HINTS:
         return _HINTS[error.code]
@@ -148,18 +148,18 @@ def hint_of(error: FileToolsError) -> str:
 
 
 def envelope_of(error: FileToolsError) -> dict[str, Any]:
-    """Return the envelope of a failed command; scripts and agents in a shell read its sentences, too."""
-    from filetools.tools.envelope import failure_envelope  # only a failure in JSON needs it
+    """Return the envelope of a failed command; its messages are translated, since scripts and agents read them, too."""
+    from filetools.tools.envelope import failure_envelope  # only needed for failures in JSON
 
     return failure_envelope(error) | {"error": sentence_of(error), "suggested_action": hint_of(error)}
 
 
 def translated(text: str) -> str:
-    """Return a sentence of the library with commands and options in the place of calls and arguments."""
+    """Replace calls and arguments in a sentence of the library by commands and options."""
     return _PHRASE.sub(lambda found: _PHRASES[found[0]], text)
 
 
-if TYPE_CHECKING:  # rich takes longer to import than many commands take to work, and what a pipe gets needs none
+if TYPE_CHECKING:  # rich takes longer to import than many commands take to run, and output to a pipe does not need it
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -170,14 +170,14 @@ _DIFF_STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def leave_quietly() -> NoReturn:
-    """End without a word because the reader has gone, as `head` does once it has seen enough."""
-    # Whatever is still buffered would raise once more at exit; it goes nowhere now.
+    """Exit silently because the reader of the pipe has closed it, as `head` does."""
+    # Buffered output would raise the error again at exit; redirect it to nowhere.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(0)
 
 
 class Stream:
-    """Standard output or error; lives as long as the process. Its console is made when something is drawn on it.
+    """Standard output or standard error. Its console is created on first use.
 
     Args:
         name: "stdout" or "stderr".
@@ -199,16 +199,16 @@ class Stream:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether a terminal shows it, or is told to by the environment."""
+        """True if it is a terminal, or the environment says to treat it as one."""
         return (getattr(sys, self._name).isatty() or settings.forces_terminal()) and self.console.is_terminal
 
     @property
     def width(self) -> int:
-        """Columns."""
+        """Width in columns."""
         return self.console.width
 
     def print(self, *parts: Any, **options: Any) -> None:
-        """Print what rich prints, after all that waits to be written to standard output."""
+        """Print with rich, after flushing standard output."""
         if self._name == "stderr":
             sys.stdout.flush()
         self.console.print(*parts, **options)
@@ -219,7 +219,7 @@ STDERR: Final = Stream("stderr")
 
 
 def printable_line(text: str) -> str:
-    """Return a line of a file, without its end; its tabs stay in a pipe, and at a terminal become blanks."""
+    """Escape a line of a file, without its end; tabs are kept in a pipe and become blanks on a terminal."""
     return printable_text(text.expandtabs() if STDOUT.is_terminal else text).replace("\n", "\\n")
 
 
@@ -229,7 +229,7 @@ def amount(count: int, thing: str, things: str | None = None) -> str:
 
 
 def styled(*parts: str | tuple[str, str] | Text) -> Text:
-    """Return a text made of parts; a pair is text with its style."""
+    """Return a text assembled from parts; a pair is text with its style."""
     from rich.text import Text
 
     return Text.assemble(*parts)
@@ -241,11 +241,11 @@ def print_line(*parts: str | tuple[str, str] | Text) -> None:
         STDOUT.print(styled(*parts))
         return
     plain = (part if isinstance(part, str) else part[0] if isinstance(part, tuple) else part.plain for part in parts)
-    sys.stdout.write(f"{''.join(plain)}\n")  # rich makes blanks of tabs, and of a patch no patch
+    sys.stdout.write(f"{''.join(plain)}\n")  # rich would expand tabs, which breaks patches
 
 
 def print_diff(diff: str) -> None:
-    """Print a diff: to a terminal with its lines in their colours, else byte by byte, so that it can be applied."""
+    """Print a diff, in colour to a terminal, otherwise byte for byte, so that it can be applied."""
     if not STDOUT.is_terminal:
         sys.stdout.flush()
         sys.stdout.buffer.write(diff.encode("utf-8", "surrogateescape"))
@@ -257,18 +257,18 @@ def print_diff(diff: str) -> None:
 
 
 def line_width() -> int:
-    """Return how long a line of prose may be; wide terminals are not filled, since long lines are hard to read."""
+    """Return the maximum length of a line of prose; limited on wide terminals, since long lines are hard to read."""
     return min(STDOUT.width, LONGEST_LINE)
 
 
 def print_beside(name: Text, text: str, *, start: int, style: str = "") -> None:
-    """Print a name and a text beside it, folded in a column of its own; under it, where the name is too long.
+    """Print a name with a text wrapped in a column next to it, or below it if the name is too long.
 
     Args:
-        name: Taken over: it grows by the text.
+        name: Modified: the text is appended.
         text: One paragraph.
-        start: Where the column begins.
-        style: Of the text.
+        start: First column of the text.
+        style: Style of the text.
     """
     lines = textwrap.wrap(text, max(line_width() - start, LEAST_COLUMN)) or [""]
     if name.cell_len > start - 2:
@@ -280,7 +280,7 @@ def print_beside(name: Text, text: str, *, start: int, style: str = "") -> None:
 
 
 def print_note(text: str) -> None:
-    """Print a remark to standard error, out of the way of what is piped on."""
+    """Print a remark to standard error, separate from piped output."""
     if STDERR.is_terminal:
         STDERR.print(styled((printable(text), "dim")))
     else:
@@ -295,7 +295,7 @@ def print_json(plain: Mapping[str, Any]) -> None:
 
 
 def print_error(error: FileToolsError, *, as_json: bool = False) -> None:
-    """Print an error: as the envelope to standard output, or as a sentence and a hint to standard error."""
+    """Print an error, as an envelope to standard output, or as a message and a hint to standard error."""
     if as_json:
         print_json(envelope_of(error))
         return
@@ -303,7 +303,7 @@ def print_error(error: FileToolsError, *, as_json: bool = False) -> None:
 
 
 def print_refusal(sentence: str, hint: str | None, *, code: str = "") -> None:
-    """Print what the command does not do, and what to do instead, to standard error."""
+    """Print why the command fails, and what to do instead, to standard error."""
     _complain(("error", "bold red"), f"{code}: {printable_text(sentence)}")
     if hint:
         _complain(("hint", "bold"), f": {printable(hint)}")
@@ -312,7 +312,7 @@ def print_refusal(sentence: str, hint: str | None, *, code: str = "") -> None:
 def _complain(name: tuple[str, str], text: str) -> None:
     if STDERR.is_terminal:
         STDERR.print(styled(name, text), soft_wrap=False)
-    else:  # thousands of warnings would take minutes otherwise
+    else:  # printing thousands of warnings with rich would take minutes
         sys.stderr.write(f"{name[0]}{text}\n")
 
 
@@ -324,7 +324,7 @@ def print_warnings(warnings: Iterable[Mapping[str, Any]]) -> None:
 
 
 def fact_table() -> Table:
-    """Return an empty table of names and values without lines."""
+    """Return an empty, unruled table for names and values."""
     from rich.table import Table
 
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
@@ -339,9 +339,9 @@ def print_table(table: Table) -> None:
 
 
 def use_terminal() -> None:
-    """Prepare the process's streams: no character stops the output, warnings of the library are one line each."""
+    """Prepare the standard streams: unencodable characters are escaped, and the library's warnings take one line each."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # whoever started the process has closed it
+        if getattr(sys, name) is None:  # the parent process has closed it
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - it stays open
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -353,7 +353,7 @@ def use_terminal() -> None:
 
 
 class _OneLine(logging.Handler):
-    """Shows log records as `warning: …` on standard error; lives as long as the process."""
+    """Shows log records as `warning: …` on standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
         style = "bold red" if record.levelno >= logging.ERROR else "bold yellow"

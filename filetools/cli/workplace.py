@@ -1,4 +1,4 @@
-"""Where a command works: the root, and what the workspace calls the paths given on the command line."""
+"""Finds the root of a command, and converts paths of the command line to workspace paths."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ class Workplace(Struct, frozen=True, kw_only=True):
     """The root and the working folder of one command."""
 
     root: Path
-    """Absolute, as it was given or found."""
+    """Absolute, as given or found."""
     folder: Path
-    """The working folder, links resolved."""
+    """The working folder, with links resolved."""
     is_named: bool = False
-    """Whether somebody named the root."""
+    """True if the root was given explicitly."""
 
     def path(self, raw_path: str) -> str:
-        """Return the path relative to the root of one that is relative to the working folder, as git does it.
+        """Convert a path relative to the working folder to one relative to the root, as git does.
 
-        Outside the root there is no working folder to be relative to; there paths are relative to the root.
+        If the working folder is outside the root, paths are relative to the root.
 
         Raises:
             PathTraversalError, AbsolutePathError: It leads out of the root.
         """
         if not self.is_inside and not os.path.isabs(raw_path):
             return raw_path
-        # By name only, as git does it: a link on the way is for the workspace's own rules to judge.
+        # Lexically, as git does: the workspace's own rules decide about links in the path.
         place = Path(os.path.normpath(os.path.join(self.folder, raw_path)))
         for root in (self._real_root, self.root):
             if place.is_relative_to(root):
@@ -44,24 +44,24 @@ class Workplace(Struct, frozen=True, kw_only=True):
         raise AbsolutePathError(raw_path) if os.path.isabs(raw_path) else PathTraversalError(raw_path)
 
     def typed(self, path: str) -> str:
-        """Return how a path of the workspace is typed on the command line: what `path` makes that path of."""
+        """Return a workspace path as typed on the command line; the inverse of `path`."""
         return os.path.relpath(self._real_root / path, self.folder) if self.is_inside else path
 
     @property
     def is_inside(self) -> bool:
-        """Whether the working folder lies in the root."""
+        """True if the working folder is in the root."""
         return self.folder.is_relative_to(self._real_root)
 
     @property
     def has_state(self) -> bool:
-        """Whether the root has ever been opened."""
+        """True if the root has ever been opened."""
         return (self.root / STATE_DIRECTORY).is_dir()
 
     def refuse_accident(self) -> None:
-        """Refuse to change what nobody can have meant by standing in it.
+        """Prevent accidental changes in a root that was not given explicitly.
 
         Raises:
-            InvalidArgumentError: Nobody named the root, and it is the home folder, or holds it.
+            InvalidArgumentError: The root was not given, and it is the home folder or contains it.
         """
         if not self.is_named:
             _refuse_wide(
@@ -74,12 +74,12 @@ class Workplace(Struct, frozen=True, kw_only=True):
 
 
 def find_workplace(root: Path | None) -> Workplace:
-    """Return the workplace: the root given, else the nearest folder upwards that has a state, else the working folder.
+    """Return the workplace: the given root, else the nearest parent folder with a state, else the working folder.
 
-    Upwards ends below the home folder: what lies in that is not all one tree because somebody made it a root once.
+    The search ends below the home folder, so that a home folder that once became a root does not capture everything in it.
 
     Raises:
-        InvalidArgumentError: The root given is no folder.
+        InvalidArgumentError: The given root is not a folder.
         WorkspaceGoneError: The working folder was deleted.
     """
     if root is not None:
@@ -98,10 +98,10 @@ def find_workplace(root: Path | None) -> Workplace:
 
 
 def refuse_new_root(folder: Path) -> None:
-    """Refuse to make a root of what is one only on purpose.
+    """Prevent a folder from becoming a root by accident.
 
     Raises:
-        InvalidArgumentError: It is the home folder, holds it, or lies in another root.
+        InvalidArgumentError: It is the home folder, contains it, or is inside another root.
     """
     command = f"filetools init --root {shlex.quote(str(folder))}"
     _refuse_wide(folder, f"Name the folder of a project; or mean it: {command}.")
@@ -115,10 +115,10 @@ def refuse_new_root(folder: Path) -> None:
 
 
 def refuse_relative(names: Sequence[str]) -> None:
-    """Refuse the home folder, or what holds it, by a relative path: a client starts a server in whatever folder it is in.
+    """Refuse relative paths to the home folder or its parents: a client may start a server in any working folder.
 
     Raises:
-        InvalidArgumentError: One of the folders is.
+        InvalidArgumentError: One of the folders is such a path.
     """
     for name in names:
         if not os.path.isabs(os.path.expanduser(name)):
@@ -127,7 +127,7 @@ def refuse_relative(names: Sequence[str]) -> None:
 
 
 def root_above(folder: Path) -> Path | None:
-    """Return the nearest folder with a state, from this one upwards and below the home folder; links are resolved."""
+    """Return the nearest folder with a state, from this one upwards but below the home folder; `folder` must be resolved."""
     home = _home()
     wide = () if home is None else (home, *home.parents)
     near = takewhile(lambda place: place not in wide and place != place.parent, (folder, *folder.parents))
@@ -135,7 +135,7 @@ def root_above(folder: Path) -> Path | None:
 
 
 def _has_usable_state(folder: Path) -> bool:
-    """Whether a folder has a state that no other user put there: anybody can make one in a shared folder such as /tmp."""
+    """Return True if a folder has a state that is not another user's: anybody can create one in folders such as /tmp."""
     state = folder / STATE_DIRECTORY
     if not state.is_dir():
         return False
@@ -143,14 +143,14 @@ def _has_usable_state(folder: Path) -> bool:
 
 
 def _refuse_wide(folder: Path, remedy: str) -> None:
-    """Refuse a folder that holds far more than one project, if nobody named it.
+    """Refuse a folder that contains far more than one project.
 
     Args:
-        folder: What would be the root.
-        remedy: What to do instead, or how to do it on purpose.
+        folder: The root that would be used.
+        remedy: What to do instead, or how to use it on purpose.
 
     Raises:
-        InvalidArgumentError: It is the home folder, holds it, or is all of a file system.
+        InvalidArgumentError: It is the home folder, contains it, or is the root of a file system.
     """
     place, home = Path(os.path.realpath(folder)), _home()
     if place == place.parent:
@@ -163,7 +163,7 @@ def _refuse_wide(folder: Path, remedy: str) -> None:
 
 
 def _home() -> Path | None:
-    """Return the home folder, links resolved; None if the user has none, as in some containers."""
+    """Return the home folder with links resolved; None if the user has none, as in some containers."""
     try:
         home = Path.home()
     except RuntimeError:
@@ -172,10 +172,10 @@ def _home() -> Path | None:
 
 
 def refuse_file(what: str, place: Path) -> None:
-    """Refuse what is given for a folder and is none.
+    """Check that an existing path is a folder.
 
     Raises:
-        InvalidArgumentError: Something else stands there.
+        InvalidArgumentError: It is not a folder.
     """
     if os.path.lexists(place) and not place.is_dir():
         raise InvalidArgumentError(f"The {what} is not a folder: {str(place)!r}", suggested_action="Name a folder.")

@@ -211,7 +211,7 @@ class Mirrors:
         self._change("UPDATE mirrors SET is_filled = 1 WHERE place = ? AND identity = ?", (row.place, row.identity))
 
     def remember(self, row: MirrorRow, root: bytes) -> None:
-        """Attach a mirror at every opening of the root, as long as the root is not moved."""
+        """Attach a mirror at every opening of the root, until the root is moved."""
         self._change("UPDATE mirrors SET root = ? WHERE place = ? AND identity = ?", (root, row.place, row.identity))
 
     def remove(self, place: str) -> None:

@@ -228,7 +228,7 @@ def oldest_kept(connection: sqlite3.Connection) -> int | None:
 
 
 def _next_number(connection: sqlite3.Connection) -> int:
-    """Take the next snapshot number; a process that knows the open rows by an earlier one reads them again."""
+    """Take the next snapshot number; a process that cached the open rows by an earlier one reads them again."""
     (number,) = connection.execute(_NUMBER).fetchone()
     connection.execute("INSERT OR REPLACE INTO meta VALUES ('snapshot', ?)", (str(number + 1),))
     return int(number) + 1
@@ -250,7 +250,7 @@ def _begin(draft: Checkpoint, number: int, ended: Tree, added: Tree, connection:
 
 
 def _name(draft: Checkpoint, snapshot: int, replace: bool, connection: sqlite3.Connection) -> Checkpoint | None:
-    """Give a checkpoint its name; None if another save has removed it, or another checkpoint has the name."""
+    """Name a checkpoint; None if another save has removed it, or another checkpoint has the name."""
     made = structs.replace(draft, snapshot=snapshot, time=time.time())
     is_there = connection.execute(
         "UPDATE checkpoints SET time = ?, automatic = ? WHERE snapshot = ? AND name IS NULL",

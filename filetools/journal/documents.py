@@ -254,7 +254,7 @@ class DocumentTable:
         return [document_from(row) for row in self._database.rows(f"{_DOCUMENTS} WHERE {_IS_LEFT}")]
 
     def advance(self, change: DocumentChange, actor: Actor) -> bool:
-        """Give a document its next text; False, with nothing changed, if its version is another or it is closed."""
+        """Replace a document's text; False, with nothing changed, if its version is another or it is closed."""
 
         def work(connection: sqlite3.Connection) -> bool:
             if not is_at(connection, change):

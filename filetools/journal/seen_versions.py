@@ -41,7 +41,7 @@ _HEADS: Final = (
 
 
 class SeenVersion(Struct, frozen=True, kw_only=True):
-    """A version of a path that an actor can name, and the text that it then knows."""
+    """A version of a path that an actor can name, and the text that it knows for it."""
 
     version: str
     base: str

@@ -111,12 +111,12 @@ class TreeIndex:
         return None if row is None else _row(*row)
 
     def folder_of_inode(self, device: int, inode: int) -> str | None:
-        """Return the path of the folder that has an inode, as far as filetools knows."""
+        """Return the path of the folder known to have an inode."""
         row = self._database.row(_FOLDER_OF_INODE, (inode, device))
         return None if row is None else str(row[0])
 
     def note_read(self, read: Iterable[ReadVersion]) -> None:
-        """Give the versions that were read to rows without one, if the entry is unchanged."""
+        """Store the versions that were read in rows that have none, if the entry is unchanged."""
         values = [(digest_of(one.version), one.ctime, one.key, one.kind, *one.identity[1:]) for one in read]
         for several in slices(values):
             self._write(_NOTE_READ, several)

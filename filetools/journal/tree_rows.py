@@ -161,7 +161,7 @@ class TreeTable:
         )
 
     def move_below(self, old: TreeRow, path: str) -> list[TreeRow]:
-        """Give everything below a moved folder its new path, and return the new rows; the old ones are removed."""
+        """Move everything below a moved folder to its new path, and return the new rows; the old ones are removed."""
         moved = []
         for row in self.below(old.key):
             new = path + row.path[len(old.path) :]
@@ -172,7 +172,7 @@ class TreeTable:
         return moved
 
     def move_device(self, old: int, new: int) -> None:
-        """Give all rows of a device its new number."""
+        """Set a new device number in all rows of a device."""
         self._connection.execute("UPDATE tree SET device = ? WHERE device = ?", (new, old))
         self._known.clear()
 

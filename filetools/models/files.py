@@ -68,9 +68,9 @@ class WriteResult(ChangeResult):
     unchanged: bool = False
     """True if the file already had exactly these bytes, so that nothing was written or recorded."""
     in_buffer: bool = False
-    """Whether the change went into the document that a person has open, and not to the disk: it needs unsaved text."""
+    """True if the change was made in a document with unsaved text that a person has open, and not on disk."""
     disk_version: str | None = None
-    """Version of the file, where unsaved text makes `version`, that of what a read returns now, another one."""
+    """Version of the file, if it differs from `version`, that of the unsaved text, which a read returns now."""
     merged: bool = False
     """True if the text was merged with changes by others; `version` is then that of the merged text."""
     foreign: Hunks = []
@@ -92,9 +92,9 @@ class EditResult(ChangeResult):
     dry_run: bool = False
     unchanged: bool = False
     in_buffer: bool = False
-    """Whether the change went into the document that a person has open, and not to the disk: it needs unsaved text."""
+    """True if the change was made in a document with unsaved text that a person has open, and not on disk."""
     disk_version: str | None = None
-    """Version of the file, where unsaved text makes `version`, that of what a read returns now, another one."""
+    """Version of the file, if it differs from `version`, that of the unsaved text, which a read returns now."""
 
 
 class PatchedFile(Result):

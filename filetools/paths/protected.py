@@ -38,7 +38,7 @@ def matches_hidden(path: WorkspacePath, patterns: Sequence[str]) -> bool:
 
     Args:
         path: The path that would be read.
-        patterns: As of `matches_protected`.
+        patterns: As for `matches_protected`.
     """
     folded = _folded(path)
     any_of_them, last_first = _groups(tuple(patterns))

@@ -59,7 +59,7 @@ class NameRules(Struct, frozen=True):
             path = unicodedata.normalize("NFC", path)
         if self.ignores_case:
             path = path.casefold()
-            # Casefolding can leave a form that is not composed any more.
+            # Casefolding can leave a form that is no longer composed.
             path = unicodedata.normalize("NFC", path) if self.ignores_form else path
         return path
 
@@ -265,7 +265,7 @@ class Workspace:
         """
         descriptor, _ = self.open_regular(path)
         if fcntl is not None:
-            # Clear the status flags of the opening: none is wanted any more.
+            # Clear the status flags of the opening, which are no longer wanted.
             fcntl.fcntl(descriptor, fcntl.F_SETFL, 0)
         return descriptor
 
@@ -404,7 +404,7 @@ class Workspace:
             return AccessDeniedError(shown(path), suggested_action=_READ_ACCESS)
         explained = self.explain(path, error)
         if isinstance(explained, PathNotDirectoryError) and explained.path == path:
-            # The walk met a link as "not a directory", and the link was gone at the second look.
+            # The walk found a link as "not a directory", and the link was gone at the second look.
             return ChangedMeanwhileError(path, 1)
         return explained
 

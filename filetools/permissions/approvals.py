@@ -58,11 +58,11 @@ WAIT_SECONDS: Final = 50.0
 RENEW_SECONDS: Final = 2.0
 """How often a process that asks or answers renews its lease, and checks those of the others."""
 KNOWN_SECONDS: Final = 0.25
-"""How long a process relies on what it knows of whether all agents must ask: a look costs a write four system calls."""
+"""How long a process caches whether all agents must ask: a look costs a write four system calls."""
 
 
 class Approvals:
-    """The approval requests of one workspace; belongs to its loop, is open as long as it, closed with `aclose`.
+    """The approval requests of one workspace; belongs to its loop, open as long as the workspace, closed with `aclose`.
 
     Args:
         trust: Where "allow for this run" is kept.
@@ -135,7 +135,7 @@ class Approvals:
         self._asks_for_all += 1
         await self.renew()
         self.stir()
-        await asyncio.sleep(KNOWN_SECONDS)  # now every process knows: calls after this has returned are asked about
+        await asyncio.sleep(KNOWN_SECONDS)  # now every process knows: a call made after this returns is asked about
         return Attendance(leave)
 
     def open_requests(self) -> list[ApprovalRequest]:

@@ -96,7 +96,7 @@ class ApprovalRequest(ShownChange, frozen=True, kw_only=True):
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> ApprovalRequest:
-        """Return the request of a form that `to_dict` returned."""
+        """Return the request from the form that `to_dict` returns."""
         paths = {"path": WorkspacePath(plain["path"]), "paths": tuple(map(WorkspacePath, plain["paths"]))}
         return cls(**{**plain, **paths, "actor": Actor(**plain["actor"])})
 
@@ -113,7 +113,7 @@ def short_diff(request: ApprovalRequest) -> str:
 
 
 def decided(answer: object, request: ApprovalRequest, edited_text: str | None = None) -> ApprovalDecision:
-    """Return a decision that came from outside, validated.
+    """Validate a decision that came from outside.
 
     Args:
         answer: One of the answers, "cancel" for the "deny" of a conflict, or a whole decision.
@@ -166,7 +166,7 @@ class ApprovalNotice(Struct, frozen=True, kw_only=True):
 
 
 Notify = Callable[[ApprovalNotice], None]
-"""Receives every notice on the loop; the layer above makes events of them, since this one cannot know the bus."""
+"""Receives every notice on the loop; the layer above turns them into events, since this one cannot know the bus."""
 
 
 def ignore_notice(notice: ApprovalNotice) -> None:

@@ -244,7 +244,7 @@ def metadata(discovery: Discovery, *, session: str, root: str, agent_session: st
     """Return the metadata of a run as JSON. A run without files is also logged as a warning.
 
     Args:
-        discovery: What was found.
+        discovery: The files found.
         session: Session of the run.
         root: Absolute path of the root, which is the run's working folder.
         agent_session: The agent's own session ID; "" if unknown.

@@ -152,7 +152,7 @@ class LocalChanging:
         return os.listdir(self._disk.private.folder("trash"))
 
     def empty_trash(self, trash: str) -> None:
-        """Remove `.filetools/trash/<trash>` for good, if it is there."""
+        """Delete `.filetools/trash/<trash>` permanently, if it exists."""
         with Explained(self._disk.workspace, self._disk.workspace.resolve("", allow_root=True)):
             remove_place(self._disk.hidden("trash", private_name(trash)))
 

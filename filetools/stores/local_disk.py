@@ -79,7 +79,7 @@ class LocalDisk(Disk, frozen=True):
         return HiddenPlace(path.name, path, opened, partial(self.private.new_foreign_name, path.parent))
 
     def beside(self, path: WorkspacePath, name: str | None = None) -> HiddenPlace:
-        """Return a place in the folder of `path`, by default a free one, for what cannot be renamed out of there."""
+        """Return a place in the folder of `path`, by default a free one, for what cannot be renamed out of that folder."""
         return self.live(path.parent.child(name or self.private.new_foreign_name(path.parent)))
 
     def reachable(self, place: HiddenPlace, path: WorkspacePath, parent: int) -> HiddenPlace:

@@ -133,7 +133,7 @@ class LocalDisplaced:
                 sync_descriptor(folder)
 
     def discard(self) -> None:
-        """Remove it for good, a directory with all below it; may be called twice."""
+        """Delete it permanently, a directory with everything below it; may be called twice."""
         place = self._place
         if place is None:
             return

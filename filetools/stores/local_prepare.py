@@ -252,7 +252,7 @@ class PreparedReplacement(PreparedName):
     __slots__ = ()
 
     def exchange(self) -> LocalDisplaced:
-        """Go live; the replaced file comes out.
+        """Go live; returns the replaced file.
 
         Raises:
             PathNotFoundError: Nothing is there now. Still prepared.
@@ -268,7 +268,7 @@ class PreparedReplacement(PreparedName):
             hidden = (folder, place.name)
             displaced = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
             if displaced.type != "file":
-                # Another program put something else there since the preparation: it goes back before anybody misses it.
+                # Another program put something else there since the preparation: put it back before anybody misses it.
                 self._place = self._exchange(place, live, hidden)
                 self._check_still_ours(self._place, (folder, self._place.name))
                 refuse_other_kinds(displaced.type, self._path)

@@ -43,7 +43,7 @@ _open_owners: Final[set[tuple[int, str]]] = set()
 
 
 class PrivateDirectory:
-    """Holds the descriptors of the private directory and its folders for as long as the store is open. Thread-safe."""
+    """Holds the descriptors of the private directory and its folders while the store is open. Thread-safe."""
 
     __slots__ = ("_held", "_lock", "_noted", "owner")
 
@@ -78,7 +78,7 @@ class PrivateDirectory:
         return self._held.get(name, -1)
 
     def opened(self, name: str) -> AbstractContextManager[int]:
-        """Give the same for a `with` block."""
+        """Return the same as a context manager."""
         return nullcontext(self.folder(name))
 
     def close(self) -> None:

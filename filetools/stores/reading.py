@@ -102,7 +102,7 @@ class Buffer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Give it back."""
+        """Return it for reuse."""
         if len(_idle) < MOST_KEPT_BUFFERS:
             _idle.append(self._memory)
 

@@ -175,7 +175,7 @@ def rename_anything(
     """Rename unless the destination exists, a folder by its entries if nothing else is possible.
 
     Args:
-        capabilities: As of `rename_by_entries`, like the other arguments.
+        capabilities: As for `rename_by_entries`, like the other arguments.
         source: Anything.
         stage: As there; if it exists, a rename was interrupted and is finished.
         destination: In a folder that things can be renamed to.

@@ -103,7 +103,7 @@ class Displaced(Protocol):
         """Make its current name durable, but not its bytes; does nothing once it is gone."""
 
     def discard(self) -> None:
-        """Remove it for good; may be called twice."""
+        """Delete it permanently; may be called twice."""
 
 
 class Prepared(Protocol):
@@ -260,7 +260,7 @@ class Store(Protocol):
         """Return the names in `.filetools/trash`, in no particular order."""
 
     def empty_trash(self, trash: str) -> None:
-        """Remove `.filetools/trash/<trash>` for good, if it is there."""
+        """Delete `.filetools/trash/<trash>` permanently, if it exists."""
 
     def trashed(self, path: WorkspacePath, trash: str) -> list[tuple[str, FileStat]]:
         """Return what `restore` would bring back: path below the folder and facts, folders before what is in them.

@@ -100,7 +100,7 @@ def rename_with_flags(source: tuple[int, str], destination: tuple[int, str], fla
 
 
 def link_descriptor(descriptor: int, directory: int, name: str) -> None:
-    """Give a nameless file (`O_TMPFILE`) a name; fails with EEXIST if it is taken.
+    """Link a nameless file (`O_TMPFILE`) to a name; fails with EEXIST if the name is taken.
 
     Source: open(2), O_TMPFILE; a link through /proc needs no privilege, AT_EMPTY_PATH does.
     """

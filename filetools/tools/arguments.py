@@ -157,9 +157,9 @@ _PATHS: Final = ("path", "file_path", "source", "old_path")
 
 
 class Parameters(BaseModel):
-    """Base of the parameters of tools: nothing unknown is taken, and nothing that could mean two things.
+    """Base of the parameters of tools: unknown and ambiguous values are rejected.
 
-    A field with an alias, such as "oldText" or "-A", is published, and told of in errors, by that alone.
+    A field with an alias, such as "oldText" or "-A", is published and named in errors only by the alias.
     """
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)

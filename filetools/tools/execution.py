@@ -71,7 +71,7 @@ class ParsingRuns:
         self._newest: deque[float] = deque(maxlen=MOST_A_MINUTE)
 
     def count(self, run: str) -> None:
-        """Count a call; one that is refused does not count.
+        """Count a call; refused calls do not count.
 
         Raises:
             RateLimitedError: The run has made 30 calls, or all runs together 120 within a minute.

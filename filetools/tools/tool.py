@@ -68,7 +68,7 @@ class Published(Struct, frozen=True, kw_only=True):
     output_schema: Mapping[str, Any] | None = None
     """None for no output schema."""
     annotations: Mapping[str, Any] | None = None
-    """Hints by the names of MCP; None for those that follow from the tool."""
+    """Annotations by their MCP names; None for those derived from the tool."""
 
 
 class Tool(Struct, Generic[P], frozen=True, kw_only=True):

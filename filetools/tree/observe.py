@@ -290,7 +290,7 @@ class Observation:
     # -- arrivals ----------------------------------------------------------------------------------------------------
 
     def _come(self, item: Scope, path: WorkspacePath, stat: FileStat) -> None:
-        """Record what has come to a free path: a move if its inode is known and no longer at its old path."""
+        """Record what arrived at a free path: a move if its inode is known and no longer at its old path."""
         source = self._source_of(path, stat)
         if source is not None:
             self._move(source, path, stat)
@@ -449,7 +449,7 @@ class Observation:
             self._arrive(path)
 
     def _source_below(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> TreeRow | None:
-        """Return the row of what has come to a path from elsewhere, after moving away what changed places with it."""
+        """Return the row of what arrived at a path from elsewhere, after moving away what changed places with it."""
         source = self._source_of(path, stat)
         if source is None or row.identity is None or source.path.startswith(f"{row.path}/"):
             return source

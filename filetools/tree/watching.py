@@ -76,7 +76,7 @@ class TreeWatcher:
         return self._status
 
     def start(self) -> None:
-        """Begin to listen, and hint at the whole tree; the caller passes all folders that it knows to `watch` then."""
+        """Begin to listen, and hint at the whole tree; the caller then passes all known folders to `watch`."""
         try:
             self._listen()
         except OSError as exc:
@@ -123,7 +123,7 @@ class TreeWatcher:
             self._listener = WatchdogObserver(self._workspace, self._hints)
 
     def _poll_instead(self, reason: str) -> None:
-        """Give up incomplete notices: what they hold would be missing elsewhere."""
+        """Give up incomplete notices, and release what they hold, which would be missing elsewhere."""
         with self._lock:
             listener, self._listener = self._listener, None
         if listener is not None:

@@ -183,7 +183,7 @@ class TurnCall:
             self.begun.set_result(None)
 
     def settle(self) -> None:
-        """Give its caller the outcome; on the loop."""
+        """Pass the outcome to its caller; on the loop."""
         if self.hop.done():
             return
         if self.error is None:

@@ -1,1 +1,1 @@
-"""The commands, one module for those that belong together; see `filetools.cli.command.COMMANDS`."""
+"""The commands, grouped by subject; see `filetools.cli.command.COMMANDS`."""

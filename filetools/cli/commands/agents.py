@@ -43,20 +43,20 @@ NOT_EXECUTABLE: Final = 126
 _SIGNALLED: Final = 128
 _FORWARDED: Final = ("SIGTERM", "SIGHUP")
 _SHARED: Final = ("SIGINT", "SIGQUIT")
-"""What a terminal sends to the program itself as well; sent on, it would get them twice."""
+"""Signals that a terminal also sends to the child; forwarding them would deliver them twice."""
 
 
 async def run_child(command: Sequence[str], *, environment: Mapping[str, str]) -> int:
-    """Run a program to its end and return its exit code, or 128 and the number of the signal that ended it.
+    """Run a program and return its exit code, or 128 plus the number of the signal that killed it.
 
-    It runs beside the loop of the main thread; being cancelled ends the program.
+    The event loop keeps running meanwhile. Cancellation ends the program.
 
     Args:
-        command: The program, looked for as a shell does, and its arguments.
+        command: The program, found as by a shell, and its arguments.
         environment: All its variables.
 
     Raises:
-        FileNotFoundError: There is no such program.
+        FileNotFoundError: The program does not exist.
         OSError: It cannot be executed.
     """
     with _in_foreground(command, environment) as child:
@@ -65,12 +65,12 @@ async def run_child(command: Sequence[str], *, environment: Mapping[str, str]) -
             code = await asyncio.shield(waiting)
             return code if code >= 0 else _SIGNALLED - code
         finally:
-            child.terminate()  # nothing, if it has ended
+            child.terminate()  # no effect if it has ended
             await waiting
 
 
 def refuse_child(command: Sequence[str], error: OSError) -> int:
-    """Say why a program could not be started, and return the exit code that shells have for it."""
+    """Print why a program could not be started, and return the exit code that shells use for it."""
     is_missing = isinstance(error, FileNotFoundError)
     print_refusal(f"{command[0]}: {'command not found' if is_missing else error.strerror}", None)
     return NOT_FOUND if is_missing else NOT_EXECUTABLE
@@ -78,7 +78,7 @@ def refuse_child(command: Sequence[str], error: OSError) -> int:
 
 @contextmanager
 def _in_foreground(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a program, and have signals end the child and not this process, which has something to do afterwards."""
+    """Start a program, and let signals end only the child, since this process has work to do afterwards."""
     child: list[subprocess.Popen[bytes]] = []
     early: list[int] = []
 
@@ -88,7 +88,7 @@ def _in_foreground(command: Sequence[str], environment: Mapping[str, str]) -> It
         else:
             early.append(number)
 
-    # Functions and not SIG_IGN, which the child would inherit.
+    # Functions instead of SIG_IGN, which the child would inherit.
     wanted = dict.fromkeys(_FORWARDED, forward) | {name: lambda *_: None for name in _SHARED}
     present = {getattr(signal, name): handler for name, handler in wanted.items() if hasattr(signal, name)}
     former = {number: signal.signal(number, handler) for number, handler in present.items()}
@@ -104,18 +104,18 @@ def _in_foreground(command: Sequence[str], environment: Mapping[str, str]) -> It
 
 
 _LISTED: Final = 60
-"""Characters of a command where many are listed."""
+"""Maximum length of a command in a list."""
 _KEPT: Final = 1000
-"""Characters of a command that are kept."""
+"""Maximum length of a stored command."""
 _CANCELLED: Final = (129, 130, 131, 143)
-"""Exit codes of what SIGHUP, SIGINT, SIGQUIT or SIGTERM has ended."""
+"""Exit codes of programs killed by SIGHUP, SIGINT, SIGQUIT or SIGTERM."""
 _STYLES: Final = {"created": "green", "modified": "", "deleted": "red", "unchanged": "dim"}
 _REASONS: Final = {
     "folder": "in its output folder",
     "call": "named by a tool call",
     "alone": "while no other run was alive",
 }
-"""Why a change by a program that knows nothing of filetools counts as the run's."""
+"""Why a change by a program that does not use filetools counts as the run's."""
 
 
 @command(
@@ -162,7 +162,7 @@ def run(
                 told = await files.runs.finish(begun.id, status=status, exit_code=code)
             return {"run": (await files.runs.get(begun.id)).to_dict(), **told}
         except FileToolsError as error:
-            print_error(error, as_json=desk.options.as_json)  # the exit code stays the program's
+            print_error(error, as_json=desk.options.as_json)  # keep the program's exit code
             return None
 
     desk.perform(work, lambda told: _show_end(told, program), watch=True)
@@ -184,7 +184,7 @@ async def runs(desk: Desk, files: FileToolsFacade, run_id: str | None) -> None:
 
 @contextmanager
 def _without_warning() -> Iterator[None]:
-    """Have no warning logged that a run has no files: a command is about to say so."""
+    """Suppress the log warning that a run has no files, because the command itself reports it."""
     log = logging.getLogger("filetools.sessions.discovery")
     before = log.level
     log.setLevel(logging.ERROR)
@@ -195,7 +195,7 @@ def _without_warning() -> Iterator[None]:
 
 
 def _show_end(told: Mapping[str, Any], program: str) -> None:
-    """Print what a run has done, out of the way of the program's own output."""
+    """Print the result of a run to standard error, separate from the program's own output."""
     for line in _file_lines(told, MOST_LISTED):
         STDERR.print(line)
     run = told["run"]
@@ -381,7 +381,7 @@ def instances(desk: Desk, action: Literal["list", "pin", "unpin"], instance: str
 
 
 def _place(desk: Desk, path: str) -> str:
-    """Return an absolute path; the home folder is left to the registry."""
+    """Return an absolute path; the registry expands `~`."""
     return path if path == "~" or path.startswith("~/") else str(desk.workplace.folder / path)
 
 

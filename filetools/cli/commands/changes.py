@@ -55,7 +55,7 @@ from filetools.models.history import LineRange, ProvenanceResult
 from filetools.models.records import ChangeRecord, Operation
 
 _MOST_GROUPED: Final = 1000
-"""Changes that are looked through for groups."""
+"""Maximum number of changes searched for groups."""
 
 
 @command(
@@ -103,7 +103,7 @@ async def log(
         number if is_each else _MOST_GROUPED, path=where, actor=of, session=session, run=run, since=start, until=end
     )
     if not records and where is not None:
-        await files.file_info(where)  # raises if there is no such path either
+        await files.file_info(where)  # raises if the path does not exist either
     patches = [await patch_of(files, record, exact=_is_for_programs(desk)) if patch else None for record in records]
     if not desk.options.as_json:
         groups = [(record,) for record in records] if is_each else together(records)
@@ -178,7 +178,7 @@ async def versions(desk: Desk, files: FileToolsFacade, path: str, *, number: int
     where = desk.path(path)
     result = await files.versions(where, limit=number)
     if not result.versions:
-        await files.file_info(where)  # raises if there is no such file either
+        await files.file_info(where)  # raises if the file does not exist either
     desk.show(result, lambda result: _show_versions(desk, result))
 
 
@@ -265,7 +265,7 @@ async def diff(
 
 
 def _is_for_programs(desk: Desk) -> bool:
-    """Whether a diff goes into a pipe or a file, from which it is to be applied byte by byte."""
+    """Return True if a diff is written to a pipe or a file, so that it must be exact and applicable."""
     return not desk.options.as_json and not STDOUT.is_terminal
 
 
@@ -273,7 +273,7 @@ async def _file_diff(
     desk: Desk, files: FileToolsFacade, where: str, old: str | None, new: str | None
 ) -> models.DiffResult:
     if old is None and not await files.latest_changes(1, path=where):
-        await files.file_info(where)  # raises if there is no such file either
+        await files.file_info(where)  # raises if the file does not exist either
     first, second = await whole_version(files, where, old), await whole_version(files, where, new)
     return await files.diff(where, first, second, exact=_is_for_programs(desk))
 
@@ -345,7 +345,7 @@ def _show_lines(result: ProvenanceResult, content: str) -> None:
 
 
 def _show_runs(result: ProvenanceResult) -> None:
-    """Print of each run which lines are from it, and below that what it was told."""
+    """Print the lines written by each run, and below them its prompt."""
     places: dict[tuple[str, str], list[str]] = {}
     for part in result.ranges:
         if part.run is not None:
@@ -359,7 +359,7 @@ def _show_runs(result: ProvenanceResult) -> None:
 
 
 def _author(part: LineRange, *, is_first: bool) -> list[tuple[str, str]]:
-    """Return change, actor and time for the first line of a range, and blanks for the others."""
+    """Return change, actor and time for the first line of a range, blanks for the others."""
     if not is_first:
         return [(" " * 28, "")]
     if part.actor is None:

@@ -96,10 +96,10 @@ def append(desk: Desk, path: str, *, content: str | None, source: Path | None, e
 
 
 async def _replace(files: FileToolsFacade, path: str, content: str | bytes) -> WriteResult:
-    """Write over whatever stands there."""
+    """Replace the current content, whatever it is."""
     for _ in range(_MOST_TRIES):
-        with suppress(VersionMismatchError):  # somebody was quicker; then that is what is replaced
-            # A version that was read is replaced; any other would be merged with.
+        with suppress(VersionMismatchError):  # another writer was faster; replace its version
+            # With the version just read, the content is replaced; otherwise it would be merged.
             version = await _version_read(files, path)
             return await files.write_file(path, content, expected_version=version, on_conflict="allow")
     return await files.write_file(path, content, on_conflict="allow")
@@ -113,7 +113,7 @@ async def _version_read(files: FileToolsFacade, path: str) -> str | None:
 
 
 def _given(content: str | None, source: Path | None) -> str | bytes:
-    """Return what shall be written: text is fitted to the file's encoding, bytes are taken as they are."""
+    """Return the content to write: text is converted to the file's encoding, bytes are written unchanged."""
     if content is not None and source is not None:
         raise click.BadParameter("give --content or --from, not both")
     if content is not None:
@@ -217,7 +217,7 @@ def _text_of(file: Path | None) -> str:
         content = sys.stdin.buffer.read() if file is None or name == "-" else file.read_bytes()
     except OSError as exc:
         raise InvalidArgumentError(f"Cannot read the patch {name!r}: {exc.strerror}") from exc
-    # PowerShell writes what it redirects in UTF-16; else a patch is bytes, each part in the encoding of its file.
+    # PowerShell redirects output in UTF-16; otherwise a patch is bytes, with each part in the encoding of its file.
     form = marked_format(content) or UTF8
     return content[len(form.bom) :].decode(form.encoding, "surrogateescape" if form.encoding == "utf-8" else "replace")
 
@@ -321,12 +321,12 @@ async def mkdir(desk: Desk, files: FileToolsFacade, path: str) -> None:
 
 
 def _new_path(desk: Desk, path: str) -> str:
-    """Return the workspace's path of a file; one that ends in a slash is refused there as a folder's."""
+    """Return the workspace path of a file; a trailing slash is kept, so that the workspace refuses it."""
     return f"{desk.path(path)}/" if path.endswith("/") else desk.path(path)
 
 
 async def _target(files: FileToolsFacade, desk: Desk, origin: str, destination: str) -> str:
-    """Return where something goes: into a folder that stands at the destination, as everywhere on a command line."""
+    """Return the target path; if the destination is a folder, the entry goes into it, as with mv and cp."""
     target = desk.path(destination)
     if destination.endswith("/") or await is_folder(files, target):
         return f"{target}/{origin.rpartition('/')[2]}"

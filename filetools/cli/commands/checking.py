@@ -1,4 +1,4 @@
-"""The command that examines: `doctor`."""
+"""The command `doctor`."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def _show_settings(desk: Desk) -> None:
 
 
 def _shown(value: object) -> str:
-    """Return a setting as one writes it, in the environment or in settings.toml."""
+    """Return a setting as it is written in the environment or in settings.toml."""
     if isinstance(value, list):
         return ", ".join(map(str, value))
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Commands over the logs that coding agents keep: `history list`, `extract`, `collect`, `analyze`, `rules`."""
+"""Commands for the logs of coding agents: `history list`, `extract`, `collect`, `analyze`, `rules`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from filetools.tools.handlers import session_logs
 _SHORT: Final = 8
 _WHOLE_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _MOST_HELD_BYTES: Final = 16 * MIB
-"""Of what was collected; the rest waits in a temporary file."""
+"""Maximum size of collected output in memory; more is stored in a temporary file."""
 
 history = click.Group(
     "history",
@@ -129,7 +129,7 @@ def extract(desk: Desk, prefix: str, *, project: str, logs: str | None, no_workt
             _complain(line)
         raise click.exceptions.Exit(FAILED)
     items = list[session_logs.FeedbackItem]()
-    if found or _WHOLE_ID.fullmatch(wanted):  # of a session whose own log is gone, those of its agents may be left
+    if found or _WHOLE_ID.fullmatch(wanted):  # if a session's own log was deleted, its agents' logs may remain
         session_id = found[0].session_id if found else wanted
         items = session_logs.extract_feedback(session_id, project, logs=logs, with_worktrees=not no_worktrees)
     if not found and not items:
@@ -229,7 +229,7 @@ def _wants_json(desk: Desk, form: str) -> bool:
 
 
 def _shortened(ids: Sequence[str]) -> dict[str, str]:
-    """Return the first 8 characters of each id, or as many as tell it from all others."""
+    """Return the first 8 characters of each ID, or as many as make it unique."""
     starts = Counter(each[:most] for each in ids for most in range(_SHORT, len(each)))
     lengths = range(_SHORT, len(max(ids, default="")))
     return {each: next((each[:most] for most in lengths if starts[each[:most]] == 1), each) for each in ids}
@@ -244,12 +244,12 @@ def _items(source: str) -> list[dict[str, Any]]:
 
 
 def _print(text: str) -> None:
-    """Print texts of logs: what cannot steer a terminal there, and exactly all of it into a pipe."""
+    """Print texts of logs, escaped for a terminal, unchanged to a pipe."""
     sys.stdout.buffer.write((printable_text(text) if STDOUT.is_terminal else text).encode("utf-8", "replace"))
 
 
 def _write_array(rows: Iterable[Mapping[str, Any]], desk: Desk, output: str | None = None) -> None:
-    """Write a JSON array, a row a line, to a file or standard output, where nothing appears before all of it is there."""
+    """Write a JSON array, one row per line, to a file or standard output; nothing is written before it is complete."""
     with SpooledTemporaryFile(_MOST_HELD_BYTES) as held:
         end = b"["
         for row in rows:
@@ -264,15 +264,15 @@ def _write_array(rows: Iterable[Mapping[str, Any]], desk: Desk, output: str | No
 
 
 def save(content: IO[bytes], output: str, *, actor: str | None) -> None:
-    """Make or replace a file, with missing folders; in a root that is a change like any other, which can be undone.
+    """Create or replace a file, with missing folders. Inside a root this is a normal change, which can be undone.
 
     Args:
-        content: Read from where it stands.
-        output: What is relative is so to the working folder; links are followed.
+        content: Read from its current position.
+        output: Relative to the working folder, or absolute; links are followed.
         actor: Name of the agent that writes in a root; None for a person.
 
     Raises:
-        FileToolsError: The root refuses it.
+        FileToolsError: The root refuses the change.
         OSError: It cannot be written.
     """
     place = Path(os.path.realpath(output))
@@ -302,7 +302,7 @@ def _replace(place: Path, content: IO[bytes]) -> None:
                 os.fchmod(file.fileno(), mode)
             shutil.copyfileobj(content, file)
             file.flush()
-            os.fsync(file.fileno())  # else a power cut could leave the name with nothing behind it
+            os.fsync(file.fileno())  # otherwise a power cut could leave an empty file
         temporary.replace(place)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(place)) from error
@@ -312,12 +312,12 @@ def _replace(place: Path, content: IO[bytes]) -> None:
 
 
 def _mode(place: Path) -> int | None:
-    """Return the permissions of the file that is replaced, None if there is none; refuses what is no file to write to."""
+    """Return the permissions of the replaced file, None if there is none; raise an error if it is not a writable file."""
     try:
         mode = place.stat().st_mode
     except FileNotFoundError:
         return None
-    # A rename would put a file even into the place of a device, or of a file that is meant to stay.
+    # A rename would replace even a device, or a read-only file.
     if not stat.S_ISREG(mode):
         raise OSError(errno.EINVAL, "It is not a file", str(place))
     if not os.access(place, os.W_OK):

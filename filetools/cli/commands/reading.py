@@ -35,7 +35,7 @@ from filetools.models.words import VERSION_PREFIX
 _PANEL: Final = "Files"
 _PAGE: Final = 1000
 _STYLES: Final = defaultdict(lambda: ("", ""), directory=("/", "bold blue"), symlink=("@", "cyan"))
-"""What follows a name of a type, and the style of the name."""
+"""Suffix and style of names, by type."""
 _MARKS: Final = (
     ("utf-32-le", codecs.BOM_UTF32_LE),
     ("utf-32-be", codecs.BOM_UTF32_BE),
@@ -101,9 +101,9 @@ async def ls(
 
     Folders come first, then files by name; paths are relative to the root.
     """
-    # Nobody sits at a pipe to ask for more; whoever names a page gets that page.
+    # A pipe gets all pages, since nobody can ask for the next one, unless a page is requested explicitly.
     goes_on = all_pages or (limit is None and cursor is None and not STDOUT.is_terminal)
-    # Rows need no models of their results, which take as long to load as everything else.
+    # Plain rows avoid the result models, which take as long to load as everything else.
     is_plain = goes_on and cursor is None and not (STDOUT.is_terminal or long or desk.options.as_json)
 
     where, following = desk.path(path), cursor
@@ -144,7 +144,7 @@ def _show_content(desk: Desk, result: ReadResult, *, from_start: bool) -> None:
 
 
 def _bytes_of(result: ReadResult, *, from_start: bool) -> bytes:
-    """Return the content as it stands on disk, the byte-order mark included."""
+    """Return the content as on disk, including the byte-order mark."""
     if result.is_binary:
         return base64.b64decode(result.content)
     mark = next((mark for name, mark in _MARKS if name == codecs.lookup(result.encoding).name), b"")

@@ -66,7 +66,7 @@ def checkpoints(desk: Desk) -> None:
 
 
 async def _free_name(files: FileToolsFacade) -> str:
-    """Return the date and the time, made a name that no checkpoint has."""
+    """Return an unused checkpoint name from the current date and time."""
     now, taken = time.strftime("%Y-%m-%d %H:%M:%S"), {each.name for each in (await files.checkpoints()).checkpoints}
     return next(name for name in chain((now,), (f"{now} ({number})" for number in count(2))) if name not in taken)
 
@@ -94,7 +94,7 @@ def _show_checkpoints(result: CheckpointsResult) -> None:
 
 
 def _held(result: CheckpointResult) -> str:
-    """Return what is in a checkpoint."""
+    """Return the number and total size of a checkpoint's files."""
     return f"{result.files:,} file{'' if result.files == 1 else 's'}, {decimal(result.bytes)}"
 
 
@@ -223,7 +223,7 @@ async def _go_back(desk: Desk, work: Awaitable[UndoResult], verb: str) -> None:
     try:
         result = await work
     except EditConflictError as error:
-        # An overlap with unsaved text tells its places, and no path for each.
+        # An overlap with unsaved text has places, but no path for each.
         if not desk.options.as_json and all("path" in each for each in error.details.get("conflicts", ())):
             _show_conflicts([models.UndoConflict.model_validate(each) for each in error.details.get("conflicts", ())])
         raise
@@ -272,7 +272,7 @@ def _summary(result: UndoResult, verb: str) -> str:
 
 
 def _amount(files: list[UndoneFile]) -> str:
-    """Return how many files and folders there are; folders that only lie on the way to others do not count."""
+    """Count files and folders; folders that are only parents of other entries do not count."""
     ends = {end for file in files for end in (file.path, file.old_path) if end is not None}
     folders = [file for file in files if file.action in _FOLDERS]
     apart = sum(not any(end.startswith(f"{folder.path}/") for end in ends) for folder in folders)

@@ -131,7 +131,7 @@ async def grep(
 async def _search_all(
     desk: Desk, files: FileToolsFacade, paths: Sequence[str], search: Search, limit: int | None, form: MatchForm
 ) -> None:
-    """Search one path after the other; one that is not there is told, and keeps the others from nothing."""
+    """Search the paths one by one; a missing one is reported, and the search continues."""
     printer, found, is_complete = MatchPrinter(form), 0, True
     for path in paths:
         if found == limit:
@@ -167,17 +167,17 @@ def _show_names(page: SearchResult) -> None:
 
 _MATCH_STYLE: Final = "bold red"
 _PROBES: Final = ("", "a ")
-"""Texts in which an expression that can match nothing does so somewhere, whatever borders it wants."""
+"""Texts in which any expression that can match the empty string does so, whatever boundaries it requires."""
 
 
 class MatchForm(Struct, frozen=True, kw_only=True):
-    """How lines are wanted."""
+    """Output options of a search."""
 
     before: int
     after: int
-    """Lines around each match."""
+    """Numbers of context lines."""
     only_matching: bool
-    """Whether each match is printed on a line of its own."""
+    """True to print each match on a separate line."""
 
 
 class _FileLine(Struct, frozen=True):
@@ -187,7 +187,7 @@ class _FileLine(Struct, frozen=True):
     text: str
     is_match: bool
     spans: tuple[tuple[int, int], ...] = ()
-    """Where it matches."""
+    """The matches in it."""
 
 
 class MatchPrinter:
@@ -197,7 +197,7 @@ class MatchPrinter:
         self._form = form
         self._path: str | None = None
         self._last = 0
-        """Number of the last line of the path that is printed."""
+        """Number of the path's last printed line."""
 
     def show(self, page: GrepResult) -> None:
         """Print a page."""
@@ -235,7 +235,7 @@ class MatchPrinter:
         rows: dict[int, _FileLine] = {}
         for match in matches:
             for number, row in _rows(match, self._form):
-                if row.is_match or number not in rows:  # what is context of one may be the next one's match
+                if row.is_match or number not in rows:  # a context line of one match may be the next match
                     rows[number] = row
         for number in sorted(rows):
             if number <= self._last and not rows[number].is_match:
@@ -255,12 +255,12 @@ class MatchPrinter:
 
 
 def never_matches_nothing(pattern: str, *, literal: bool) -> bool:
-    """Whether every match of a pattern has characters; a line whose only matches have none could not be highlighted."""
+    """Return True if a pattern has no empty matches; a line with only empty matches could not be highlighted."""
     if literal:
         return True
     try:
         expression = re.compile(pattern, re.MULTILINE)
-    except re.error:  # the search itself says why
+    except re.error:  # the search itself reports the error
         return False
     return all(found.group() for text in _PROBES for found in expression.finditer(text))
 
@@ -282,7 +282,7 @@ def _spans(match: GrepMatch) -> Iterator[tuple[int, int]]:
 
 
 def _highlighted(row: _FileLine) -> Text:
-    """Return a line with its matches in colour; made of parts, since what is escaped gets longer."""
+    """Return a line with its matches in colour; escaped part by part, since escaping changes the length."""
     shown, position = Text(), 0
     for start, end in row.spans:
         shown.append(printable_line(row.text[position:start]))

@@ -30,7 +30,7 @@ from filetools.models.words import Preset
 from filetools.settings import Settings
 from filetools.tools.dialects import DIALECTS, Dialect, dialect_named
 
-if TYPE_CHECKING:  # `mcp` needs nothing of HTTP
+if TYPE_CHECKING:  # `mcp` does not need HTTP
     from filetools.servers.http.application import ServerApplication
     from filetools.servers.http.serving import Listener
     from filetools.servers.mcp.options import DoorOptions
@@ -99,7 +99,7 @@ def mcp(
     if importlib.util.find_spec("mcp") is None:
         print_refusal("serving MCP needs the package 'mcp'", install_command("mcp"))
         raise click.exceptions.Exit(FAILED)
-    # Half a second to import, and only this command needs it.
+    # Takes half a second to import, and only this command needs it.
     from filetools.servers.mcp.options import DoorOptions
     from filetools.servers.mcp.transports import until_signal
     from filetools.settings import named_session
@@ -130,7 +130,7 @@ async def _serve(
 
     def opening(place: Path) -> Opening:
         settings = allowing(_settings(desk, place, options.dialect, permissions)[0], allow_roots)
-        # Roots that a client tells are other folders than the one that a mirror and a state directory were given for.
+        # The mirror and the state directory belong to the folder of the command line, not to roots from a client.
         shared = desk.options if any(place == folder.given for folder in folders) else SharedOptions()
         return open_workspace(place, mirror=shared.mirror, state_dir=shared.state_dir, settings=settings)
 
@@ -142,20 +142,20 @@ async def _serve(
 
 
 def named(tools: str | None) -> tuple[str, ...] | None:
-    """Return the names in a list with commas; None for no list."""
+    """Split a comma-separated list of names; None stays None."""
     return None if tools is None else tuple(name.strip() for name in tools.split(",") if name.strip())
 
 
 def allowing(settings: Settings, allow_roots: Sequence[str] | None) -> Settings:
-    """Return settings by which the tools of the group `context` may look into further folders."""
+    """Return settings that allow the tools of the group `context` to read further folders."""
     wanted = (*settings.allow_roots, *(os.path.abspath(os.path.expanduser(each)) for each in allow_roots or ()))
     return replace(settings, allow_roots=wanted)
 
 
 def _leave(received: signal.Signals | None) -> NoReturn:
-    """End the process now that everything is closed, by the signal that was received, if there was one.
+    """End the process after everything is closed, by the received signal if there was one.
 
-    Taking an interpreter with so many modules apart takes a second, for which a client that closes would have to wait.
+    Interpreter shutdown takes about a second with this many modules, and a client that closes would have to wait for it.
     """
     logging.shutdown()
     sys.stdout.flush()
@@ -167,7 +167,7 @@ def _leave(received: signal.Signals | None) -> NoReturn:
 
 
 def _folders(names: Sequence[str]) -> list[Folder]:
-    """Return the folders of the command line; of several, those that are missing are left out with a warning."""
+    """Return the folders of the command line; if there are several, missing ones are skipped with a warning."""
     from filetools.servers.mcp.roots_door import folder_at
 
     found = {name: folder_at(name) for name in names}
@@ -180,10 +180,10 @@ def _folders(names: Sequence[str]) -> list[Folder]:
 
 
 def _refuse_number(desk: Desk, dialect: Dialect | None, count: int) -> None:
-    """Refuse no root, or several, where that is not served.
+    """Check that the number of roots is supported.
 
     Raises:
-        InvalidArgumentError: The dialect, a mirror or a state directory goes with one root only.
+        InvalidArgumentError: The dialect, a mirror or a state directory requires exactly one root.
     """
     if count == 1:
         return
@@ -199,7 +199,7 @@ def _refuse_number(desk: Desk, dialect: Dialect | None, count: int) -> None:
 def _settings(
     desk: Desk, root: Path, dialect: Dialect | None, permissions: Preset | None
 ) -> tuple[Settings, Mapping[str, str]]:
-    """Return the settings of a root, and where each comes from; where nobody has set one, that of the dialect holds."""
+    """Return the settings of a root with their sources; settings that are not set take the dialect's default."""
     settings, sources = Desk(structs.replace(desk.options, root=root)).settings(permissions=permissions)
     usual = {} if dialect is None else dialect.settings
     wanted = {name: value for name, value in usual.items() if sources[name] == "default"}
@@ -270,7 +270,7 @@ def serve(
     token, which only you can read.
     """
     _require_packages()
-    # A second to import, and only this command needs it.
+    # Takes a second to import, and only this command needs it.
     from filetools.servers.http.options import AgentOptions, HttpOptions
     from filetools.servers.http.serving import listen
     from filetools.servers.http.serving import serve as serve_http
@@ -284,7 +284,7 @@ def serve(
     door = DoorOptions(tools=named(tools), dialect=spoken, only_reads=read_only, structured=structured)
     door.selected()
     settings, sources = _settings(desk, place, spoken, "read_only" if read_only else permissions)
-    must_ask = open_page and sources["permissions"] == "default"  # a person is there, and nobody has named a preset
+    must_ask = open_page and sources["permissions"] == "default"  # a person is present, and no preset was chosen
     settings = allowing(replace(settings, permissions="ask") if must_ask else settings, allow_root)
     token = None if token_file is None else read_token(token_file)
     options = HttpOptions(
@@ -298,8 +298,8 @@ def serve(
         async with open_workspace(place, mirror=mirror, state_dir=state, settings=settings) as files:
             secrets = own_directory(place, state) or files.state_directory
             if open_page and settings.permissions == "ask":
-                await files.require_approvals()  # of agents that come by other doors, too
-            # At this machine's own address, too: every user of it, and every sandboxed program, reaches that.
+                await files.require_approvals()  # also for agents that connect by other interfaces
+            # Also on the loopback address: every user and every sandboxed program of this machine can reach it.
             at = listener if token is not None else listener.guarded_by(own_token(secrets))
 
             def announce(application: ServerApplication) -> None:
@@ -321,7 +321,7 @@ def _require_packages() -> None:
 def _announce(
     place: Path, at: Listener, token_file: Path, new_code: Callable[[], str] | None, *, must_ask: bool
 ) -> None:
-    """Tell what is served where, and log a browser in if there are codes for it."""
+    """Print what is served at which address, and log a browser in if login codes are available."""
     here, *elsewhere = at.addresses
     print_line(f"Serving {printable(str(place))} at {here}")
     file = printable(shlex.quote(str(token_file)))
@@ -336,5 +336,5 @@ def _announce(
         print_line("Agents ask you before they change files; '--permissions allow' lets them.")
     sys.stdout.flush()
     if new_code is not None:
-        # A code counts once: with the printed one this browser would make that address useless to any other.
+        # A code is valid once: if this browser used the printed one, the printed address would not work elsewhere.
         webbrowser.open(f"{here}/login#code={new_code()}")

@@ -1,4 +1,4 @@
-"""Commands over the tools of agents: `call`, `tools`, `context`, `fd`."""
+"""Commands for the tools of agents: `call`, `tools`, `context`, `fd`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from filetools.tools.registry import FILE_TOOLS, chosen
 from filetools.tools.tool import AnyTool, ToolContext
 
 DEFAULT_GROUP: Final = "core"
-"""What a model gets if nobody says more: each definition costs it attention."""
+"""The default group for models; each further definition costs attention."""
 
 
 @command(
@@ -66,9 +66,9 @@ def call(desk: Desk, tool: str, arguments: str) -> None:
 
 
 def _only_reads(name: str) -> bool:
-    """Whether a tool leaves everything as it is; one that there is not does, too."""
+    """Return True if a tool changes nothing, or does not exist."""
     found = next((tool for tool in FILE_TOOLS if tool.name == name), None)
-    # Who watches wants what others do from now on, and a journal in which it is recorded.
+    # Watching needs a journal that records the changes of others.
     return found is None or (found.effect == "read" and name != "watch_changes")
 
 
@@ -144,7 +144,7 @@ def _object(text: str) -> dict[str, Any]:
 _NAME_COLUMN: Final = 14
 _WIDEST: Final = 160
 _HIGH: Final = 34
-"""Lines of a terminal that has room for more than one row of each sort."""
+"""Minimum height of a terminal, in lines, for more than one row of each kind."""
 _STATES: Final = {
     True: ("  uncommitted changes", "yellow"),
     False: ("  clean", "green"),
@@ -153,7 +153,7 @@ _STATES: Final = {
 _DULL: Final = ("#", "=", "<", "[!", "![")
 Part = Mapping[str, Any]
 Pieces = list[tuple[str, str]]
-"""Texts of a row, with their styles."""
+"""The texts of a row with their styles."""
 
 
 @command(
@@ -205,7 +205,7 @@ def _readme(readme: Part, most: int) -> Iterator[Pieces]:
     total = readme.get("total_chars", len(readme["content"]))
     more = "more than " if readme["truncated"] and "total_chars" not in readme else ""
     yield [(readme["path"].rpartition("/")[2], ""), (f"  {more}{amount(total, 'character')}", "dim")]
-    # What stands under its headings, badges and HTML tells a person more than they do.
+    # Skip headings, badges and HTML; the text below them is more informative.
     lines = (line for line in readme["content"].splitlines() if line.strip() and not line.startswith(_DULL))
     yield from ([(line, "dim")] for line in islice(lines, most))
 
@@ -231,7 +231,7 @@ def _needs(found: Part, most: int) -> Iterator[Pieces]:
 
 
 def _print_rows(name: str, rows: Iterable[Pieces]) -> None:
-    """Print the rows of a part beside its name, cut at the edge of a terminal, in a pipe after two lines."""
+    """Print the rows of a part next to its name, truncated to the width of a terminal or, in a pipe, to `_WIDEST`."""
     for number, pieces in enumerate(rows):
         safe = ((printable(text), style) for text, style in pieces)
         line = Text.assemble((("" if number else name).ljust(_NAME_COLUMN), "bold blue"), *safe)
@@ -305,7 +305,7 @@ async def search(
 
     found = await descriptor_tools.search_fd(_context(files), asked)
     if not found["matches"]:
-        desk.note_failure(1)  # as grep does
+        desk.note_failure(1)  # like grep
     desk.show(found, _show_rows)
 
 
@@ -337,7 +337,7 @@ def _context(files: FileToolsFacade) -> ToolContext:
 
 
 def _show_text(text: str) -> None:
-    """Print a text: what cannot steer a terminal there, and exactly all of it into a pipe."""
+    """Print a text, escaped for a terminal, unchanged to a pipe."""
     if STDOUT.is_terminal:
         sys.stdout.write(printable_text(text))
     else:

@@ -81,7 +81,7 @@ def init(desk: Desk, path: Path | None) -> None:
 
     async def work(files: FileToolsFacade) -> dict[str, Any]:
         if (await files.status())["read_only"] is not None:
-            raise DiskFullError("the state directory")  # whatever else forbids it was told before
+            raise DiskFullError("the state directory")  # other reasons were reported before
         return told | {"created": True}
 
     there.perform(work, _show_made)
@@ -139,10 +139,10 @@ def _show_brought(told: dict[str, Any]) -> None:
 
 
 MOST_LATEST: Final = 10
-"""Changes that the status shows where there is no checkpoint."""
+"""Number of changes that the status shows if there is no checkpoint."""
 _INTERNAL: Final = ("epoch", "position", "pending", "durability", "permissions")
 MOST_SHOWN: Final = 50
-"""Paths of each sort that a synchronisation prints; JSON has all of them."""
+"""Maximum number of paths of each kind printed after a synchronisation; JSON has all of them."""
 
 
 @command(
@@ -168,7 +168,7 @@ async def status(desk: Desk, files: FileToolsFacade, *, run: str | None, verbose
     state = await files.status()
     latest = [] if changes is not None else await files.latest_changes(MOST_LATEST)
     if desk.lacks_state:
-        # What the opening has for itself ends with it.
+        # These values belong to the temporary state, which ends with the command.
         state |= {"epoch": None, "position": None, "read_only": None}
     desk.show(
         state
@@ -205,7 +205,7 @@ async def sync(desk: Desk, files: FileToolsFacade, *, verify: bool, preview: boo
 
 @contextmanager
 def sync_progress(files: FileToolsFacade) -> Iterator[None]:
-    """Draw a progress bar from the events of a synchronisation; only on a terminal, and gone when it is done."""
+    """Show a progress bar from the events of a synchronisation, only on a terminal and only while it runs."""
     columns = (TextColumn("syncing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=STDERR.console, transient=True, disable=not STDERR.is_terminal) as progress:
         task = progress.add_task("sync", total=None)
@@ -275,7 +275,7 @@ def _show_latest(latest: list[dict[str, Any]], *, has_state: bool) -> None:
 
 
 def _retention(held: dict[str, Any]) -> str:
-    """Return what the journal holds, and why it holds more than it should."""
+    """Return the size of the journal, and why it exceeds its limits if it does."""
     size = f"{decimal(held['bytes'])} of {decimal(held['bytes_limit'])}"
     over = f"; checkpoint {held['checkpoint']!r} keeps it over its limits" if held["held_over_limit"] else ""
     return f"{size}, {held['records']:,} of {held['records_limit']:,} records{over}"

@@ -1,1 +1,1 @@
-"""The demo: agents, a person, a shell, a lost mirror and a killed process on one small project; and what is lost."""
+"""The demo: agents, a person, a shell, a lost mirror and a killed process on one small project; counts what is lost."""

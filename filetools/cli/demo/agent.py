@@ -1,4 +1,4 @@
-"""An agent of the demo: reads a file, thinks, and writes it back. Run as a program, it does so until it is killed."""
+"""An agent of the demo: reads a file, waits, and writes it back. As a program, it repeats this until it is killed."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SETTINGS: Final[dict[str, Any]] = {
     "sync_after_seconds": 0.2,
     "watch": True,
 }
-"""All are named, so that settings of the machine do not change the demo; a lost mirror is tried again sooner."""
+"""All settings are given, so that those of the machine do not change the demo; a lost mirror is probed more often."""
 THINKING_SECONDS: Final = 0.005
-"""Between reading and writing; meanwhile somebody else may write."""
+"""Pause between reading and writing, in which others may write."""
 _REMARKS: Final = (
     "count words, not letters",
     "say what it prints",
@@ -34,14 +34,14 @@ _REMARKS: Final = (
 
 
 def remark(name: str, number: int, path: str) -> str:
-    """Return the line that somebody adds to a file as the edit of this number; no other edit has the same."""
+    """Return the line added to a file by the edit with this number; it is unique to the edit."""
     return f"{'# ' if path.endswith('.py') else '- '}{name} {number}: {_REMARKS[number % len(_REMARKS)]}"
 
 
 async def insert(files: FileToolsFacade, path: str, line: str) -> int:
-    """Put a line into the middle of a file, and return how often that had to be repeated.
+    """Insert a line in the middle of a file, and return the number of retries.
 
-    The write expects the version that was read: it is refused if somebody else has written meanwhile.
+    The write expects the version that was read, and is refused if another writer has changed the file meanwhile.
     """
     tries = 0
     while True:
@@ -58,7 +58,7 @@ async def insert(files: FileToolsFacade, path: str, line: str) -> int:
 
 
 async def main(root: str, mirror: str, name: str, *paths: str) -> None:
-    """Edit until killed; each edit is reported when it begins and when it is acknowledged."""
+    """Edit until killed, and report each edit when it begins and when it is acknowledged."""
     async with open_workspace(root, mirror=mirror, settings=SETTINGS) as opened, asyncio.TaskGroup() as group:
         for place, path in enumerate(paths):
             files = opened.for_actor(Actor(kind="agent", id=name, session="demo"))
@@ -69,7 +69,7 @@ async def _edit_until_killed(files: FileToolsFacade, path: str, number: int) -> 
     while True:
         number += 1
         for word in ("begun", "done"):
-            # One system call a line: a line is written whole or not at all when the process is killed.
+            # One system call per line: if the process is killed, a line is written completely or not at all.
             sys.stdout.write(f"{word} {number} {path}\n")
             sys.stdout.flush()
             if word == "begun":

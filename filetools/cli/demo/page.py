@@ -1,4 +1,4 @@
-"""The editor page of the demo: a server in a process of its own, and a window of a browser that shows the play."""
+"""The editor page of the demo: a server in a separate process, and a browser window that shows the play."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 PACE_SECONDS: Final = 0.8
 LOGIN_SECONDS: Final = 60.0
-"""The login code is valid for as long."""
+"""Lifetime of the login code."""
 _CONNECTED: Final = "\nfiletools_live_connections "
 
 
 @asynccontextmanager
 async def page_of(play: Play) -> AsyncIterator[None]:
-    """Serve the project, open a browser, and begin slowly once its window is connected.
+    """Serve the project, open a browser, and slow the play down once its window is connected.
 
     Raises:
-        NetworkError: The server does not start, or no window is connected within a minute.
+        NetworkError: The server does not start, or no window connects within a minute.
     """
     command = ("serve", str(play.root), "--port", "0", "--open", "--permissions", "allow")
     server = await asyncio.create_subprocess_exec(

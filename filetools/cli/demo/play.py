@@ -1,4 +1,4 @@
-"""The command `demo`: the story, what it prints, and the count that decides about the exit code."""
+"""The command `demo`: the play, its output, and the count that determines the exit code."""
 
 from __future__ import annotations
 
@@ -37,28 +37,28 @@ from filetools.settings import use_user_directory
 
 
 class EditLog(Struct):
-    """The edits of a play; each adds a line that no other edit has."""
+    """The edits of a play; each adds a unique line."""
 
     begun: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Line -> who adds it, and to which file."""
+    """Line -> its author and its file."""
     acknowledged: set[str] = field(default_factory=set)
-    """Lines whose write has returned: these must be in their files."""
+    """Lines whose write has returned; they must be in their files."""
     withdrawn: set[str] = field(default_factory=set)
-    """Lines that were taken back: these must not be in their files."""
+    """Lines that were undone; they must not be in their files."""
     repeated: int = 0
-    """Writes that were refused because somebody else was faster, and made again."""
+    """Number of writes that were refused because another writer was faster, and were retried."""
 
     def begin(self, name: str, path: str, line: str) -> str:
-        """Note an edit, and return its line."""
+        """Record an edit, and return its line."""
         self.begun[line] = name, path
         return line
 
     def acknowledge(self, *lines: str) -> None:
-        """Note that edits are done."""
+        """Record that edits are done."""
         self.acknowledged.update(lines)
 
     def withdraw(self, line: str) -> None:
-        """Note that an edit was taken back."""
+        """Record that an edit was undone."""
         self.acknowledged.discard(line)
         self.withdrawn.add(line)
 
@@ -98,10 +98,10 @@ async def counted(
 
 
 async def _kept(files: FileToolsFacade, lines: Mapping[str, str]) -> set[str]:
-    """Return which lines are in an earlier version of their files.
+    """Return the lines that are in an earlier version of their files.
 
-    A shell opens a file and writes to it later: what it writes in the instant in which another replaces the file is not
-    in the new one.
+    A shell opens a file and writes to it later: if another program replaces the file in between, the line is in the old
+    version only.
     """
     kept = set()
     for line, path in lines.items():
@@ -112,7 +112,7 @@ async def _kept(files: FileToolsFacade, lines: Mapping[str, str]) -> set[str]:
 
 
 def read_tree(folder: Path) -> dict[str, bytes]:
-    """Return every file in a folder by its path, without the state of filetools."""
+    """Return the contents of all files in a folder by path, without the state of filetools."""
     found = ((path.relative_to(folder), path) for path in folder.rglob("*") if path.is_file())
     return {inside.as_posix(): path.read_bytes() for inside, path in found if inside.parts[0] != STATE_DIRECTORY}
 
@@ -160,7 +160,7 @@ def demo(desk: Desk, *, on_page: bool) -> None:
 
 
 class Play:
-    """One play: the project with its mirror, opened and perhaps opened again. Lives until the play is over."""
+    """One play: the project with its mirror, which is opened and may be reopened."""
 
     def __init__(self, folder: Path) -> None:
         self.root, self.mirror = folder / "project", folder / "mirror"
@@ -175,7 +175,7 @@ class Play:
 
     @property
     def files(self) -> FileToolsFacade:
-        """The opened workspace."""
+        """The open workspace."""
         assert self._files is not None
         return self._files
 
@@ -192,20 +192,20 @@ class Play:
         await self._opened.aclose()
 
     def actor(self, name: str) -> FileToolsFacade:
-        """Return the files as an agent sees them, or as Ann does with her editor."""
+        """Return the files as an agent's actor, or as Ann's with her editor."""
         return self.files.for_actor(Actor(kind="editor" if name == "ann" else "agent", id=name, session="demo"))
 
     def line(self, name: str, path: str) -> str:
-        """Return the line that somebody's next edit adds."""
+        """Return the line of an actor's next edit."""
         self._numbers[name] += 1
         return self.edits.begin(name, path, remark(name, self._numbers[name], path))
 
     def follow_at(self, pace_seconds: float) -> None:
-        """Pause after each sentence from now on, for people who watch the page."""
+        """Pause after each sentence from now on, for people watching the page."""
         self.pace_seconds = pace_seconds
 
     async def insert(self, name: str, path: str) -> str:
-        """Let an agent add a line, and return it."""
+        """Make an agent add a line, and return it."""
         line = self.line(name, path)
         self.edits.repeated += await insert(self.actor(name), path, line)
         self.edits.acknowledge(line)
@@ -213,14 +213,14 @@ class Play:
         return line
 
     async def say(self, text: str, *lines: str) -> None:
-        """Print a sentence, and lines of files; "+" is a line that was added, "-" one that was taken back."""
+        """Print a sentence, and lines of files: "+" for added lines, "-" for undone ones."""
         print_beside(Text(), text, start=2)
         for line in lines:
             STDOUT.print(Text(f"    {line.rstrip()}", style=_STYLES.get(line[:1], "cyan")))
         await asyncio.sleep(2 * self.pace_seconds)
 
     async def until(self, holds: Callable[[], Awaitable[bool]]) -> bool:
-        """Wait until a condition holds, a few seconds at most, and return whether it does."""
+        """Wait a few seconds at most until a condition holds. Return True if it does."""
         try:
             async with asyncio.timeout(_SETTLING_SECONDS):
                 while not await holds():  # noqa: ASYNC110 - disks and other processes set no event
@@ -230,13 +230,13 @@ class Play:
         return True
 
     async def is_settled(self) -> bool:
-        """True if nothing is pending and the mirror is ready and has every change."""
+        """Return True if nothing is pending, and the mirror is ready and complete."""
         status = await self.files.status()
         mirror = status["mirrors"]["mirror"]
         return not status["pending"] and mirror["state"] == "ready" and not mirror["behind"]
 
     def lacking(self, folder: Path) -> set[str]:
-        """Return the lines of acknowledged edits that no file in a folder has."""
+        """Return the lines of acknowledged edits that are in no file of a folder."""
         present = {line for text in read_tree(folder).values() for line in text.decode().splitlines()}
         return self.edits.acknowledged - present
 
@@ -348,7 +348,7 @@ async def _take_back(play: Play) -> None:
 
 
 async def _lose_the_mirror(play: Play) -> None:
-    # Not by permissions, which do not bind root: as when a disk is pulled, the folder and what it is written through go.
+    # Not by permissions, which do not bind root. As when a disk is removed, the folder and its open state disappear.
     away = play.mirror.with_name("mirror-away")
     play.mirror.rename(away)
     shutil.rmtree(away / STATE_DIRECTORY)
@@ -371,7 +371,7 @@ async def _lose_the_mirror(play: Play) -> None:
 
 
 async def _kill_a_writer(play: Play) -> None:
-    # Not by the working folder (-P): a file json.py there would be taken for Python's own. Ctrl-C is for us alone.
+    # -P: a file json.py in the working folder must not shadow Python's own. A new session: Ctrl-C is only for us.
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-P", "-m", "filetools.cli.demo.agent", str(play.root), str(play.mirror), "carol", *PROJECT,
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, start_new_session=True,
@@ -386,7 +386,7 @@ async def _kill_a_writer(play: Play) -> None:
         process.kill()
         await process.wait()
     pending = (await play.files.status())["pending"]
-    # What it reported before it died counts, too: an edit that was acknowledged must be there.
+    # Reports from before it died count, too: an acknowledged edit must be there.
     reports = (output + await process.stdout.read()).decode().splitlines()
     for word, number, path in (report.split(" ", 2) for report in reports):
         edit = play.edits.begin("carol", path, remark("carol", int(number), path))

@@ -2,10 +2,10 @@ r"""Three-way merge of texts by lines, in prose also by words; and of the bytes 
 
 Line ends are part of the line, including the missing end of the last line, as in git. Before the merge:
 
-- If all lines of `theirs` have one line end, unlike the base's, `theirs` was written without regard to line ends (models
-  write LF): its lines take the ends of the base's lines, and new lines that of their neighbour.
-- If all lines of `ours` have one line end, unlike the base's, `ours` was converted as a whole: base and `theirs` are
-  converted, too.
+- If all lines of `theirs` have the same end, but not all of the base's have it, `theirs` was written without regard to line
+  ends (models write LF): its lines take the ends of the base's lines, and new lines that of their neighbour.
+- If all lines of `ours` have the same end, but not all of the base's have it, `ours` was converted as a whole: base and
+  `theirs` are converted, too.
 
 Swapping the two sides therefore changes at most line ends. Byte-order marks are not part of a text; the file keeps its own.
 """

@@ -86,7 +86,7 @@ def splice(content: bytes, text: str, text_format: TextFormat, edits: Sequence[T
 
     The text is not encoded again as a whole, because several codecs (cp932, euc_kr) do not reproduce the original bytes. If
     the bytes cannot be split at a character, as between the shifts of iso-2022-jp, the replaced span is extended to the
-    next places where they can.
+    next places where that is possible.
 
     Args:
         content: All bytes of the file, with its byte-order mark if it has one.

@@ -71,9 +71,8 @@ class UndoPlan(Struct, frozen=True, dict=True):
     """What an undo would do. Lives for one try."""
 
     findings: tuple[UndoFinding, ...]
-    tree: DraftTree
-    drafted: Mapping[str, Drafted]
-    """What is drafted for each path in the end."""
+    changed: tuple[str, ...]
+    """All paths that change, also along with their folder."""
     phases: tuple[tuple[Step, ...], ...]
     """The steps of each transaction."""
     files: tuple[UndoneFile, ...]
@@ -131,9 +130,7 @@ class UndoPlan(Struct, frozen=True, dict=True):
 
     def touched(self, protected: Sequence[str]) -> list[WorkspacePath]:
         """Return the paths a person may have to allow: those of the steps, and protected ones inside moved folders."""
-        inside = sorted(
-            WorkspacePath(path) for path in self.drafted if matches_protected(WorkspacePath(path), protected)
-        )
+        inside = sorted(path for path in map(WorkspacePath, self.changed) if matches_protected(path, protected))
         return list(dict.fromkeys([*(path for step in self.steps for path in step.paths), *inside]))
 
     def result(self, outcome: Outcome | None) -> UndoResult:
@@ -260,8 +257,7 @@ def _make_plan(
     shown = [at < MOST_SHOWN_FILES and not is_withheld(place_of(step)) for at, (step, _) in enumerate(planned)]
     return UndoPlan(
         findings=(*findings, *found),
-        tree=tree,
-        drafted={path: one for maker in makers for path, one in maker.drafted.items()},
+        changed=tuple(path for maker in makers for path in maker.drafted),
         phases=tuple(tuple(maker.steps) for maker in makers if maker.steps),
         files=tuple(_file_of(tree, *one, shown=is_shown) for one, is_shown in zip(planned, shown, strict=True)),
         is_withheld=is_withheld,

@@ -73,7 +73,7 @@ class BlobFolder:
                 if hashlib.file_digest(file, "sha256").hexdigest() != name:
                     return None
                 if is_synced:
-                    os.fsync(file.fileno())  # if it fails the kernel may have dropped bytes, and says so only once
+                    os.fsync(file.fileno())  # if it fails the kernel may have dropped bytes, and reports that only once
                 return file.tell()
         except (FileToolsError, OSError):
             return None

@@ -67,7 +67,7 @@ def folder_for_damage(directory: Path) -> Path:
 
 
 def start_again(directory: Path, aside: Path) -> Rescue:
-    """Set a damaged journal aside, and put a fresh one into its place.
+    """Set a damaged journal aside, and replace it by a fresh one.
 
     If it is interrupted, each file of the damaged database is in its place or aside; run it again to finish.
 

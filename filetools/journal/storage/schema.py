@@ -82,8 +82,8 @@ _TABLES: Final = (
     """CREATE VIEW heads AS SELECT key, path, version, CASE kind WHEN 'file' THEN size END AS size,
         CASE kind WHEN 'file' THEN mode END AS mode, number, applied FROM tree
         WHERE (kind = 'file' AND version IS NOT NULL) OR (kind IN ('absent', 'directory') AND number > 0)""",
-    # Rows of deleted folders and of what was below them: all as long as the deletion may be set back, then those with a
-    # version as long as its record is kept.
+    # Rows of deleted folders and of what was below them: all of them while the deletion may be set back, then those with a
+    # version while its record is kept.
     f"""CREATE TABLE tree_aside (deletion INTEGER NOT NULL, key TEXT NOT NULL,{_TREE_ROW},
         PRIMARY KEY (deletion, key)) WITHOUT ROWID""",
     # `bytes` is NULL where they are in a file of their own.

@@ -64,10 +64,10 @@ class SentEdit(Parameters):
     """One replacement of exact text."""
 
     old: str
-    """The text to replace, as it stands in the file; LF matches any line end."""
+    """The text to replace, exactly as in the file; LF matches any line end."""
     new: str
     count: int = Field(default=1, ge=1, le=LONGEST_NUMBER)
-    """How many matches there must be."""
+    """The required number of matches."""
     replace_all: bool = False
 
     def edit(self) -> Edit:
@@ -179,10 +179,10 @@ class UndoOrder(UndoChanges):
     """Which changes are taken back; an empty one means the caller's last."""
 
     since: int | None = Field(default=None, ge=0, le=LONGEST_NUMBER)
-    """From this number of the feed on."""
+    """Undo from this change number on."""
     run: str | None = Field(default=None, max_length=120)
-    """A run of an agent, by its id."""
+    """ID of an agent's run."""
     session: str | None = Field(default=None, max_length=120)
     """The newest run of this session."""
     partial: bool = False
-    """Whether what can be taken back is, and the rest listed."""
+    """True to undo what can be undone, and list the rest."""

@@ -122,7 +122,7 @@ class ToolCalls:
             raise
 
     async def aclose(self) -> None:
-        """Wait until calls that were cancelled have ended."""
+        """Wait until cancelled calls have ended."""
         while self._running:
             with suppress(asyncio.CancelledError):
                 await asyncio.wait(self._running)

@@ -276,7 +276,7 @@ class Workspaces:
         return Roots(list(whole.values())).narrowed(folder.spellings for folder in folders)
 
     async def _holder(self, folder: Folder) -> Path:
-        """Return the key of the workspace that holds a folder."""
+        """Return the key of the workspace that contains a folder, opening one if necessary."""
         for real in self._open:
             if folder.real.is_relative_to(real):
                 return real

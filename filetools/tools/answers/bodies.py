@@ -108,7 +108,7 @@ def short(version: str) -> str:
 
 
 def counted(number: int, unit: str, units: str | None = None) -> str:
-    """Return a number and what it counts, in the plural unless it is one."""
+    """Return a number with its unit, in the plural unless it is one."""
     return f"{number} {unit if number == 1 else units or f'{unit}s'}"
 
 

@@ -24,7 +24,7 @@ async def gather_context(
     Args:
         files: Its workspace knows the projects and instances.
         projects: Ids of registered projects; None for all.
-        readme: Whether to add the beginnings of their READMEs.
+        readme: True to add the beginnings of their READMEs.
 
     Returns:
         `{"projects": [{id, name, path, repo_name?, git?, readme?}], "instances": [{id, name, dir, status, project?}]}`.

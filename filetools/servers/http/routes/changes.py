@@ -131,7 +131,7 @@ class RunsPage(BaseModel):
     """What `GET /v1/runs` returns."""
 
     runs: list[dict[str, Any]]
-    """The newest first."""
+    """Newest first."""
 
 
 @router.get("/v1/runs", tags=["runs"], responses=failures())
@@ -185,7 +185,7 @@ class ApprovalsPage(BaseModel):
     """What `GET /v1/approvals` returns."""
 
     approvals: list[dict[str, Any]]
-    """Requests that are open, oldest first."""
+    """Open requests, oldest first."""
 
 
 class Answered(BaseModel):
@@ -200,7 +200,7 @@ class ApprovalAnswer(Parameters):
 
     answer: Literal["allow", "allow_for_run", "deny", "merge", "cancel"]
     edited_text: str | None = None
-    """With "merge": the whole text that shall be written instead."""
+    """With "merge": the whole text to write instead."""
 
 
 @router.get("/v1/approvals", tags=["approvals"], responses=failures())

@@ -89,14 +89,14 @@ class ChatOrder(_ChatModel):
     """What is asked of an agent."""
 
     model: str = Field(pattern="^[!-~]{1,200}$")
-    """Any name: the agent gets those that are not its own in its environment."""
+    """Any name; a name other than the agent's own is passed to it in its environment."""
     messages: list[_Message] = Field(min_length=1, max_length=MOST_MESSAGES)
     stream: bool = False
     stream_options: _StreamOptions = _StreamOptions()
     file_discovery_patterns: Annotated[list[str], AfterValidator(_checked)] = Field(default=[], max_length=100)
-    """Of which files it is told, as in exclude patterns; none stands for all."""
+    """Patterns of the files to report, in the syntax of exclude patterns; an empty list selects all files."""
     output_dirs: list[Annotated[str, Field(max_length=4096)]] = Field(default=["claudedocs"], max_length=100)
-    """Folders relative to the root that are this run's; `{run}` stands for its id."""
+    """Output folders of this run, relative to the root; `{run}` is replaced by its ID."""
     n: Literal[1] = 1
 
     @classmethod

@@ -84,7 +84,7 @@ _LOGIN_BODY: Final = """<h1>filetools</h1>
 @router.head("/")
 @router.get("/")
 async def front(request: Request, shared: SharedParts) -> Response:
-    """Return the editor page to a browser, or what is served here where it is not installed; JSON to programs."""
+    """Return the editor page to a browser, or the about page if it is not installed; return JSON to programs."""
     if not wants_page(request.scope):
         root = _name(shared.files.root_paths[0])
         answer: Response = JSONResponse({"server": "filetools", "root": root, "openapi": "/openapi.json"})
@@ -99,7 +99,7 @@ async def front(request: Request, shared: SharedParts) -> Response:
 @router.head("/about")
 @router.get("/about")
 async def about(request: Request, shared: SharedParts) -> Response:
-    """Return the page about what is served here."""
+    """Return the about page, which describes the server."""
     return _about_page(request, shared)
 
 
@@ -108,7 +108,7 @@ async def about(request: Request, shared: SharedParts) -> Response:
 @router.head("/assets/{digest}/{name}")
 @router.get("/assets/{digest}/{name}")
 async def asset(request: Request, shared: SharedParts) -> Response:
-    """Return a file of the editor page: by the digest for that page, without it for whoever uses `live.js` alone."""
+    """Return a file of the editor page, by digest for the page itself, without it for clients that use only `live.js`."""
     asked = request.path_params
     known = request.headers.get("if-none-match", "")
     found = None if shared.page is None else shared.page.file(asked.get("digest"), asked["name"], known)
@@ -118,7 +118,7 @@ async def asset(request: Request, shared: SharedParts) -> Response:
 
 
 class LoginCode(Parameters):
-    """What the page sends."""
+    """The body of a login."""
 
     code: str = Field(max_length=200)
 
@@ -132,7 +132,7 @@ async def login_page() -> Response:
 
 @router.post("/login", responses=failures())
 async def log_in(given: LoginCode, shared: SharedParts, origin: Annotated[str | None, Header()] = None) -> Response:
-    """Take a code, which is used up by that, and give the browser a cookie for it, and the page a key."""
+    """Exchange a login code, which becomes invalid, for a cookie for the browser and a key for the page."""
     if origin is None:
         raise Refusal(403, "WRONG_ORIGIN", "Logging in needs the header Origin: the login counts for that origin alone")
     made = shared.logins.redeem(given.code, origin)

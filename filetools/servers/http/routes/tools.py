@@ -81,7 +81,7 @@ class CallsPage(BaseModel):
     """What `GET /v1/calls` returns."""
 
     calls: list[dict[str, Any]]
-    """Calls that run, oldest first."""
+    """Running calls, oldest first."""
 
 
 class Aborted(BaseModel):
@@ -89,7 +89,7 @@ class Aborted(BaseModel):
 
     id: str
     aborted: int
-    """How many calls of that id were told to stop."""
+    """Number of calls with that ID that were stopped."""
 
 
 @router.get("/v1/tools", responses=failures())
