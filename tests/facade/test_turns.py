@@ -17,6 +17,7 @@ from filetools.events.types import Event
 from filetools.models.records import Actor
 from filetools.writer.call_queue import CallQueue
 from filetools.writer.turn_calls import TurnCall, TurnTask
+from filetools.writer.worker_pool import WorkerPool
 from tests.support import inside
 from tests.support.crashing import QUIET
 from tests.support.opened import refused, told
@@ -289,3 +290,49 @@ async def test_a_forked_child_is_refused(tmp_path: Path) -> None:
                 os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         await files.write_file("a.txt", "y")
+
+
+async def test_a_thread_that_the_system_refuses_keeps_no_call_from_its_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused_threads: list[str] = []
+
+    def refuse(thread: threading.Thread) -> None:
+        refused_threads.append(thread.name)
+        raise RuntimeError("can't start new thread")
+
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        await files.write_file("a.txt", "one\n")
+        busy, is_over = inside.busy_threads(files)
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+        write = asyncio.create_task(files.write_file("a.txt", "two\n"))
+        await asyncio.sleep(0.05)
+        assert refused_threads
+        is_over.set()
+        await asyncio.gather(write, *busy)
+    assert (tmp_path / "a.txt").read_text() == "two\n"
+
+
+async def test_the_first_thread_that_the_system_refuses_fails_one_call_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = WorkerPool(2)
+    queue = CallQueue(lambda: pool.put(lambda: served.append(queue.due())), lambda: "somebody")
+    served: list[object] = []
+
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    def call() -> TurnCall:
+        made = TurnCall(TurnTask(lambda: None), (), path="a.txt", owner="me", timeout_seconds=10)
+        made.wait(lambda: queue.withdraw(made))
+        return made
+
+    with monkeypatch.context() as refusing:
+        refusing.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError, match="new thread"):
+            queue.add(call())
+    assert not queue
+    later = call()
+    queue.add(later)
+    pool.shutdown()
+    assert served == [[later]]
+    queue.close()

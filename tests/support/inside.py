@@ -27,6 +27,7 @@ from filetools.sessions import rules
 from filetools.sessions.agent_process import AgentProcess
 from filetools.tree.inotify import InotifyThread
 from filetools.writer.turn_calls import TurnCall, TurnTask
+from filetools.writer.worker_pool import Hop
 
 
 def parts(files: FileToolsFacade) -> Parts:
@@ -54,6 +55,12 @@ async def at_work(files: FileToolsFacade, path: str, owner: str = "somebody") ->
     finally:
         ended.set()
         await task
+
+
+def busy_threads(files: FileToolsFacade) -> tuple[list[Hop[bool]], threading.Event]:
+    """Keep all threads of a workspace at work until the event is set."""
+    is_over, crew = threading.Event(), files._parts.crew
+    return [crew.start(lambda: is_over.wait(60)) for _ in crew._threads], is_over
 
 
 def is_at_work(files: FileToolsFacade) -> bool:
