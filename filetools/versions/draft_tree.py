@@ -9,7 +9,7 @@ from typing import Final
 
 from filetools.content.facts import FactsCache
 from filetools.content.version import version_of
-from filetools.errors import FileToolsError
+from filetools.errors import FileToolsError, VersionGoneError
 from filetools.journal.storage.contents import Contents
 from filetools.models.words import EntryType
 from filetools.paths.workspace import Workspace
@@ -231,9 +231,12 @@ class DraftTree:
         """Return a node that has its bytes, if it has any, wherever it goes and whatever becomes of what is at its origin."""
         if node.kind == "directory":
             return node
-        version = self.version(node)
-        is_kept = node.made is not None or self.contents.has(version)
-        return replace(node, version=version, made=node.made if is_kept else self.content(node))
+        named = replace(node, version=self.version(node))
+        try:
+            self.content(named)
+        except VersionGoneError:
+            return named if node.version is not None else replace(named, made=self._content_at(node))
+        return named
 
     def changes(self) -> list[Drafted]:
         """Return each path whose draft differs from what stands there."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final, Literal
 
 from msgspec import Struct, field, structs
@@ -64,19 +65,33 @@ class UndoFinding(Struct, frozen=True, kw_only=True):
     clash: Clash | None = None
 
 
-def with_blocked(findings: Sequence[UndoFinding], blocked: Mapping[str, Clash]) -> list[UndoFinding]:
-    """Return what becomes of changes if some paths cannot be changed; of those without one it is told all the same."""
+def with_blocked(
+    findings: Sequence[UndoFinding], blocked: Mapping[str, Clash], texts: Mapping[str, Clash] = MappingProxyType({})
+) -> list[UndoFinding]:
+    """Return what becomes of changes if some paths cannot be changed; of those without one it is told all the same.
+
+    Args:
+        findings: What would become of them.
+        blocked: What stays with all below it, and why.
+        texts: Files that have another text than they should, and why.
+    """
+    reached = dict(texts)
+    for path, clash in blocked.items():
+        for each in within(path):
+            reached.setdefault(each, clash)
     found: list[UndoFinding] = []
+    told: set[str] = set()
     for finding in findings:
-        above = {*within(finding.path)}
-        touched = next((path for path in blocked if path in above or finding.path in within(path)), None)
+        above = (blocked[each] for each in within(finding.path) if each in blocked)
+        touched = reached.get(finding.path) or next(above, None)
         if touched is not None and finding.outcome in SETTLED:
-            finding = structs.replace(finding, outcome="conflict", clash=blocked[touched])
+            finding = structs.replace(finding, outcome="conflict", clash=touched)
         found.append(finding)
-    told = {finding.path for finding in found if finding.outcome == "conflict"}
+        if finding.outcome == "conflict":
+            told |= {finding.path, *(record.path for record in finding.records if record.old_path is not None)}
     return found + [
         UndoFinding(records=(), path=shown_name(path), outcome="conflict", clash=clash)
-        for path, clash in blocked.items()
+        for path, clash in {**texts, **blocked}.items()
         if told.isdisjoint(within(path))
     ]
 

@@ -79,7 +79,11 @@ class CallQueue:
         with self._lock:
             self.check_open()
             self._waiting.append(call)
-        self._wake()
+        try:
+            self._wake()
+        except BaseException:
+            self.withdraw(call)  # its caller is given the error
+            raise
         self.watch(call)
 
     def withdraw(self, call: TurnCall) -> bool:
@@ -118,8 +122,10 @@ class CallQueue:
             self._is_served = True
         try:
             self._serve()
-        except FileToolsError:
+        except BaseException as exc:
             self._is_served = False
+            if not isinstance(exc, FileToolsError):
+                raise
             self.close()
 
     def _wake_at(self, moment: float) -> None:

@@ -222,15 +222,24 @@ class WorkerPool(Executor):
                 raise WorkspaceGoneError(CLOSED)
             if self._idle:
                 self._idle.pop().put(work)
-            elif len(self._threads) < self._most_threads:
-                inbox = Inbox()
-                inbox.put(work)
-                # Daemons, because the interpreter joins all other threads before it runs the exit handler that ends these.
-                name = f"filetools_{len(self._threads)}"
-                self._threads.append(threading.Thread(target=self._serve, args=(inbox,), name=name, daemon=True))
-                self._threads[-1].start()
-            else:
+            elif len(self._threads) >= self._most_threads or not self._start_thread(work):
                 self._work.append(work)
+
+    def _start_thread(self, work: Callable[[], None]) -> bool:
+        """Start a thread with its first work; False if the system allows no more threads and others will do the work."""
+        inbox = Inbox()
+        inbox.put(work)
+        # A daemon, because the interpreter joins all other threads before it runs the exit handler that ends these.
+        name = f"filetools_{len(self._threads)}"
+        thread = threading.Thread(target=self._serve, args=(inbox,), name=name, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            if not self._threads:
+                raise
+            return False
+        self._threads.append(thread)
+        return True
 
     def _serve(self, inbox: Inbox) -> None:
         while (work := inbox.get()) is not None:

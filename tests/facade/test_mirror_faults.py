@@ -12,6 +12,7 @@ import pytest
 import filetools
 from filetools.errors import DiskFullError, StorageFailedError
 from filetools.sync.mirror import MirrorProgress, read_note, write_note
+from tests.support import inside
 from tests.support.changes import BEFORE, CASES
 from tests.support.crashing import grow, leftovers, snapshot
 from tests.support.mirror_worlds import QUICK, Hang, caught_up, local_store, scripted, tree
@@ -88,7 +89,7 @@ async def test_one_synchronisation_at_a_time_and_closing_ends_it(tmp_path: Path)
     files = await opening.__aenter__()
     hang.on()
     first = asyncio.ensure_future(files.sync_all())
-    await steps_until(hang.reached.is_set)
+    await steps_until(lambda: hang.reached.is_set() and inside.is_synchronising(files))
     assert "already running" in (await refused("SYNC_FAILED", files.sync_all())).message
     async with asyncio.timeout(60):
         await opening.__aexit__(None, None, None)

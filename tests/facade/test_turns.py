@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 import shutil
 import signal
@@ -16,6 +15,9 @@ import pytest
 import filetools
 from filetools.events.types import Event
 from filetools.models.records import Actor
+from filetools.writer.call_queue import CallQueue
+from filetools.writer.turn_calls import TurnCall, TurnTask
+from filetools.writer.worker_pool import WorkerPool
 from tests.support import inside
 from tests.support.crashing import QUIET
 from tests.support.opened import refused, told
@@ -209,39 +211,20 @@ async def test_a_call_looks_again_if_a_later_one_of_its_turn_meets_that_others_c
     assert (tmp_path / "d/a.txt").read_text() == "two\n"
 
 
-async def test_a_call_that_looks_again_after_its_time_is_given_up(tmp_path: Path) -> None:
-    async with filetools.open(tmp_path, settings=QUIET) as files:
-        for name in "ab":
-            await files.write_file(f"d/{name}.txt", "one\n")
-        is_over = threading.Event()
-
-        def take_turn() -> None:
-            with (tmp_path / ".filetools/state/turn").open("r+b") as turn:
-                fcntl.flock(turn, fcntl.LOCK_EX)
-                is_over.wait(10)
-
-        other = threading.Thread(target=take_turn)
-
-        def take_away() -> bool:
-            if other.ident is None:
-                shutil.rmtree(tmp_path / "d")
-                other.start()
-                time.sleep(0.5)
-            return False
-
-        async with inside.at_work(files, "elsewhere.txt"):
-            first = asyncio.create_task(files.write_file("d/a.txt", "two\n", lock_timeout_seconds=0.3))
-            await asyncio.sleep(0.05)
-            later = asyncio.create_task(files.write_multiple([{"path": "d/c.txt", "content": "c"}], abort=take_away))
-            await asyncio.sleep(0.05)
-        try:
-            async with asyncio.timeout(5):
-                await refused("LOCK_TIMEOUT", first)
-        finally:
-            is_over.set()
-            other.join()
-        await later
-    assert not (tmp_path / "d/a.txt").exists()
+async def test_a_call_that_waits_again_after_its_time_is_given_up() -> None:
+    queue = CallQueue(lambda: None, lambda: "somebody")
+    call = TurnCall(TurnTask(lambda: None), (), path="a.txt", owner="me", timeout_seconds=0.1)
+    call.wait(lambda: queue.withdraw(call))
+    queue.add(call)
+    assert queue.claim(call)
+    await asyncio.sleep(0.2)
+    again = [call]
+    queue.put_back(again)
+    queue.watch(call)
+    error = await refused("LOCK_TIMEOUT", asyncio.wait_for(call.hop, 10))
+    assert "somebody" in error.message
+    assert not queue
+    queue.close()
 
 
 async def test_a_call_that_had_to_step_aside_is_told_once_though_the_loop_is_late(tmp_path: Path) -> None:
@@ -307,3 +290,49 @@ async def test_a_forked_child_is_refused(tmp_path: Path) -> None:
                 os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         await files.write_file("a.txt", "y")
+
+
+async def test_a_thread_that_the_system_refuses_keeps_no_call_from_its_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused_threads: list[str] = []
+
+    def refuse(thread: threading.Thread) -> None:
+        refused_threads.append(thread.name)
+        raise RuntimeError("can't start new thread")
+
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        await files.write_file("a.txt", "one\n")
+        busy, is_over = inside.busy_threads(files)
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+        write = asyncio.create_task(files.write_file("a.txt", "two\n"))
+        await asyncio.sleep(0.05)
+        assert refused_threads
+        is_over.set()
+        await asyncio.gather(write, *busy)
+    assert (tmp_path / "a.txt").read_text() == "two\n"
+
+
+async def test_the_first_thread_that_the_system_refuses_fails_one_call_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = WorkerPool(2)
+    queue = CallQueue(lambda: pool.put(lambda: served.append(queue.due())), lambda: "somebody")
+    served: list[object] = []
+
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    def call() -> TurnCall:
+        made = TurnCall(TurnTask(lambda: None), (), path="a.txt", owner="me", timeout_seconds=10)
+        made.wait(lambda: queue.withdraw(made))
+        return made
+
+    with monkeypatch.context() as refusing:
+        refusing.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError, match="new thread"):
+            queue.add(call())
+    assert not queue
+    later = call()
+    queue.add(later)
+    pool.shutdown()
+    assert served == [[later]]
+    queue.close()

@@ -27,6 +27,7 @@ from filetools.sessions import rules
 from filetools.sessions.agent_process import AgentProcess
 from filetools.tree.inotify import InotifyThread
 from filetools.writer.turn_calls import TurnCall, TurnTask
+from filetools.writer.worker_pool import Hop
 
 
 def parts(files: FileToolsFacade) -> Parts:
@@ -56,6 +57,12 @@ async def at_work(files: FileToolsFacade, path: str, owner: str = "somebody") ->
         await task
 
 
+def busy_threads(files: FileToolsFacade) -> tuple[list[Hop[bool]], threading.Event]:
+    """Keep all threads of a workspace at work until the event is set."""
+    is_over, crew = threading.Event(), files._parts.crew
+    return [crew.start(lambda: is_over.wait(60)) for _ in crew._threads], is_over
+
+
 def is_at_work(files: FileToolsFacade) -> bool:
     """Whether any call of this process waits for its turn, or has one."""
     turns = files._runner.turns
@@ -71,6 +78,12 @@ def lose_version(files: FileToolsFacade, version: str) -> None:
     """Have the journal not keep a version any more."""
     query, gone = "DELETE FROM contents WHERE hash = ?", bytes.fromhex(version.removeprefix("sha256:"))
     files._parts.journal._database.write(lambda connection: connection.execute(query, (gone,)))
+
+
+def damage_version(files: FileToolsFacade, version: str) -> None:
+    """Have the bytes that the journal keeps of a version be others."""
+    query, digest = "UPDATE contents SET bytes = ? WHERE hash = ?", bytes.fromhex(version.removeprefix("sha256:"))
+    files._parts.journal._database.write(lambda connection: connection.execute(query, (b"damaged", digest)))
 
 
 def patterns_of_rules() -> list[str]:
@@ -177,17 +190,25 @@ def commit_without_sync() -> None:
     setattr(Database, "_use", use)  # noqa: B010  # mypy refuses the assignment
 
 
+def is_synchronising(files: FileToolsFacade) -> bool:
+    """True if a call makes the mirrors equal now."""
+    return files._parts.sync._is_synchronising
+
+
 @contextmanager
 def hanging_mirror(files: FileToolsFacade) -> Iterator[Callable[[], int]]:
     """Have the only mirror write nothing; gives what counts the calls that wait for it."""
     (mirror,) = files._parts.sync._mirrors
-    going_on, bring = threading.Event(), mirror.worker.round
+    begun, going_on, bring = threading.Event(), threading.Event(), mirror.worker.round
 
     def hanging(*, is_whole: bool, is_hasty: bool) -> float:
+        begun.set()
         going_on.wait(30)
         return bring(is_whole=is_whole, is_hasty=is_hasty)
 
     mirror.worker.round = hanging  # type: ignore[method-assign]
+    mirror.wake()
+    assert begun.wait(30)  # until then a round may be under way that follows what comes now
     try:
         yield lambda: len(mirror._waiters)
     finally:

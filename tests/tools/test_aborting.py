@@ -106,3 +106,20 @@ async def test_what_is_aborted_when_a_folder_has_gone_is_told_as_done(
         envelope = await ToolRegistry(files, require_version=False).call(kind, arguments, abort=signal)
         assert not (tmp_path / "d").exists()
         assert envelope["success"], envelope
+
+
+async def test_a_deletion_that_is_aborted_by_its_last_report_is_told_as_done(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        await files.write_file("d/a.txt", "x")
+        signal = AbortSignal()
+
+        def report(percent: float, *_: object) -> None:
+            if percent >= 100:
+                signal.abort()
+
+        arguments = {"path": "d", "recursive": True}
+        envelope = await ToolRegistry(files, require_version=False).call(
+            "delete_file", arguments, abort=signal, progress=report
+        )
+        assert not (tmp_path / "d").exists()
+        assert envelope["success"], envelope

@@ -17,7 +17,7 @@ from filetools.facade.parts import Parts
 from filetools.journal.checkpoints import SnapshotRow
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.versions.draft_tree import DraftNode, DraftTree, within
+from filetools.versions.draft_tree import DraftNode, DraftTree, Origin, within
 from filetools.versions.undo import Clash, UndoFinding, with_blocked
 
 
@@ -82,6 +82,7 @@ def _complete(
     # With the same rules, what is not in the snapshot was not in the tree.
     is_same_scope = ROOT in rows and rows[ROOT].version == seen.scope
     closed = {tree.key(path): path for path in seen.closed}
+    homes = {row.version: Origin(path=row.path) for key, row in seen.rows.items() if key not in rows}
     for key, row in rows.items():
         standing = seen.rows.get(key)
         facts = None if standing is None else (standing.kind, standing.mode, standing.version)
@@ -91,7 +92,7 @@ def _complete(
             tree.put(row.path, tree.standing(row.path))
             refused.add(closed[place])
         else:
-            _put(tree, row)
+            _put(tree, row, homes.get(row.version) if row.version else None)
     # What would stand besides the snapshot, as far as a look meets it.
     beyond = {key: row.path for key, row in seen.rows.items() if key not in rows}
     for key, (path, node) in tree.drafted.items():
@@ -115,8 +116,8 @@ def _complete(
     return unknown, refused
 
 
-def _put(tree: DraftTree, row: SnapshotRow) -> None:
-    """Have a row of the snapshot stand in the draft."""
+def _put(tree: DraftTree, row: SnapshotRow, home: Origin | None) -> None:
+    """Have a row of the snapshot stand in the draft; `home` is where a file that the snapshot does not have has its bytes."""
     here = tree.at(row.path)
     if here is not None and here.kind != row.kind:
         here = None
@@ -132,7 +133,7 @@ def _put(tree: DraftTree, row: SnapshotRow) -> None:
     if here is not None and row.kind == "symlink" and here.origin is not None and here.origin.top == row.path:
         here = None  # made anew, and not brought back out of the trash, so that a redo knows how to remove it
     if here is None or tree.version(here) != row.version:
-        origin = None if here is None else here.origin
+        origin = home if here is None else here.origin
         tree.put(row.path, DraftNode(kind=row.kind, origin=origin, version=row.version or "", mode=mode))
     elif here.mode != mode:
         tree.put(row.path, replace(tree.with_bytes(here), mode=mode))

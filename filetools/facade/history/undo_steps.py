@@ -6,6 +6,7 @@ that nobody has saved since is merged into its unsaved text, as every change of 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -34,6 +35,21 @@ from filetools.versions.draft_tree import Drafted, DraftNode, DraftTree, Origin,
 from filetools.versions.undo import Clash, UndoFinding, shown_name
 
 
+def keep_last_texts(tree: DraftTree) -> dict[str, Clash]:
+    """Have files come back from the trash as they went there where no former text of them is kept; returns why, by path."""
+    found: dict[str, Clash] = {}
+    for path, node in list(tree.drafted.values()):
+        if node is None or node.version is None or node.origin is None or node.origin.trash is None:
+            continue
+        try:
+            tree.content(node)
+        except VersionGoneError as exc:
+            if tree.standing(path) is None:
+                tree.put(path, replace(node, version=None))
+                found[path] = Clash.of(exc)
+    return found
+
+
 def possible(parts: Parts, tree: DraftTree, refused: Mapping[str, Clash]) -> tuple[list[Drafted], dict[str, Clash]]:
     """Return what a draft changes, and the paths that stay as they are with all below them, with the reason.
 
@@ -44,13 +60,33 @@ def possible(parts: Parts, tree: DraftTree, refused: Mapping[str, Clash]) -> tup
     """
     drafted = tree.changes()
     blocked = {one.path: clash for one in drafted if (clash := refused.get(one.path) or _obstacle(parts, tree, one))}
-    # What does not come stays where it is.
-    origins = (one.origin for one in drafted if one.path in blocked)
-    stays = {*blocked, *(origin.path for origin in origins if origin is not None and origin.trash is None)}
+    stays = _staying(tree, drafted, blocked)
     keys = set(map(tree.key, stays))
     above = {folder for key in keys for folder in within(key)}
     left = [one for one in drafted if keys.isdisjoint(within(tree.key(one.path)))]
-    return [one for one in left if one.then is not None or tree.key(one.path) not in above], blocked
+    return [one for one in left if one.then is not None or tree.key(one.path) not in above], stays
+
+
+def _staying(tree: DraftTree, drafted: Sequence[Drafted], blocked: Mapping[str, Clash]) -> dict[str, Clash]:
+    """Return what stays if some paths do, and why.
+
+    What cannot come to a place, or into it, stays where it is. A folder in which something stays gives way to nothing else.
+    """
+    origins: defaultdict[str, list[str]] = defaultdict(list)
+    for path, node in tree.drafted.values():
+        if node is not None and node.origin is not None and node.origin.trash is None:
+            for key in within(tree.key(path)):
+                origins[key].append(node.origin.path)
+    swaps = {tree.key(one.path): one.path for one in drafted if one.is_swap and one.now and one.now.kind == "directory"}
+    stays, keys, queue = dict(blocked), set(map(tree.key, blocked)), list(blocked.items())
+    for path, clash in queue:  # it grows
+        key = tree.key(path)
+        for each in sorted([*origins[key], *(swaps[above] for above in within(key) if above in swaps)]):
+            if keys.isdisjoint(within(tree.key(each))):
+                keys.add(tree.key(each))
+                stays[each] = clash
+                queue.append((each, clash))
+    return stays
 
 
 def _obstacle(parts: Parts, tree: DraftTree, one: Drafted) -> Clash | None:

@@ -28,6 +28,7 @@ from filetools.facade.history.undo_steps import (
     StepMaker,
     assign,
     in_phases,
+    keep_last_texts,
     place_of,
     plan_unsaved,
     possible,
@@ -98,18 +99,17 @@ class UndoPlan(Struct, frozen=True, dict=True):
 
     @cached_property
     def conflicts(self) -> list[UndoConflict]:
-        """What cannot be taken back."""
-        return [
-            UndoConflict(
-                path=finding.path,
-                code=finding.clash.code,
-                reason=finding.clash.reason,
-                numbers=[record.number for record in finding.records],
-                conflicts=[] if self.is_withheld(WorkspacePath(finding.path)) else [*map(dict, finding.clash.places)],
-            )
-            for finding in self.findings
-            if finding.clash is not None
-        ]
+        """What cannot be taken back: each path once for each reason."""
+        found: dict[tuple[str, str, str], UndoConflict] = {}
+        for finding in self.findings:
+            path, clash = finding.path, finding.clash
+            if clash is None:
+                continue
+            places = [] if self.is_withheld(WorkspacePath(path)) else [*map(dict, clash.places)]
+            conflict = UndoConflict(path=path, code=clash.code, reason=clash.reason, numbers=[], conflicts=places)
+            known = found.setdefault((path, clash.code, clash.reason), conflict)
+            known.numbers.extend(record.number for record in finding.records)
+        return list(found.values())
 
     @property
     def facts(self) -> list[tuple[str, ...]]:
@@ -240,11 +240,12 @@ def _make_plan(
     if target is not None:
         findings = completed(parts, tree, findings, target)
     findings += [UndoFinding(records=(record,), path=record.path, outcome="undone") for record in saved]
+    texts = keep_last_texts(tree)
     drafted, blocked = possible(parts, tree, refused)
     makers = [StepMaker(parts, tree, phase) for phase in in_phases(tree, drafted)]
     for maker in makers:
         blocked |= maker.blocked
-    findings = with_blocked(findings, blocked)
+    findings = with_blocked(findings, blocked, texts)
     numbers: dict[str, list[int]] = {}
     for finding in findings:
         if finding.outcome in SETTLED:

@@ -72,8 +72,12 @@ class Gate:
     ) -> None:
         self.leave()
 
-    def enter(self, deadline: float | None = None) -> None:
+    def enter(self, deadline: float | None = None, *, since: int | None = None) -> None:
         """Wait for the lock; `leave` must follow.
+
+        Args:
+            deadline: When to give up, as `time.monotonic` counts; by default after the timeout of this gate.
+            since: When the caller began to wait, as `time.monotonic_ns` counts; by default now.
 
         Raises:
             LockTimeoutError: The deadline has passed.
@@ -83,7 +87,7 @@ class Gate:
         if not self._mutex.acquire(blocking=False) and not self._mutex.acquire(timeout=seconds):
             raise self._timed_out()
         try:
-            self._pass(deadline)
+            self._pass(deadline, time.monotonic_ns() if since is None else since)
             self._holder = threading.get_ident()
         except BaseException:
             self._mutex.release()
@@ -107,9 +111,10 @@ class Gate:
         Returns:
             False if it is no longer wanted.
         """
+        since = time.monotonic_ns()
         while is_wanted():
             with suppress(LockTimeoutError):
-                self.enter(time.monotonic() + _LOOK_UP_SECONDS)
+                self.enter(time.monotonic() + _LOOK_UP_SECONDS, since=since)
                 return True
         return False
 
@@ -160,11 +165,11 @@ class Gate:
 
     abandon = close
 
-    def _pass(self, deadline: float) -> None:
-        since = time.monotonic_ns()
-        if since - self._left_at > NEWS_NS:
-            self._tenure_since = since
-        elif since - self._tenure_since < TENURE_NS and lock_descriptor(self._descriptor, blocking=False):
+    def _pass(self, deadline: float, since: int) -> None:
+        now = time.monotonic_ns()
+        if now - self._left_at > NEWS_NS:
+            self._tenure_since = now
+        elif now - self._tenure_since < TENURE_NS and lock_descriptor(self._descriptor, blocking=False):
             return
         pause, has_waited = SHORTEST_PAUSE_SECONDS, False
         while True:

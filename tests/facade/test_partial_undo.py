@@ -1,0 +1,207 @@
+"""A partial undo: what cannot be taken back stays with all that depends on it, and the result says so."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from filetools import Actor, Edit
+from filetools.errors import AccessDeniedError
+from filetools.facade.facade import FileToolsFacade
+from filetools.models.history import UndoResult
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.versions.undo import Clash, UndoFinding, with_blocked
+from tests.support.crashing import Tree, grow, snapshot
+from tests.support.inside import damage_version, lose_version, parts
+from tests.support.opened import version
+
+ALICE = Actor(kind="agent", id="alice", session="s1")
+BEFORE: Tree = {"d": None, "d/x": b"x\n", "d/y": b"y\n", "q": b"q\n"}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    grow(tmp_path, BEFORE)
+    return tmp_path
+
+
+@pytest.fixture
+def alice(files: FileToolsFacade) -> FileToolsFacade:
+    return files.for_actor(ALICE)
+
+
+def edit(old: str, new: str) -> list[Edit]:
+    return [Edit(old=old, new=new)]
+
+
+def lose(files: FileToolsFacade, text: bytes) -> None:
+    lose_version(files, version(text))
+
+
+def refuse_folders(files: FileToolsFacade, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no folder be made any more."""
+
+    def refuse(path: WorkspacePath, *_: Any, **_options: Any) -> None:
+        raise AccessDeniedError(path)
+
+    monkeypatch.setattr(parts(files).store, "make_directory", refuse)
+
+
+def outcomes(result: UndoResult) -> list[tuple[str, str, str]]:
+    return [(change.operation, change.path, change.outcome) for change in result.changes]
+
+
+async def test_what_would_go_to_the_place_of_a_file_that_stays_stays_too(alice: FileToolsFacade, root: Path) -> None:
+    await alice.write_file("p", "p\n")
+    number = (await alice.move_file("p", "r")).number
+    await alice.move_file("q", "p")
+    await alice.edit_file("p", edit("q", "edited"))
+    await alice.write_file("n", "n\n")
+    lose(alice, b"q\n")
+    result = await alice.undo(since=number, partial=True)
+    assert snapshot(root) == {**{path: BEFORE[path] for path in ("d", "d/x", "d/y")}, "p": b"edited\n", "r": b"p\n"}
+    assert outcomes(result) == [
+        ("create", "n", "undone"), ("modify", "p", "conflict"), ("move", "p", "conflict"), ("move", "r", "conflict")
+    ]  # fmt: skip
+
+
+async def test_what_came_out_of_a_folder_that_cannot_come_back_stays_where_it_is(
+    alice: FileToolsFacade, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await alice.move_file("d/y", "z")
+    await alice.delete_file("d/x")
+    await alice.delete_directory("d")
+    await alice.write_file("n", "n\n")
+    refuse_folders(alice, monkeypatch)
+    result = await alice.undo(since=1, partial=True)
+    assert snapshot(root) == {"q": b"q\n", "z": b"y\n"}
+    assert outcomes(result) == [
+        ("create", "n", "undone"), ("delete_directory", "d", "conflict"), ("delete", "d/x", "conflict"),
+        ("move", "z", "conflict"),
+    ]  # fmt: skip
+    assert {conflict.path for conflict in result.conflicts} == {"d", "d/x", "d/y"}
+
+
+async def test_what_came_out_of_a_folder_that_cannot_come_back_is_not_removed_by_a_restore(
+    alice: FileToolsFacade, root: Path
+) -> None:
+    await alice.checkpoint("before")
+    await alice.move_file("d/y", "z")
+    await alice.delete_directory("d", recursive=True)
+    os.mkfifo(root / "d")
+    result = await alice.restore("before", partial=True)
+    assert (root / "z").read_bytes() == b"y\n"
+    assert ("move", "z", "conflict") in outcomes(result)
+
+
+async def test_an_edit_is_not_said_to_be_undone_in_a_file_that_stays(alice: FileToolsFacade, root: Path) -> None:
+    await alice.move_file("d", "e")
+    await alice.edit_file("e/x", edit("x", "edited"))
+    lose(alice, b"x\n")
+    result = await alice.undo(since=1, partial=True)
+    assert (root / "e/x").read_bytes() == b"edited\n"
+    assert outcomes(result) == [("modify", "e/x", "conflict"), ("move_directory", "e", "conflict")]
+    again = await alice.undo(since=1, partial=True, dry_run=True)
+    assert ("modify", "e/x", "conflict") in outcomes(again)
+
+
+@pytest.mark.parametrize("replaces", [False, True])
+async def test_a_folder_comes_back_whole_although_a_former_text_in_it_is_not_kept(
+    alice: FileToolsFacade, root: Path, replaces: bool
+) -> None:
+    await alice.checkpoint("before")
+    await alice.edit_file("d/x", edit("x", "edited"))
+    await alice.delete_directory("d", recursive=True)
+    if replaces:
+        await alice.write_file("d", "a file now\n")
+    lose(alice, b"x\n")
+    result = await alice.undo(since=1, partial=True)
+    assert snapshot(root) == {**BEFORE, "d/x": b"edited\n"}
+    assert [(conflict.path, conflict.code) for conflict in result.conflicts] == [("d/x", "VERSION_GONE")]
+    assert outcomes(result)[-2:] == [("delete_directory", "d", "undone"), ("modify", "d/x", "conflict")]
+    await alice.redo()
+    restored = await alice.restore("before", partial=True)
+    assert snapshot(root) == {**BEFORE, "d/x": b"edited\n"}
+    assert [conflict.path for conflict in restored.conflicts] == ["d/x"]
+
+
+async def test_a_preview_shows_that_a_folder_with_something_in_it_that_stays_gives_way_to_no_file(
+    alice: FileToolsFacade, root: Path
+) -> None:
+    await alice.write_file("f", "a file\n")
+    number = (await alice.delete_file("f")).number
+    await alice.create_directory("f")
+    await alice.move_file("q", "f/q")
+    await alice.edit_file("f/q", edit("q", "edited"))
+    await alice.write_file("n", "n\n")
+    lose(alice, b"q\n")
+    preview = await alice.undo(since=number, partial=True, dry_run=True)
+    result = await alice.undo(since=number, partial=True)
+    assert [(one.action, one.path) for one in preview.files] == [("delete", "n")]
+    assert (preview.files, preview.conflicts, preview.changes) == (result.files, result.conflicts, result.changes)
+    assert (root / "f/q").read_bytes() == b"edited\n"
+
+
+@pytest.mark.parametrize("moves", [False, True])
+async def test_a_mode_is_taken_back_although_the_kept_bytes_are_damaged(
+    alice: FileToolsFacade, root: Path, moves: bool
+) -> None:
+    (root / "q").chmod(0o644)
+    done = await alice.write_file("q", "text\n")
+    number = (await alice.latest_changes(1))[0].number + 1
+    if moves:
+        await alice.move_file("q", "m")
+    (root / ("m" if moves else "q")).chmod(0o600)
+    await alice.look()
+    damage_version(alice, done.version)
+    assert (await alice.undo(since=number, actor="*")).conflicts == []
+    assert snapshot(root) == {**BEFORE, "q": b"text\n"}
+    assert (root / "q").stat().st_mode & 0o777 == 0o644
+
+
+async def test_a_part_is_restored_although_a_text_that_left_it_is_not_kept(alice: FileToolsFacade, root: Path) -> None:
+    await alice.checkpoint("before")
+    await alice.move_file("d/x", "z")
+    await alice.edit_file("z", edit("x", "edited"))
+    await alice.write_file("d/y", "Y\n")
+    lose(alice, b"x\n")
+    result = await alice.restore("before", "d", partial=True)
+    assert snapshot(root) == {"d": None, "d/y": b"y\n", "q": b"q\n", "z": b"edited\n"}
+    assert [(conflict.path, conflict.code) for conflict in result.conflicts] == [("d/x", "VERSION_GONE")]
+
+
+async def test_a_conflict_is_told_once_for_all_changes_of_its_path(alice: FileToolsFacade) -> None:
+    await alice.checkpoint("before")
+    first = await alice.edit_file("d/x", edit("x", "edited"))
+    second = await alice.move_file("d/x", "z")
+    lose(alice, b"x\n")
+    result = await alice.restore("before", partial=True)
+    assert [(one.path, one.numbers) for one in result.conflicts] == [("d/x", [second.number, first.number])]
+
+
+def test_findings_and_paths_that_stay_are_compared_by_looking_up_and_not_one_by_one() -> None:
+    walked = 0
+
+    class Counted(dict[str, Clash]):
+        def __iter__(self) -> Iterator[str]:
+            nonlocal walked
+            for path in super().__iter__():
+                walked += 1
+                yield path
+
+        def items(self) -> Any:
+            return [(path, self[path]) for path in self]
+
+        def keys(self) -> Any:
+            return list(self)
+
+    clash, paths = Clash(reason="gone"), [f"d{at % 7}/{at}" for at in range(200)]
+    findings = [UndoFinding(records=(), path=path, outcome="undone") for path in paths]
+    blocked: Mapping[str, Clash] = Counted(dict.fromkeys(paths, clash))
+    found = with_blocked(findings, blocked)
+    assert [(one.path, one.outcome, one.clash) for one in found] == [(path, "conflict", clash) for path in paths]
+    assert walked <= 3 * len(paths)
