@@ -19,7 +19,7 @@ from filetools.facade.runner import CallRunner
 from filetools.facade.steps.folders import MoveFolder, RemoveFolderStep
 from filetools.permissions.requests import ApprovalRequest
 from filetools.permissions.rules import Rule
-from tests.support.crashing import QUIET, snapshot
+from tests.support.crashing import QUIET, grow, snapshot
 from tests.support.opened import refused
 from tests.support.people import ALICE, EDITOR, Person
 
@@ -33,6 +33,14 @@ async def opened(root: Path, **settings: Any) -> AsyncIterator[FileToolsFacade]:
     (root / "d" / "sub" / "notes").write_text("notes\n")
     async with filetools.open(root, settings={**QUIET, "approval_wait_seconds": 0, **settings}) as files:
         files._parts.gatekeeper.policy.use("allow", [Rule(tool="delete_directory", path="d", level="prompt")])
+        yield files.for_actor(ALICE)
+
+
+@asynccontextmanager
+async def asking(root: Path) -> AsyncIterator[FileToolsFacade]:
+    """As `opened`, where a person is asked about all that the agent does."""
+    grow(root, {"d": None, "d/mcp.json": b"harmless\n", "d/sub": None, "d/sub/notes": b"notes\n"})
+    async with filetools.open(root, permissions="ask", settings={**QUIET, "approval_wait_seconds": 5.0}) as files:
         yield files.for_actor(ALICE)
 
 
@@ -287,9 +295,9 @@ LARGE: list[Call] = [
 @pytest.mark.parametrize("act", LARGE, ids=["delete", "delete several", "move", "transaction"])
 async def test_a_large_file_that_was_not_hashed_goes_once_it_is_allowed(tmp_path: Path, act: Call) -> None:
     large(tmp_path / "large")
-    async with filetools.open(tmp_path, permissions="ask", settings={**QUIET, "approval_wait_seconds": 5.0}) as files:
+    async with asking(tmp_path) as files:
         files.answer_approvals(Person("allow"))
-        await act(files.for_actor(ALICE))
+        await act(files)
     assert not (tmp_path / "large").exists()
 
 
@@ -304,11 +312,11 @@ async def test_a_large_file_that_is_saved_after_it_was_allowed_stays(
         large(tmp_path / "large", b"\1")
         return await change(*arguments, **options)
 
-    async with filetools.open(tmp_path, permissions="ask", settings={**QUIET, "approval_wait_seconds": 5.0}) as files:
+    async with asking(tmp_path) as files:
         files.answer_approvals(Person("allow"))
         monkeypatch.setattr(CallRunner, "change", swapped)
         with pytest.raises(FileToolsError) as caught:
-            await act(files.for_actor(ALICE))
+            await act(files)
     cause = caught.value.__cause__ if isinstance(caught.value, BatchFailedError) else caught.value
     assert isinstance(cause, ChangedMeanwhileError | VersionMismatchError)
     assert (tmp_path / "large").exists()
@@ -357,13 +365,12 @@ BACK = [move_back, move_and_edit, move_and_add, move_and_delete, exchange_places
 async def test_what_an_allowed_call_takes_back_inside_a_folder_does_not_stop_it(
     tmp_path: Path, act: Call, kind: str
 ) -> None:
-    async with opened(tmp_path, approval_wait_seconds=5.0) as files:
+    async with asking(tmp_path) as files:
         person = Person("allow")
         files.answer_approvals(person)
         number = (await files.checkpoint("before")).number
         before = snapshot(tmp_path)
         await act(files.for_actor(EDITOR))
-        files._parts.gatekeeper.policy.use("ask", [])
         if kind == "restore":
             await files.restore("before")
         else:
@@ -376,12 +383,11 @@ async def test_what_comes_into_a_folder_that_an_allowed_call_takes_back_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     """Beside what the call itself changes in there."""
-    async with opened(tmp_path, approval_wait_seconds=5.0) as files:
+    async with asking(tmp_path) as files:
         person = Person("allow", "deny")
         files.answer_approvals(person)
         await files.checkpoint("before")
         await move_and_edit(files.for_actor(EDITOR))
-        files._parts.gatekeeper.policy.use("ask", [])
         exchange = MoveFolder.exchange
 
         def saved_before(step: MoveFolder, parts: Parts) -> None:

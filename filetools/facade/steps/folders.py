@@ -41,14 +41,11 @@ class FolderStep(Step):
         self._is_allowed = False
         self._inside: Contents = {}
         self._changing: Set[WorkspacePath] = frozenset()
-        self._holding: Set[WorkspacePath] = frozenset()
 
     def be_allowed(self, paths: Collection[WorkspacePath]) -> None:
         """Take nothing at the exchange that was not there at the look, but for what other steps do inside."""
         self._is_allowed = True
         self._changing = {path for path in paths if path.is_below(self.paths[0])}
-        # Steps make the folders that their paths need.
-        self._holding = {above for path in self._changing for above in path.folders if above.is_below(self.paths[0])}
 
     def _see_inside(self, parts: Parts) -> None:
         self._require_more()
@@ -64,7 +61,7 @@ class FolderStep(Step):
         return {
             path: version
             for path, version in contents_of(parts, self.paths[0]).items()
-            if path not in self._holding and self._changing.isdisjoint((path, *path.folders))
+            if self._changing.isdisjoint((path, *path.folders))
         }
 
 

@@ -159,7 +159,7 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         Returns:
             The steps, with the texts that people gave in place of the transaction's, and what they have allowed.
         """
-        held, permits, parts = self._buffer.held, list[Permit](), self._outside._parts
+        held, permits, parts = self._buffer.held, list[Permit](), self._buffer.outer.parts
         texts, taken = await self._parts.crew.run(lambda: (_texts(steps, held), _taken(steps, held)))
         shown: dict[WorkspacePath, Decide] = {path: partial(_shown, text) for path, text in texts.items()}
         touched = {path for step in steps for path in step.paths}
