@@ -27,8 +27,8 @@ GATE_FILE: Final = "gate"
 TURN_FILE: Final = "turn"
 TENURE_NS: Final = 5_000_000
 """How long one process may re-enter the gate before it lets waiting processes in."""
-SHORTEST_PAUSE_SECONDS: Final = 0.00005
-LONGEST_PAUSE_SECONDS: Final = 0.0005
+FIRST_PAUSE_SECONDS: Final = 0.0003
+OTHERS_PAUSE_SECONDS: Final = 0.001
 NEWS_NS: Final = 2_000_000
 """How long a waiter's note is valid; a process that still waits has renewed it by then."""
 _WAITER_AT: Final = 1
@@ -171,7 +171,7 @@ class Gate:
             self._tenure_since = now
         elif now - self._tenure_since < TENURE_NS and lock_descriptor(self._descriptor, blocking=False):
             return
-        pause, has_waited = SHORTEST_PAUSE_SECONDS, False
+        has_waited = False
         while True:
             now, is_first = time.monotonic_ns(), True
             with suppress(OSError, struct.error):
@@ -184,8 +184,7 @@ class Gate:
             if is_first:
                 has_waited = True
                 self._say(since, now)
-            time.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+            time.sleep(FIRST_PAUSE_SECONDS if is_first else OTHERS_PAUSE_SECONDS)
         self._tenure_since = time.monotonic_ns()
         if has_waited:
             self._say(0, 0)  # so that the next one need not wait until the note is old
