@@ -102,8 +102,12 @@ def with_text(
         facts=describe(content, text, text_format, name=path, version=version_of(content)),
         added_bytes=None,
         newline=None,
+        is_merged=None,
         edits=None,
         report=report,
+        document=None,
+        in_buffer=False,
         shown=None,
+        kept_unsaved=None,
         warnings=(),
     )

@@ -264,9 +264,9 @@ class CallRunner:
         checks: Sequence[Callable[[], None]],
     ) -> Outcome:
         parts = self.parts
-        for step in steps if checks else ():
-            step.be_allowed()
         paths = [path for step in steps for path in step.paths]
+        for step in steps if checks else ():
+            step.be_allowed(paths)
         keys = [parts.workspace.key(path) for path in paths]
 
         def heard(done: int, total: int) -> None:

@@ -11,15 +11,17 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.errors import BatchFailedError, ChangedMeanwhileError, FileToolsError
+from filetools.errors import BatchFailedError, ChangedMeanwhileError, FileToolsError, VersionMismatchError
+from filetools.facade.deciding.folders import LARGEST_HASHED_BYTES
 from filetools.facade.facade import FileToolsFacade
+from filetools.facade.parts import Parts
 from filetools.facade.runner import CallRunner
 from filetools.facade.steps.folders import MoveFolder, RemoveFolderStep
 from filetools.permissions.requests import ApprovalRequest
 from filetools.permissions.rules import Rule
-from tests.support.crashing import QUIET
+from tests.support.crashing import QUIET, grow, snapshot
 from tests.support.opened import refused
-from tests.support.people import ALICE, EDITOR
+from tests.support.people import ALICE, EDITOR, Person
 
 Call = Callable[[FileToolsFacade], Awaitable[object]]
 
@@ -31,6 +33,14 @@ async def opened(root: Path, **settings: Any) -> AsyncIterator[FileToolsFacade]:
     (root / "d" / "sub" / "notes").write_text("notes\n")
     async with filetools.open(root, settings={**QUIET, "approval_wait_seconds": 0, **settings}) as files:
         files._parts.gatekeeper.policy.use("allow", [Rule(tool="delete_directory", path="d", level="prompt")])
+        yield files.for_actor(ALICE)
+
+
+@asynccontextmanager
+async def asking(root: Path) -> AsyncIterator[FileToolsFacade]:
+    """As `opened`, where a person is asked about all that the agent does."""
+    grow(root, {"d": None, "d/mcp.json": b"harmless\n", "d/sub": None, "d/sub/notes": b"notes\n"})
+    async with filetools.open(root, permissions="ask", settings={**QUIET, "approval_wait_seconds": 5.0}) as files:
         yield files.for_actor(ALICE)
 
 
@@ -181,7 +191,7 @@ async def test_what_comes_in_between_the_look_and_the_rename_is_not_taken(
     parts = files._parts
     source, target = parts.workspace.resolve("d"), parts.workspace.resolve("e")
     step = MoveFolder(source, target) if kind == "move" else RemoveFolderStep(source, recursive=True)
-    step.be_allowed()
+    step.be_allowed(step.paths)
     await parts.crew.run(lambda: step.look(parts))
     (tmp_path / "d" / "sub" / "more").write_text("EVIL")
     with pytest.raises(ChangedMeanwhileError):
@@ -263,3 +273,128 @@ async def test_links_and_files_that_cannot_be_read_are_bound_by_their_inodes(
     (tmp_path / "d" / "link").unlink()
     os.symlink("elsewhere", tmp_path / "d" / "link")
     await refused("APPROVAL_REQUIRED", files.move_file("d", ".cursor"))
+
+
+def large(path: Path, byte: bytes = b"\0") -> None:
+    path.write_bytes(byte * (LARGEST_HASHED_BYTES + 1))
+
+
+async def delete_in_transaction(files: FileToolsFacade) -> object:
+    async with files.transaction() as tx:
+        return await tx.delete_file("large")
+
+
+LARGE: list[Call] = [
+    lambda files: files.delete_file("large"),
+    lambda files: files.delete_multiple(["large"]),
+    lambda files: files.move_file("large", "elsewhere"),
+    delete_in_transaction,
+]
+
+
+@pytest.mark.parametrize("act", LARGE, ids=["delete", "delete several", "move", "transaction"])
+async def test_a_large_file_that_was_not_hashed_goes_once_it_is_allowed(tmp_path: Path, act: Call) -> None:
+    large(tmp_path / "large")
+    async with asking(tmp_path) as files:
+        files.answer_approvals(Person("allow"))
+        await act(files)
+    assert not (tmp_path / "large").exists()
+
+
+@pytest.mark.parametrize("act", LARGE, ids=["delete", "delete several", "move", "transaction"])
+async def test_a_large_file_that_is_saved_after_it_was_allowed_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: Call
+) -> None:
+    large(tmp_path / "large")
+    change = CallRunner.change
+
+    async def swapped(*arguments: Any, **options: Any) -> Any:
+        large(tmp_path / "large", b"\1")
+        return await change(*arguments, **options)
+
+    async with asking(tmp_path) as files:
+        files.answer_approvals(Person("allow"))
+        monkeypatch.setattr(CallRunner, "change", swapped)
+        with pytest.raises(FileToolsError) as caught:
+            await act(files)
+    cause = caught.value.__cause__ if isinstance(caught.value, BatchFailedError) else caught.value
+    assert isinstance(cause, ChangedMeanwhileError | VersionMismatchError)
+    assert (tmp_path / "large").exists()
+
+
+async def move_back(files: FileToolsFacade) -> object:
+    return await files.move_file("d", "e")
+
+
+async def move_and_edit(files: FileToolsFacade) -> None:
+    await files.move_file("d", "e")
+    await files.write_file("e/mcp.json", "other\n")
+
+
+async def move_and_add(files: FileToolsFacade) -> None:
+    await files.move_file("d", "e")
+    await files.write_file("e/new/one", "new\n")
+
+
+async def move_and_delete(files: FileToolsFacade) -> None:
+    await files.move_file("d", "e")
+    await files.delete_directory("e/sub", recursive=True)
+
+
+async def exchange_places(files: FileToolsFacade) -> None:
+    await files.move_file("d", "e")
+    await files.move_file("e/mcp.json", "mcp.json")
+    await files.write_file("d/mcp.json", "other\n")
+
+
+async def turn_inside_out(files: FileToolsFacade) -> None:
+    await files.move_file("d/sub", "sub")
+    await files.move_file("d", "e")
+    await files.move_file("e", "sub/e")
+
+
+async def make(files: FileToolsFacade) -> object:
+    return await files.write_file("n/m/one", "new\n")
+
+
+BACK = [move_back, move_and_edit, move_and_add, move_and_delete, exchange_places, turn_inside_out, make]
+
+
+@pytest.mark.parametrize("act", BACK)
+@pytest.mark.parametrize("kind", ["restore", "undo"])
+async def test_what_an_allowed_call_takes_back_inside_a_folder_does_not_stop_it(
+    tmp_path: Path, act: Call, kind: str
+) -> None:
+    async with asking(tmp_path) as files:
+        person = Person("allow")
+        files.answer_approvals(person)
+        number = (await files.checkpoint("before")).number
+        before = snapshot(tmp_path)
+        await act(files.for_actor(EDITOR))
+        if kind == "restore":
+            await files.restore("before")
+        else:
+            await files.undo(since=number + 1, actor="*")
+        assert (snapshot(tmp_path), len(person.asked)) == (before, 1)
+
+
+@pytest.mark.parametrize("place", ["e/late", "e/sub/late"])
+async def test_what_comes_into_a_folder_that_an_allowed_call_takes_back_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """Beside what the call itself changes in there."""
+    async with asking(tmp_path) as files:
+        person = Person("allow", "deny")
+        files.answer_approvals(person)
+        await files.checkpoint("before")
+        await move_and_edit(files.for_actor(EDITOR))
+        exchange = MoveFolder.exchange
+
+        def saved_before(step: MoveFolder, parts: Parts) -> None:
+            (tmp_path / place).write_text("EVIL")
+            exchange(step, parts)
+
+        monkeypatch.setattr(MoveFolder, "exchange", saved_before)
+        await refused("APPROVAL_DENIED", files.restore("before"))
+        assert [place in (request.diff or "") for request in person.asked] == [False, True]
+        assert ((tmp_path / place).read_text(), (tmp_path / "e/mcp.json").read_text()) == ("EVIL", "other\n")

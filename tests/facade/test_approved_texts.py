@@ -13,6 +13,7 @@ import pytest
 import filetools
 from filetools import ApprovalDecision, Edit
 from filetools.facade.facade import FileToolsFacade
+from filetools.facade.requests import View
 from tests.support import inside
 from tests.support.crashing import QUIET
 from tests.support.opened import outcome_of, refused, steps_until
@@ -218,3 +219,59 @@ async def test_a_persons_text_over_unsaved_text_meets_it_like_any_other(files: F
     await files.write_file("a.txt", "one\ntwo!\nthree\n")
     assert (tmp_path / "a.txt").read_text() == EDITED
     assert (await files.read_file("a.txt")).content == EDITED + "unsaved\n"
+
+
+async def typed(files: FileToolsFacade) -> tuple[FileToolsFacade, str]:
+    """Have an editor type a line in front of a.txt and not save it."""
+    ann = files.for_actor(EDITOR)
+    document = await ann.buffers.open("a.txt")
+    await ann.buffers.change(document.handle, text="typed\n" + OLD, buffer_version=document.buffer_version)
+    return ann, document.handle
+
+
+@pytest.mark.parametrize(
+    ("given", "is_dirty"), [("typed\n" + OLD + "by hand\n", True), (OLD + "by hand\n", False)], ids=["kept", "dropped"]
+)
+async def test_a_text_given_for_an_edit_of_unsaved_text_reaches_the_file_too(
+    files: FileToolsFacade, tmp_path: Path, given: str, is_dirty: bool
+) -> None:
+    """The agent's own edit changes the document alone; the person's text has a line that the file can have."""
+    ann, handle = await typed(files)
+    files.answer_approvals(Person(ApprovalDecision(answer="merge", edited_text=given)))
+    result = await files.edit_file("a.txt", old="typed\n", new="typed!\n")
+    document = await ann.buffers.read(handle)
+    assert (tmp_path / "a.txt").read_text() == OLD + "by hand\n"
+    assert (document.text, document.dirty, result.in_buffer) == (given, is_dirty, False)
+
+
+async def test_an_edit_is_told_the_change_that_a_person_made_in_its_place(files: FileToolsFacade) -> None:
+    await typed(files)
+    files.answer_approvals(Person(ApprovalDecision(answer="merge", edited_text="typed\n" + EDITED)))
+    result = await files.edit_file("a.txt", old="two", new="2")
+    (hunk,) = result.structured_patch
+    assert (hunk["lines"], result.counts) == ([" typed", " one", "-two", "+TWO by hand", " three"], [])
+
+
+@pytest.mark.parametrize("view", ["auto", "disk"])
+@pytest.mark.parametrize("old", ["typed\n", "line 1\n"])
+async def test_the_next_whole_text_keeps_what_the_person_wrote_beside_unsaved_text(
+    files: FileToolsFacade, tmp_path: Path, view: View, old: str
+) -> None:
+    """Whether the agent has read the file or the unsaved text, and whether its edit is for one or for both."""
+    lines = "".join(f"line {number}\n" for number in range(10))
+    await files.for_actor(EDITOR).write_file("a.txt", "one\n" + lines)
+    ann = files.for_actor(EDITOR)
+    document = await ann.buffers.open("a.txt")
+    await ann.buffers.change(
+        document.handle, text="typed\nabove\none\n" + lines, buffer_version=document.buffer_version
+    )
+    known = (await files.read_file("a.txt", view=view)).content
+    by_hand = "typed\nabove\none\n" + lines.replace("line 4", "by hand")
+    files.answer_approvals(Person(ApprovalDecision(answer="merge", edited_text=by_hand), "allow"))
+    await files.edit_file("a.txt", old=old, new="edited\n")
+    assert known is not None
+    result = await files.write_file("a.txt", known.replace(old, "edited\n").replace("line 9", "line nine"))
+    assert result.merged
+    assert "by hand\n" in (tmp_path / "a.txt").read_text()
+    shown = (await ann.buffers.read(document.handle)).text
+    assert ("by hand\n" in shown, "above\n" in shown, "line nine\n" in shown) == (True, True, True)

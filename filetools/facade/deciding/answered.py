@@ -16,7 +16,7 @@ from filetools.content.formats import UTF8
 from filetools.errors import VersionMismatchError
 from filetools.facade.deciding.seeing import seen_by
 from filetools.facade.parts import Parts
-from filetools.facade.steps.look import Look, facts_of
+from filetools.facade.steps.look import Look, content_of, facts_of
 from filetools.facade.steps.put import Decide
 from filetools.facade.steps.unsaved import (
     UnsavedQuestion,
@@ -65,26 +65,32 @@ class AnsweredPut(Struct, frozen=True, kw_only=True):
         own = self.own(parts, look)
         if own.text_for(look.path) == self.text:
             return own
-        if opened is None:
-            return self._instead(parts, look, own, disk_text(parts, look) or "")
-        if self.again is None:
+        made = self._instead(parts, look, own, (disk_text(parts, look) or "") if opened is None else opened.text)
+        if opened is not None and self.again is None:
             # They saw the unsaved text; what they changed in it is put beside it, like any other change.
-            return put_beside(parts, look, opened, opened.text, self.text, replace(own, edits=None))
-        return overwritten(parts, look, opened, self._instead(parts, look, own, opened.text))
+            made = put_beside(parts, look, opened, opened.text, self.text, made)
+        elif opened is not None:
+            made = overwritten(parts, look, opened, made)
+        hunks = structured_patch(own.text_for(look.path) or "", made.text_for(look.path) or "")
+        return replace(made, is_merged=True, foreign=tuple(dict(hunk.to_dict()) for hunk in hunks))
 
     def _instead(self, parts: Parts, look: Look, own: PutDecision, before: str) -> PutDecision:
+        """Return what would be decided for the person's text if nothing were unsaved."""
         now, knowledge = seen_by(parts, look, self.actor)
         there = facts_of(parts, look)
         form = own.facts.text_format or (there and there.text_format) or UTF8
         made = with_text(own, look.path, self.text, form, before)
         refuse_size(look.path, len(made.content), parts.settings)
         known = knowledge.newest
-        is_known = known is not None and known.base == now.version
-        if made.sent is None and is_known:
+        if made.sent is None and known is not None and known.base in now.standing:
             # What its actor knows is what it sent: its next whole text is merged with what the person made of this one.
-            made = replace(made, sent=own.content, sent_version=own.facts.version)
-        hunks = structured_patch(own.text_for(look.path) or "", self.text)
-        return replace(made, foreign=tuple(dict(hunk.to_dict()) for hunk in hunks))
+            if own.shown is not None and known.base == own.shown.before:
+                made = replace(made, sent=own.shown.content, sent_version=own.shown.version)
+            elif own.in_buffer:  # of the file it still knows what stands there now
+                made = replace(made, sent=content_of(parts, look), sent_version=known.base)
+            else:
+                made = replace(made, sent=own.content, sent_version=own.facts.version)
+        return made
 
 
 def decide_as_allowed(permit: Permit | None, decide: DecideWith, on_conflict: OnConflict, actor: Actor) -> Decide:

@@ -85,7 +85,8 @@ def contents_of(parts: Parts, path: WorkspacePath) -> Contents:
 
 
 def _version(parts: Parts, path: WorkspacePath, stat: FileStat) -> str:
-    known = parts.facts.get(stat.identity)
+    # A large file is hashed in the turn, if not before: what is known of it must not tell the same file from itself.
+    known = None if stat.size > LARGEST_HASHED_BYTES else parts.facts.get(stat.identity)
     if known is not None:
         return known.version
     if stat.type == "file":

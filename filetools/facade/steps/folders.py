@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence, Set
 
 from msgspec import structs
 
@@ -40,19 +40,29 @@ class FolderStep(Step):
         self._require_more = require
         self._is_allowed = False
         self._inside: Contents = {}
+        self._changing: Set[WorkspacePath] = frozenset()
 
-    def be_allowed(self) -> None:
-        """Take nothing at the exchange that was not there at the look."""
+    def be_allowed(self, paths: Collection[WorkspacePath]) -> None:
+        """Take nothing at the exchange that was not there at the look, but for what other steps do inside."""
         self._is_allowed = True
+        self._changing = {path for path in paths if path.is_below(self.paths[0])}
 
     def _see_inside(self, parts: Parts) -> None:
         self._require_more()
         if self._is_allowed:
-            self._inside = contents_of(parts, self.paths[0])
+            self._inside = self._others(parts)
 
     def _require_inside(self, parts: Parts) -> None:
-        if self._is_allowed and contents_of(parts, self.paths[0]) != self._inside:
+        if self._is_allowed and self._others(parts) != self._inside:
             raise ChangedMeanwhileError(self.paths[0], 1)
+
+    def _others(self, parts: Parts) -> Contents:
+        """Return what is in the folder, without what the other steps of the call are about."""
+        return {
+            path: version
+            for path, version in contents_of(parts, self.paths[0]).items()
+            if self._changing.isdisjoint((path, *path.folders))
+        }
 
 
 class MakeFolderStep(FolderStep):

@@ -173,8 +173,8 @@ def put_beside(
         after = structs.replace(opened, text=text, document=document, base=on_disk, base_text=file_text or "")
     shown = after.shown_bytes()
     return structs.replace(
-        plain, content=on_disk, facts=facts, is_merged=is_merged, foreign=foreign, edits=None, document=change,
-        shown=ShownText(before=before, version=version_of(shown), content=shown, text=text),
+        plain, content=on_disk, facts=facts, is_merged=is_merged, foreign=foreign, edits=None, in_buffer=False,
+        document=change, shown=ShownText(before=before, version=version_of(shown), content=shown, text=text),
     )  # fmt: skip
 
 

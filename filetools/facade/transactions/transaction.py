@@ -10,10 +10,11 @@ from types import TracebackType
 from typing import Any, Final, Never
 
 from filetools.changes.decision import PutDecision
-from filetools.errors import InvalidArgumentError
+from filetools.errors import EditConflictError, InvalidArgumentError
 from filetools.facade.calls import ActorCalls
 from filetools.facade.deciding.answered import decide_as_allowed
 from filetools.facade.deciding.proposals import Previews, Taken, taken_by
+from filetools.facade.deciding.seeing import tried
 from filetools.facade.deciding.writing import DecideWrite
 from filetools.facade.parts import Parts
 from filetools.facade.read_calls import ReadCalls
@@ -158,17 +159,20 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         Returns:
             The steps, with the texts that people gave in place of the transaction's, and what they have allowed.
         """
-        held, permits = self._buffer.held, list[Permit]()
+        held, permits, parts = self._buffer.held, list[Permit](), self._buffer.outer.parts
         texts, taken = await self._parts.crew.run(lambda: (_texts(steps, held), _taken(steps, held)))
-        shown: dict[WorkspacePath, Decide] = {path: partial(_beside, text) for path, text in texts.items()}
+        shown: dict[WorkspacePath, Decide] = {path: partial(_shown, text) for path, text in texts.items()}
         touched = {path for step in steps for path in step.paths}
         for tool, paths in self._asked.items():
             changing = [path for path in paths if path in touched or any(path.is_below(above) for above in touched)]
             if not changing:
                 continue
             put = [path for path in changing if path in texts]
+            if parts.gatekeeper.asked(tool, changing, self.actor, change=True):
+                for path in filter(held.is_strict, put):  # nobody is asked about what will be refused
+                    await parts.crew.run(partial(tried, parts, PutFile(path, shown[path])))
             permit = await self._outside._authorise(
-                tool, changing, {"transaction": {path: texts[path].facts.version for path in put}}, change=True,
+                tool, changing, {"transaction": {path: texts[path].plain.facts.version for path in put}}, change=True,
                 previews=[(path, shown[path]) for path in put], is_text=len(changing) == 1, taken=taken,
             )  # fmt: skip
             permits += [] if permit is None else [permit]
@@ -190,20 +194,24 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         self._result = result_of(steps, await outer.change(steps, self.actor, happened=happened, permits=permits))
 
 
-def _texts(steps: Sequence[Step], held: HeldTree) -> dict[WorkspacePath, PutDecision]:
-    """Return what the transaction wrote, path by path."""
+def _texts(steps: Sequence[Step], held: HeldTree) -> dict[WorkspacePath, DecidePut]:
+    """Return what decides about the texts that the transaction wrote, path by path."""
     puts = [(step.path, step.wanted) for step in steps if isinstance(step, PutFile)]
     nodes = {path: held.overlay.find(path) for path, _ in puts}
     return {
-        path: wanted.plain
+        path: wanted
         for path, wanted in puts
         if isinstance(wanted, DecidePut) and (node := nodes[path]) is not None and node.content is not None
     }
 
 
-def _beside(plain: PutDecision, parts: Parts, seen: Look) -> PutDecision:
-    """Return what a person is shown of a text: as it would be if others have changed nothing but unsaved text."""
-    return followed(parts, seen, plain)
+def _shown(decide: DecidePut, parts: Parts, seen: Look) -> PutDecision:
+    """Return what a person is shown of a text: what would be made of it; what overlaps they see as it was written."""
+    try:
+        decision = decide(parts, seen)
+    except EditConflictError:
+        decision = decide.plain
+    return followed(parts, seen, decision)
 
 
 def _always(decide: Decide, _on_conflict: OnConflict) -> Decide:

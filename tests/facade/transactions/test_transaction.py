@@ -31,6 +31,7 @@ from tests.support.opened import (
     told,
     version,
 )
+from tests.support.people import Person
 
 TREE: Tree = {
     "a.txt": b"one\ntwo\nthree\nfour\nfive\n",
@@ -456,6 +457,44 @@ async def test_a_text_that_a_person_gives_instead_is_written(root: Path) -> None
         await transacted(files.transaction(), work)
     assert seen == [("saved meanwhile\n", "B\n")]
     assert (root / "b.txt").read_bytes() == b"a person's\n"
+
+
+async def test_a_person_is_shown_what_a_text_becomes_on_top_of_what_others_saved(root: Path) -> None:
+    lines = [f"line {number}\n" for number in range(10)]
+    (root / "b.txt").write_text("".join(lines))
+    async with filetools.open(root, settings={**QUIET, "permissions": "ask"}) as files:
+        seen = []
+
+        def answer(request: filetools.ApprovalRequest) -> filetools.ApprovalAnswer:
+            seen.append((request.old_text, request.new_text))
+            return "allow"
+
+        async def work(tx: Transaction) -> None:
+            await tx.edit_file("b.txt", [filetools.Edit(old="line 8", new="LINE 8")])
+            (root / "b.txt").write_text("saved meanwhile\n" + "".join(lines[1:]))
+
+        files.answer_approvals(answer)
+        await transacted(files.transaction(), work)
+    others = "saved meanwhile\n" + "".join(lines[1:])
+    made = others.replace("line 8", "LINE 8")
+    assert (seen, (root / "b.txt").read_text()) == ([(others, made)], made)
+
+
+@pytest.mark.parametrize("answer", ["allow", ApprovalDecision(answer="merge", edited_text="a person's\n")])
+async def test_nobody_is_asked_about_a_text_for_a_version_that_is_gone(
+    root: Path, answer: filetools.ApprovalAnswer | ApprovalDecision
+) -> None:
+    async with filetools.open(root, settings={**QUIET, "permissions": "ask"}) as files:
+        person = Person(answer)
+        files.answer_approvals(person)
+        version = (await files.read_file("b.txt")).version
+
+        async def work(tx: Transaction) -> None:
+            await tx.edit_file("b.txt", [filetools.Edit(old="b", new="B")], expected_version=version)
+            (root / "b.txt").write_bytes(b"saved meanwhile\n")
+
+        await refused("VERSION_MISMATCH", transacted(files.transaction(), work))
+    assert (person.asked, (root / "b.txt").read_bytes()) == ([], b"saved meanwhile\n")
 
 
 async def test_a_failure_in_the_middle_sets_all_back(root: Path) -> None:
