@@ -40,6 +40,8 @@ _KINDS: Final[Mapping[Operation, EntryType]] = {
     Operation.MODIFY_DIRECTORY: "directory",
 }
 """What records of one state in the place of another are about."""
+_OF_FILES: Final = (Operation.CREATE, Operation.MODIFY, Operation.DELETE, Operation.LINK, Operation.MOVE)
+"""Changes of what has nothing below it."""
 
 
 class Clash(Struct, frozen=True, kw_only=True):
@@ -75,15 +77,16 @@ def with_blocked(
         blocked: What stays with all below it, and why.
         texts: Files that have another text than they should, and why.
     """
-    reached = dict(texts)
+    folders = dict(texts)
     for path, clash in blocked.items():
         for each in within(path):
-            reached.setdefault(each, clash)
+            folders.setdefault(each, clash)
     found: list[UndoFinding] = []
     told: set[str] = set()
     for finding in findings:
         above = (blocked[each] for each in within(finding.path) if each in blocked)
-        touched = reached.get(finding.path) or next(above, None)
+        is_of_files = all(record.operation in _OF_FILES for record in finding.records)
+        touched = (texts if is_of_files else folders).get(finding.path) or next(above, None)
         if touched is not None and finding.outcome in SETTLED:
             finding = structs.replace(finding, outcome="conflict", clash=touched)
         found.append(finding)

@@ -129,6 +129,20 @@ async def test_a_folder_comes_back_whole_although_a_former_text_in_it_is_not_kep
     assert [conflict.path for conflict in restored.conflicts] == ["d/x"]
 
 
+async def test_a_file_that_makes_room_for_a_folder_with_a_conflict_in_it_is_undone(
+    alice: FileToolsFacade, root: Path
+) -> None:
+    await alice.edit_file("d/x", edit("x", "edited"))
+    await alice.move_file("d", "e")
+    await alice.write_file("d", "a file\n")
+    lose(alice, b"x\n")
+    result = await alice.undo(since=1, partial=True)
+    assert snapshot(root) == {"d": None, "d/y": b"y\n", "e": None, "e/x": b"edited\n", "q": b"q\n"}
+    assert outcomes(result) == [
+        ("create", "d", "undone"), ("move_directory", "e", "conflict"), ("modify", "d/x", "conflict")
+    ]  # fmt: skip
+
+
 async def test_a_preview_shows_that_a_folder_with_something_in_it_that_stays_gives_way_to_no_file(
     alice: FileToolsFacade, root: Path
 ) -> None:
