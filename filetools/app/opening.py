@@ -22,7 +22,7 @@ from filetools.events.activity import ApprovalRequired, ToolApproved, ToolReject
 from filetools.events.bus import EventBus
 from filetools.events.types import Event
 from filetools.facade.background.aside import keep_aside
-from filetools.facade.background.clerk import Clerk
+from filetools.facade.background.background_tasks import BackgroundTasks
 from filetools.facade.background.observing import TreeObserver
 from filetools.facade.facade import FileToolsFacade, ToolCaller
 from filetools.facade.parts import Parts
@@ -44,7 +44,7 @@ from filetools.stores.local import LocalStore
 from filetools.stores.store import Store
 from filetools.sync.manager import AttachedMirror, SyncManager
 from filetools.sync.recovery import Recovery
-from filetools.tree.bell import Bell
+from filetools.tree.notifier import Notifier
 from filetools.versions.read_tracker import ReadTracker
 from filetools.writer.worker_pool import WorkerPool
 
@@ -178,29 +178,29 @@ class Opening:
 
     async def _open(self, prepare: Callable[[], StateLocation]) -> FileToolsFacade:
         state, settings = await self._prepare(prepare)
-        crew = WorkerPool(settings.worker_threads)
-        self._stack.callback(crew.close)
-        bell = await crew.run(partial(Bell, state.directory / "bell"))
+        workers = WorkerPool(settings.worker_threads)
+        self._stack.callback(workers.close)
+        notifier = await workers.run(partial(Notifier, state.directory / "bell"))
         bus = EventBus()
         self._stack.push_async_callback(bus.aclose)
-        parts = await self._build(crew, state, settings, bus, bell)
+        parts = await self._build(workers, state, settings, bus, notifier)
         # Everything is built now. Callbacks pushed after this run before the pool is sealed and may still use the parts;
         # those pushed before run later and close parts that nothing uses any more.
-        self._stack.push_async_callback(crew.seal)
+        self._stack.push_async_callback(workers.seal)
         actor = Actor(kind="agent", id=f"actor-{secrets.token_hex(4)}")
         parts.tracker.end_with_process(actor)
         self._stack.push_async_callback(partial(_forget_ephemeral, parts))
         runner, feed = CallRunner(parts), Feed(parts)
-        clerk = Clerk(runner, feed, bell, state.directory)
-        runner.on_told = clerk.note_written
-        self._stack.push_async_callback(clerk.aclose)
-        await clerk.start()
+        background = BackgroundTasks(runner, feed, notifier, state.directory)
+        runner.on_told = background.note_written
+        self._stack.push_async_callback(background.aclose)
+        await background.start()
         # Runs before the pool is sealed: other processes must learn that nobody here waits or answers any longer.
         self._stack.push_async_callback(parts.gatekeeper.aclose)
         self._stack.push_async_callback(parts.sync.aclose)
         self._stack.push_async_callback(runner.aclose)
         self._stack.push_async_callback(parts.sync.finish)
-        await parts.sync.start(clerk.look)
+        await parts.sync.start(background.look)
         return FileToolsFacade(runner, feed, actor, _tools)
 
     async def _prepare(self, prepare: Callable[[], StateLocation]) -> tuple[StateLocation, Settings]:
@@ -212,18 +212,20 @@ class Opening:
             return state, settings
 
     async def _build(
-        self, crew: WorkerPool, state: StateLocation, settings: Settings, bus: EventBus, bell: Bell
+        self, workers: WorkerPool, state: StateLocation, settings: Settings, bus: EventBus, notifier: Notifier
     ) -> Parts:
         opened = partial(Workspace.open, self._root, follow_symlinks=settings.follow_symlinks)
-        workspace = await self._closing(crew, partial(opened, state_directory=state.directory))
-        crew.check_root = workspace.check_alive
-        store = await self._closing(crew, partial(self._open_store, workspace, state.private))
+        workspace = await self._closing(workers, partial(opened, state_directory=state.directory))
+        workers.check_root = workspace.check_alive
+        store = await self._closing(workers, partial(self._open_store, workspace, state.private))
         # A temporary state need not survive a power cut.
         durability = settings.durability if state.refusal is None else "relaxed"
-        journal = await self._closing(crew, partial(self._open_journal, state.directory, settings, durability, bell))
+        journal = await self._closing(
+            workers, partial(self._open_journal, state.directory, settings, durability, notifier)
+        )
         folders = MirrorFolders(journal, self._root, self._state_directory)
-        self._stack.push_async_callback(partial(crew.run_last, folders.close))
-        mirrors = await self._attach_mirror(crew, journal, folders) if state.refusal is None else []
+        self._stack.push_async_callback(partial(workers.run_last, folders.close))
+        mirrors = await self._attach_mirror(workers, journal, folders) if state.refusal is None else []
         sync = SyncManager(
             journal,
             primary=store,
@@ -231,10 +233,10 @@ class Opening:
             policy=settings.mirror_policy,
             directory=state.directory,
             publish=bus.publish,
-            run=crew.run,
+            run=workers.run,
             key=workspace.key,
             keep_foreign=partial(keep_aside, journal, workspace.key),
-            ring=bell.ring,
+            notify=notifier.notify,
             open_added=folders.open if state.refusal is None else None,
             excluded=compile_patterns((), defaults=settings.exclude).matches,
             mirror_wait_seconds=settings.mirror_wait_seconds,
@@ -251,29 +253,29 @@ class Opening:
             bus=bus,
             sync=sync,
             recovery=Recovery(workspace, store, journal),
-            gatekeeper=await self._gatekeeper(crew, state, settings, bus, journal),
+            gatekeeper=await self._gatekeeper(workers, state, settings, bus, journal),
             settings=settings,
             facts=IdentityCache(tick_ns=store.tick_ns),
             tracker=ReadTracker(journal),
             documents=documents,
-            crew=crew,
+            workers=workers,
             observer=TreeObserver(workspace, store, journal, settings, lambda key: documents.known.at(key) is not None),
         )
 
-    def _open_journal(self, directory: Path, settings: Settings, durability: Durability, bell: Bell) -> Journal:
+    def _open_journal(self, directory: Path, settings: Settings, durability: Durability, notifier: Notifier) -> Journal:
         return Journal(
             directory,
             durability=durability,
             timeout_seconds=settings.lock_timeout_seconds,
-            on_visible=bell.ring,
-            on_committed=bell.ring_for_others,
+            on_visible=notifier.notify,
+            on_committed=notifier.notify_others,
         )
 
     def _open_store(self, workspace: Workspace, private_directory: Path) -> Store:
         return LocalStore(workspace, private_directory=private_directory)
 
     async def _gatekeeper(
-        self, crew: WorkerPool, state: StateLocation, settings: Settings, bus: EventBus, journal: Journal
+        self, workers: WorkerPool, state: StateLocation, settings: Settings, bus: EventBus, journal: Journal
     ) -> Gatekeeper:
         def notify(notice: ApprovalNotice) -> None:
             bus.publish(_event_of(notice))
@@ -282,31 +284,33 @@ class Opening:
             settings.permissions, protected=settings.protected_paths, hidden=settings.hidden_paths
         )
         wait_seconds = settings.approval_wait_seconds
-        approvals = Approvals(policy.trust, journal.approvals, crew.run, notify=notify, wait_seconds=wait_seconds)
+        approvals = Approvals(policy.trust, journal.approvals, workers.run, notify=notify, wait_seconds=wait_seconds)
         rules = (state.rules or state.directory) / "permissions.json"
-        gatekeeper = Gatekeeper(policy, approvals, rule_file=rules, run=crew.run, refusal=state.refusal)
+        gatekeeper = Gatekeeper(policy, approvals, rule_file=rules, run=workers.run, refusal=state.refusal)
         await gatekeeper.load(preset_given=self._given.get("permissions") is not None)
         return gatekeeper
 
-    async def _attach_mirror(self, crew: WorkerPool, journal: Journal, folders: MirrorFolders) -> list[AttachedMirror]:
+    async def _attach_mirror(
+        self, workers: WorkerPool, journal: Journal, folders: MirrorFolders
+    ) -> list[AttachedMirror]:
         if self._mirror is None:
             return []
         # Before the first call: from now on its backlog records every commit of any process.
-        row = await crew.run(partial(journal.mirrors.register, place_of(self._mirror)))
+        row = await workers.run(partial(journal.mirrors.register, place_of(self._mirror)))
         store = folders.open(row) if isinstance(self._mirror, Path) else self._mirror
         return [AttachedMirror(name=MIRROR_NAME, row=row, store=store)]
 
-    async def _closing(self, crew: WorkerPool, build: Callable[[], Closing]) -> Closing:
+    async def _closing(self, workers: WorkerPool, build: Callable[[], Closing]) -> Closing:
         """Build a part in a worker thread, and close it there when the workspace closes."""
-        part = await crew.run(build)
-        self._stack.push_async_callback(partial(crew.run_last, part.close))
+        part = await workers.run(build)
+        self._stack.push_async_callback(partial(workers.run_last, part.close))
         return part
 
 
 async def _forget_ephemeral(parts: Parts) -> None:
     """Forget what actors with random names have read: the names never recur, so their texts need not be kept."""
     with suppress(FileToolsError):
-        await parts.crew.run(parts.tracker.forget_ephemeral)
+        await parts.workers.run(parts.tracker.forget_ephemeral)
 
 
 _OUTCOMES: Mapping[str, Callable[..., Event]] = {

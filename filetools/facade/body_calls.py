@@ -54,7 +54,7 @@ class BodyCalls(WriteCalls):
         """
         where = self._runner.resolve(path)
         await self._authorise("read_file", [where], {}, change=False)
-        file = await self._parts.crew.run(partial(opened, self._parts, where))
+        file = await self._parts.workers.run(partial(opened, self._parts, where))
         try:
             if self._parts.bus.has_listeners(FileRead.name):
                 self._parts.bus.publish(FileRead(path=where, actor=self.actor, version=file.version))
@@ -168,12 +168,14 @@ class Upload:
             raise FileTooLargeError(_WHAT, self.size, self._limit)
         self._memory += part
         if len(self._memory) > IN_MEMORY_BYTES:
-            await self._parts.crew.run(self._put_away)
+            await self._parts.workers.run(self._put_away)
 
     async def content(self) -> bytes:
         """Return all of it."""
         return (
-            bytes(self._memory) if self._file is None else await self._parts.crew.run(partial(self._whole, self._file))
+            bytes(self._memory)
+            if self._file is None
+            else await self._parts.workers.run(partial(self._whole, self._file))
         )
 
     def _put_away(self) -> None:
@@ -242,7 +244,7 @@ class OpenedFile:
             raise InvalidArgumentError("offset and count must not be negative")
         end = self.size if count is None else min(self.size, offset + count)
         while offset < end:
-            chunk = await self._parts.crew.run(partial(self._reader.read_at, offset, min(CHUNK_BYTES, end - offset)))
+            chunk = await self._parts.workers.run(partial(self._reader.read_at, offset, min(CHUNK_BYTES, end - offset)))
             if not chunk or self._reader.has_changed():
                 raise ChangedMeanwhileError(self.path, 1)
             offset += len(chunk)

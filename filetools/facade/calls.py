@@ -104,14 +104,14 @@ class ActorCalls:
             tool=tool, paths=paths, arguments=arguments, previews=previews, taken=taken, is_text=is_text,
             looks_at_disk=looks_at_disk,
         )  # fmt: skip
-        describe = partial(self._parts.crew.run, partial(act.propose, self._parts))
+        describe = partial(self._parts.workers.run, partial(act.propose, self._parts))
         for _ in range(MOST_QUESTIONS):
             authorise = self._parts.gatekeeper.authorise
             permit = await authorise(tool, paths, actor=self.actor, change=change, describe=describe)
             if permit is None:
                 return None
             digest = permit.proposal.digest
-            if (await self._parts.crew.run(partial(act.digest, self._parts))) == digest:
+            if (await self._parts.workers.run(partial(act.digest, self._parts))) == digest:
                 settled = None
                 if act.is_text and act.met:
                     settled = act.met[0].proposed if permit.edited_text is None else permit.edited_text
@@ -164,7 +164,7 @@ class ActorCalls:
         texts = (base_text, current_text, proposed_text)
         by_words = self._parts.settings.is_prose(path)
         describe = partial(conflict_proposal, tool, path, texts, arguments, by_words=by_words)
-        proposal = await self._parts.crew.run(describe)
+        proposal = await self._parts.workers.run(describe)
         case = Case(tool=tool, path=path, paths=(path,), actor=self.actor, reason="conflict", proposal=proposal)
         decision = None
         while decision is None:  # an identical call may use the answer up

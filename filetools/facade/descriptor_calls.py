@@ -20,13 +20,13 @@ class DescriptorCalls:
 
     Args:
         descriptors: Theirs.
-        crew: The workers.
+        workers: The workers.
     """
 
-    def __init__(self, descriptors: Descriptors, crew: WorkerPool) -> None:
+    def __init__(self, descriptors: Descriptors, workers: WorkerPool) -> None:
         self.settings = descriptors.settings
         self._descriptors = descriptors
-        self._crew = crew
+        self._workers = workers
 
     async def run(self, work: Callable[[Descriptors], T]) -> T:
         """Return what `work` makes of the descriptors; it runs in a worker thread.
@@ -34,7 +34,7 @@ class DescriptorCalls:
         Raises:
             WorkspaceGoneError: The workspace was closed.
         """
-        return await self._crew.run(partial(work, self._descriptors))
+        return await self._workers.run(partial(work, self._descriptors))
 
     async def spawn_child(self, child: Actor, preload: Iterable[str] = ()) -> list[str]:
         """Give another actor the references, if they are on, and the texts that are named; its tools then read them.
@@ -66,4 +66,4 @@ def kept_for(parts: Parts, actor: Actor, *, owner: str | None, is_opaque: bool) 
         owner=owner or owner_of(actor),
         is_opaque=is_opaque,
     )
-    return DescriptorCalls(descriptors, parts.crew)
+    return DescriptorCalls(descriptors, parts.workers)

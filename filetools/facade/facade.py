@@ -48,7 +48,7 @@ class ToolCaller(Protocol):
 class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls):
     """File tools of one actor on one opened workspace. Lives until the workspace is closed; bound to one event loop.
 
-    Every method that changes something goes the way of a write (`way.py`); every error is a `FileToolsError`. Common to
+    Every method that changes something goes the way of a write (`pipeline.py`); every error is a `FileToolsError`. Common to
     all of them: InvalidPathError, AbsolutePathError, PathTraversalError, PathTooLongError, SymlinkNotAllowedError,
     AccessDeniedError for the path; ToolBlockedError, ApprovalRequiredError, ApprovalDeniedError for the actor;
     WorkspaceGoneError, StateDamagedError, DiskFullError. Changes also: LockTimeoutError, FileBusyError,
@@ -230,7 +230,7 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         """Load what this actor knew in earlier openings; happens by itself at its first write."""
         self._runner.check_open()
         if not self._parts.tracker.is_loaded(self.actor):
-            await self._parts.crew.run(partial(self._parts.tracker.load, self.actor))
+            await self._parts.workers.run(partial(self._parts.tracker.load, self.actor))
 
     def changed_since_read(self) -> tuple[ChangedFile, ...]:
         """Return the files that this actor knows and others have changed since, the oldest first; each is told once.
@@ -279,7 +279,7 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
     async def lock_info(self, path: AnyPath) -> LockInfo | None:
         """Return who is changing a path, or None; of several paths of one call in another process only the first is known."""
         key = self._parts.workspace.key(self._runner.resolve(path))
-        return await self._parts.crew.run(partial(self._runner.turns.holder_of, key))
+        return await self._parts.workers.run(partial(self._runner.turns.holder_of, key))
 
     def held_locks(self) -> list[LockInfo]:
         """Return what calls of this process are changing now; those of other processes `lock_info` tells."""

@@ -67,7 +67,7 @@ class HistoryCalls(ActorCalls):
         where = self._runner.resolve(path)
         await self._authorise("versions", [where], {}, change=False)
         await self._runner.observe(where)
-        return await self._parts.crew.run(partial(information.history, self._parts, where, limit))
+        return await self._parts.workers.run(partial(information.history, self._parts, where, limit))
 
     async def diff(
         self, path: AnyPath, old_version: str | None = None, new_version: str | None = None, *, exact: bool = False
@@ -89,7 +89,7 @@ class HistoryCalls(ActorCalls):
         await self._authorise("diff", [where], {}, change=False)
         await self._runner.observe(where)
         work = partial(diff_result, self._parts, where, old_version, new_version, self.actor, is_exact=exact)
-        return await self._parts.crew.run(work)
+        return await self._parts.workers.run(work)
 
     async def diff_tree(
         self,
@@ -124,7 +124,7 @@ class HistoryCalls(ActorCalls):
         await self._authorise("diff", [below], {}, change=False)
         first, second = await self._tree_of(old), await self._tree_of(new)
         compare = partial(tree_diff.diff_tree, below=below, limit=limit, patch=patch, is_exact=exact)
-        return await self._parts.crew.run(partial(compare, self._parts, self.actor, first, second))
+        return await self._parts.workers.run(partial(compare, self._parts, self.actor, first, second))
 
     async def latest_changes(
         self,
@@ -167,7 +167,7 @@ class HistoryCalls(ActorCalls):
         if run is not None:
             found, last = await self._run_of(run)
             wanted = selection.filters_of_run(wanted[0], found.session, number_of(found.first) + 1, last, found.foreign)
-        return await self._parts.crew.run(partial(_latest, self._parts, limit, wanted))
+        return await self._parts.workers.run(partial(_latest, self._parts, limit, wanted))
 
     async def look(self) -> LookResult:
         """Have recorded what other programs did anywhere in the tree while nobody watched; says where nobody could look.
@@ -234,7 +234,11 @@ class HistoryCalls(ActorCalls):
             else selection.choose_last(history, wanted)
         )  # fmt: skip
         result = await self._take_back(choose, dry_run=dry_run, partly=partial)
-        if where is not None and not result.changes and not await self._parts.crew.run(lambda: self._is_known(where)):
+        if (
+            where is not None
+            and not result.changes
+            and not await self._parts.workers.run(lambda: self._is_known(where))
+        ):
             raise PathNotFoundError(where)
         return result.model_copy(update={"unread": seen.unread})
 
@@ -275,7 +279,9 @@ class HistoryCalls(ActorCalls):
         self._parts.gatekeeper.check_writable()
         await self._authorise("checkpoint", [], {"name": name}, change=False)
         seen = await self._runner.look_at_tree()
-        taken = await self._parts.crew.run(partial(take, self._parts, name, seen, replace=replace, automatic=automatic))
+        taken = await self._parts.workers.run(
+            partial(take, self._parts, name, seen, replace=replace, automatic=automatic)
+        )
         if taken is None:
             raise InvalidArgumentError(
                 f"There is a checkpoint {name!r} already",
@@ -287,7 +293,7 @@ class HistoryCalls(ActorCalls):
     async def checkpoints(self) -> CheckpointsResult:
         """Return all checkpoints, oldest first."""
         self._runner.check_open()
-        found = await self._parts.crew.run(self._parts.journal.checkpoints.all)
+        found = await self._parts.workers.run(self._parts.journal.checkpoints.all)
         return CheckpointsResult(checkpoints=[_checkpoint_result(each) for each in found])
 
     async def delete_checkpoint(self, name: str) -> CheckpointResult:
@@ -298,7 +304,7 @@ class HistoryCalls(ActorCalls):
         """
         found = await self._known(name, self._parts.journal.checkpoints.get)
         await self._authorise("delete_checkpoint", [], {"name": name}, change=True)
-        await self._parts.crew.run(lambda: self._parts.journal.checkpoints.remove(name))
+        await self._parts.workers.run(lambda: self._parts.journal.checkpoints.remove(name))
         return _checkpoint_result(found)
 
     async def restore(
@@ -351,7 +357,7 @@ class HistoryCalls(ActorCalls):
         where = self._runner.resolve(path)
         await self._authorise("provenance", [where], {}, change=False)
         await self._runner.observe(where)
-        return await self._parts.crew.run(partial(line_ranges, self._parts, where))
+        return await self._parts.workers.run(partial(line_ranges, self._parts, where))
 
     async def _choosing_run(self, run_id: str) -> undoing.Choose:
         run, last = await self._run_of(run_id)
@@ -362,11 +368,11 @@ class HistoryCalls(ActorCalls):
     async def _run_of(self, run_id: str) -> tuple[Run, int]:
         """Return a run and the number up to which changes of its session are its own."""
         runs = runs_of(self._parts)
-        run = await self._parts.crew.run(lambda: runs.get(run_id))
+        run = await self._parts.workers.run(lambda: runs.get(run_id))
         if run.first.partition(":")[0] != self._parts.journal.epoch:
             raise InvalidArgumentError(f"The journal was put back since the run {run_id}, and knows nothing of it")
         # A run whose process died has no last position: what its session did since, up to its next run, is its own.
-        last = await self._parts.crew.run(lambda: runs.last_of(run))
+        last = await self._parts.workers.run(lambda: runs.last_of(run))
         return run, selection.MOST_NUMBER if last is None else number_of(last)
 
     async def _tree_of(self, name: str | None) -> tree_diff.WholeTree:
@@ -385,7 +391,7 @@ class HistoryCalls(ActorCalls):
     async def _known(self, name: str, find: Callable[[str], T | None]) -> T:
         """Return what is found under the name of a checkpoint."""
         self._runner.check_open()
-        found = await self._parts.crew.run(partial(find, name))
+        found = await self._parts.workers.run(partial(find, name))
         if found is None:
             known = ", ".join(each.name for each in (await self.checkpoints()).checkpoints) or "none"
             raise InvalidArgumentError(f"There is no checkpoint {name!r}; known are {known}")
@@ -411,20 +417,20 @@ class HistoryCalls(ActorCalls):
             make = partial(
                 undoing.make_plan, self._parts, pick, kind, target=target, refused=refused, is_withheld=is_withheld
             )
-            plan = await self._parts.crew.run(make)
+            plan = await self._parts.workers.run(make)
             touched = plan.touched(self.settings.protected_paths)
             if dry_run or (plan.conflicts and not partly) or not plan.steps:
                 await self._authorise(tool, touched, {}, change=False)
                 if plan.conflicts and not partly and not dry_run:
                     raise plan.error()
-                result = await self._parts.crew.run(partial(plan.result, None))
+                result = await self._parts.workers.run(partial(plan.result, None))
                 return result.model_copy(update={"dry_run": dry_run})
             authorise = partial(self._authorise_steps, tool, touched, {"facts": plan.facts}, plan.steps)
             allowed = await authorise(deleted=plan.deleted)
             try:
                 outcome = await undoing.carry_out(self._runner, self.actor, plan, kind, allowed)
             except FileToolsError as exc:
-                again = await self._parts.crew.run(make)
+                again = await self._parts.workers.run(make)
                 if again.facts != plan.facts:
                     tries += 1
                 elif partly and exc.path is not None and exc.path not in refused:

@@ -34,7 +34,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     facts: FactsCache
     tracker: ReadTracker
     documents: Documents
-    crew: WorkerPool
+    workers: WorkerPool
     observer: TreeObserver
     is_inner: bool = False
     """Whether these are the parts of a transaction: its exit meets unsaved text, and settles what a dead process left."""

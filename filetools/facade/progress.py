@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from filetools.errors import AbortedError
-from filetools.facade.steps.way import Beat, no_beat
+from filetools.facade.steps.pipeline import Beat, no_beat
 
 Abort = Callable[[], bool]
 """True once the caller wants the call to stop, such as `asyncio.Event().is_set`."""

@@ -41,7 +41,7 @@ class ProjectCalls:
         """
         loop, bus = asyncio.get_running_loop(), self._parts.bus
         registry = self._registry(lambda event: loop.call_soon_threadsafe(bus.publish, event))
-        return await self._parts.crew.run(lambda: work(registry))
+        return await self._parts.workers.run(lambda: work(registry))
 
     async def look(
         self,
@@ -74,10 +74,10 @@ class ProjectCalls:
             raise InvalidArgumentError("Either project_id or path is required")
         further = None if everywhere else (*self._parts.settings.allow_roots, *allowed)
         find = partial(self._found, path, project_id, further, is_nearest=top is not None)
-        place, outermost = await self._parts.crew.run(find)
+        place, outermost = await self._parts.workers.run(find)
         inside = below(place, self._root)
         await self._authorise(tool, [] if inside is None else [inside], {"path": place}, change=False)
-        return await self._parts.crew.run(
+        return await self._parts.workers.run(
             lambda: self._looked(place, place if top is None else top(place, outermost), work)
         )
 
@@ -88,7 +88,7 @@ class ProjectCalls:
             reads = folder.reads
             return tuple(path for each in folders for path in instruction_files(reads, reads.resolve(each)))
 
-        return await self._parts.crew.run(lambda: self._looked(self._root, self._root, work))
+        return await self._parts.workers.run(lambda: self._looked(self._root, self._root, work))
 
     def _found(
         self, path: str | None, project_id: str | None, further: Sequence[str] | None, *, is_nearest: bool

@@ -94,7 +94,7 @@ class ReadCalls(ActorCalls):
         try:
             result = reading.read_now(self._parts, where, request, self.actor)
             if result is None:
-                result = await self._parts.crew.run(partial(reading.read, self._parts, where, request, self.actor))
+                result = await self._parts.workers.run(partial(reading.read, self._parts, where, request, self.actor))
         except PathNotFoundError:
             if self.actor.kind == "agent" and version is None:
                 # Now it knows that the file is gone, and what it writes there is a new one.
@@ -166,7 +166,7 @@ class ReadCalls(ActorCalls):
             max_depth=max_depth, details=details,
         )  # fmt: skip
         page = partial(list_page, self._parts.store, where, options, cursor, abort=abort)
-        return await self._parts.crew.run(page)
+        return await self._parts.workers.run(page)
 
     async def walk_files(
         self,
@@ -195,7 +195,7 @@ class ReadCalls(ActorCalls):
         )  # fmt: skip
         portions = rows_below(self._parts.store, where, options)
         try:
-            while rows := await self._parts.crew.run(partial(next, portions, [])):
+            while rows := await self._parts.workers.run(partial(next, portions, [])):
                 yield rows
         finally:
             portions.close()  # the directories that it holds open
@@ -211,7 +211,7 @@ class ReadCalls(ActorCalls):
         where = self._runner.resolve(path, allow_root=True)
         await self._authorise("file_info", [where], {}, change=False)
         describe = partial(information.describe, self._parts, where, self._runner.turns.holder_of, times=times)
-        return await self._parts.crew.run(describe)
+        return await self._parts.workers.run(describe)
 
     async def real_path(self, path: AnyPath) -> str:
         """Return where a path leads in the workspace: itself, or with `follow_symlinks` what its links lead to.
@@ -223,13 +223,13 @@ class ReadCalls(ActorCalls):
         """
         where = self._runner.resolve(path, allow_root=True)
         await self._authorise("file_info", [where], {}, change=False)
-        return await self._parts.crew.run(partial(self._parts.workspace.locate, where))
+        return await self._parts.workers.run(partial(self._parts.workspace.locate, where))
 
     async def exists(self, path: AnyPath) -> bool:
         """Whether anything stands at a path."""
         where = self._runner.resolve(path, allow_root=True)
         await self._authorise("exists", [where], {}, change=False)
-        return await self._parts.crew.run(lambda: self._parts.store.stat(where) is not None)
+        return await self._parts.workers.run(lambda: self._parts.store.stat(where) is not None)
 
     async def _is_stale(self, path: WorkspacePath, on_locked: OnLocked) -> bool:
         if on_locked == "error":

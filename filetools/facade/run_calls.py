@@ -84,7 +84,7 @@ class RunCalls:
             self._runs.begin, run_id, self._files.actor, first=first, session=session, command=command, prompt=prompt,
             outputs=folders, checkpoint=saved,
         )  # fmt: skip
-        return await self._parts.crew.run(begin)
+        return await self._parts.workers.run(begin)
 
     async def _checkpoint(self, run_id: str) -> str | None:
         try:
@@ -96,7 +96,7 @@ class RunCalls:
 
     async def note_turn(self, run_id: str, step: str = "") -> None:
         """Note that the next turn of a run begins, and how far it is, such as "Step 3/200"."""
-        await self._parts.crew.run(partial(self._runs.note_turn, run_id, step))
+        await self._parts.workers.run(partial(self._runs.note_turn, run_id, step))
 
     async def finish(
         self,
@@ -128,15 +128,15 @@ class RunCalls:
             self._runs.alter, run_id, status=status, exit_code=exit_code, ended=time.time(), last=last,
             agent_session=agent_session, messages=messages,
         )  # fmt: skip
-        run = await self._parts.crew.run(alter)
+        run = await self._parts.workers.run(alter)
         found = await self._discovery(run, messages)
         if found.foreign:
-            await self._parts.crew.run(partial(self._runs.alter, run_id, foreign=list(found.foreign)))
+            await self._parts.workers.run(partial(self._runs.alter, run_id, foreign=list(found.foreign)))
         return self._told(run, found)
 
     async def list(self, limit: int = 50) -> Sequence[Run]:
         """Return the newest runs, newest first."""
-        return (await self._parts.crew.run(self._runs.list))[:limit]
+        return (await self._parts.workers.run(self._runs.list))[:limit]
 
     async def get(self, run_id: str) -> Run:
         """Return a run.
@@ -144,11 +144,11 @@ class RunCalls:
         Raises:
             RunNotFoundError
         """
-        return await self._parts.crew.run(partial(self._runs.get, run_id))
+        return await self._parts.workers.run(partial(self._runs.get, run_id))
 
     async def of_session(self, session: str) -> Run | None:
         """Return the newest run of a session, or None."""
-        return await self._parts.crew.run(partial(self._runs.of_session, session))
+        return await self._parts.workers.run(partial(self._runs.of_session, session))
 
     async def metadata(self, run_id: str) -> dict[str, Any]:
         """Return what a run has made, as `finish` does; of one that is under way, so far.
@@ -159,7 +159,7 @@ class RunCalls:
         run, messages = await self.get(run_id), b""
         if run.messages is not None:
             with suppress(FileToolsError):
-                messages = await self._parts.crew.run(partial(self._parts.journal.contents.get, run.messages))
+                messages = await self._parts.workers.run(partial(self._parts.journal.contents.get, run.messages))
         return self._told(run, await self._discovery(run, messages))
 
     async def undo(self, run_id: str, *, dry_run: bool = False, partial: bool = False) -> UndoResult:
@@ -176,7 +176,7 @@ class RunCalls:
         """Return what the journal has of a run; where that cannot be told, why."""
         try:
             records = await self._records(run)
-            return await self._parts.crew.run(partial(self._found, run, records, messages))
+            return await self._parts.workers.run(partial(self._found, run, records, messages))
         except FileToolsError as error:
             logger.exception("what %s has made cannot be told", run.id)
             return Discovery(error=error.message)
@@ -209,7 +209,7 @@ class RunCalls:
         return {row.path: (row.version or "", row.size) for row in rows.values() if row.kind == "file"}
 
     async def _records(self, run: Run) -> Sequence[ChangeRecord]:
-        last = await self._parts.crew.run(partial(self._runs.last_of, run))
+        last = await self._parts.workers.run(partial(self._runs.last_of, run))
         number, ended = math.inf if last is None else number_of(last), run.ended if run.has_died else None
         found: list[ChangeRecord] = []
         position, page = "", await self._feed.page(run.first)

@@ -24,10 +24,10 @@ from filetools.facade.background.tree_look import TreeLook
 from filetools.facade.deciding.preconditions import record_steps
 from filetools.facade.documents.document_news import DocumentNews
 from filetools.facade.parts import Parts
-from filetools.facade.steps import way
+from filetools.facade.steps import pipeline
 from filetools.facade.steps.look import is_as_recorded
+from filetools.facade.steps.pipeline import Outcome
 from filetools.facade.steps.step import Step
-from filetools.facade.steps.way import Outcome
 from filetools.models.history import LookResult
 from filetools.models.records import Actor, ChangeRecord
 from filetools.paths.lexical import AnyPath, names_folder, plain_path
@@ -64,7 +64,7 @@ class CallRunner:
         self.turns = Turns(
             parts.workspace,
             parts.journal,
-            parts.crew,
+            parts.workers,
             parts.recovery.settle_all,
             lambda: parts.sync.is_strict,
             parts.sync.wake,
@@ -195,7 +195,7 @@ class CallRunner:
         """
         parts = self.parts
         with suppress(FileToolsError):
-            if not await parts.crew.run(partial(is_as_recorded, parts, path)):
+            if not await parts.workers.run(partial(is_as_recorded, parts, path)):
                 await self.record(partial(parts.observer.whole, path), path, "reader", READER_WAIT_SECONDS)
 
     async def record(
@@ -220,7 +220,7 @@ class CallRunner:
         actor: Actor,
         *,
         lock_timeout_seconds: float | None = None,
-        beat: way.Beat = lambda done, total: None,
+        beat: pipeline.Beat = lambda done, total: None,
         happened: Callable[[], None] | None = None,
         permits: Iterable[Permit | None] = (),
     ) -> Outcome:
@@ -259,7 +259,7 @@ class CallRunner:
         steps: Sequence[Step],
         actor: Actor,
         lock_timeout_seconds: float | None,
-        beat: way.Beat,
+        beat: pipeline.Beat,
         happened: Callable[[], None] | None,
         checks: Sequence[Callable[[], None]],
     ) -> Outcome:
@@ -281,8 +281,8 @@ class CallRunner:
                 self._tell([walk.outcome.records], told, call.acquired)
                 (happened or partial(record_steps, parts, actor, steps))()
 
-        observer = way.Observer(beat=heard, noticed=lambda records: call.met.extend(records))
-        walk = way.Walk(parts, steps, actor, observer, checks)
+        observer = pipeline.Observer(beat=heard, noticed=lambda records: call.met.extend(records))
+        walk = pipeline.Pipeline(parts, steps, actor, observer, checks)
         timeout = parts.settings.lock_timeout_seconds if lock_timeout_seconds is None else lock_timeout_seconds
         call = TurnCall(
             walk,
@@ -325,7 +325,7 @@ class CallRunner:
 
     async def afterwards(self, work: Callable[[], T]) -> T:
         """Run `work`, which follows a change that is made: who is stopped by now for lateness still hears of the change."""
-        hop = self.parts.crew.start(work)
+        hop = self.parts.workers.start(work)
         try:
             return await hop
         except asyncio.CancelledError:
@@ -362,7 +362,7 @@ class CallRunner:
     async def _load(self, record: ChangeRecord) -> str | None:
         if record.after is None or (record.size or 0) > LARGEST_EVENT_CONTENT_BYTES:
             return None
-        return await self.parts.crew.run(partial(_text_of, self.parts, record.path, record.after))
+        return await self.parts.workers.run(partial(_text_of, self.parts, record.path, record.after))
 
 
 def _is_moved(records: Sequence[ChangeRecord]) -> bool:

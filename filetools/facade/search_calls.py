@@ -63,7 +63,7 @@ class SearchCalls(ActorCalls):
             default_excludes=() if all else self.settings.exclude,
         )  # fmt: skip
         work = partial(search_files, self._parts.store, where, pattern, options, cursor, looked=paced(progress))
-        return await stoppable(self._parts.crew, work, abort)
+        return await stoppable(self._parts.workers, work, abort)
 
     async def glob_files(
         self,
@@ -138,7 +138,7 @@ class SearchCalls(ActorCalls):
             whole_words=whole_words, default_excludes=self.settings.exclude, max_file_bytes=self.settings.max_read_bytes,
         )  # fmt: skip
         work = partial(grep, self._parts, self.actor, where, options, cursor, looked=paced(progress))
-        return await stoppable(self._parts.crew, work, abort)
+        return await stoppable(self._parts.workers, work, abort)
 
     async def watch_changes(
         self, since: str | None = None, *, path: AnyPath = "", wait_seconds: float = 0, limit: int = PAGE_MATCHES
@@ -176,10 +176,10 @@ class Stoppable(Protocol[T_co]):
         """Do it."""
 
 
-async def stoppable(crew: WorkerPool, work: Stoppable[T], abort: Abort | None) -> T:
+async def stoppable(workers: WorkerPool, work: Stoppable[T], abort: Abort | None) -> T:
     """Run work in a worker thread that ends soon after its caller is cancelled, or says stop."""
     hop: Hop[T] = Hop()
-    return await crew.start(partial(work, abort=lambda: hop.is_cancelled or (abort is not None and abort())), hop)
+    return await workers.start(partial(work, abort=lambda: hop.is_cancelled or (abort is not None and abort())), hop)
 
 
 def grep(

@@ -74,7 +74,7 @@ class TreeCalls(ActorCalls):
         """
         origin = self._runner.resolve_name(source)
         where = self._runner.resolve_new(destination, as_name=True, source=origin)
-        inside = await self._parts.crew.run(partial(folders.survey, self._parts, origin, where))
+        inside = await self._parts.workers.run(partial(folders.survey, self._parts, origin, where))
         allowed = await self._authorise(
             "move_file",
             [origin, where, *inside.protected],
@@ -117,7 +117,7 @@ class TreeCalls(ActorCalls):
             AbortedError: `abort` said so; nothing was changed.
         """
         where = self._runner.resolve_name(path)
-        inside = await self._parts.crew.run(partial(folders.survey, self._parts, where))
+        inside = await self._parts.workers.run(partial(folders.survey, self._parts, where))
         if inside.is_link and self._parts.workspace.follow_symlinks:
             return await self.delete_file(path)  # as rm -r: the link goes, and what it leads to stays
         allowed = await self._authorise(

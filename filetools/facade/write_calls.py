@@ -28,8 +28,8 @@ from filetools.facade.deciding.seeing import tried
 from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.requests import WriteRequest, chosen_edits
 from filetools.facade.steps import unsaved
+from filetools.facade.steps.pipeline import Outcome
 from filetools.facade.steps.put import PutFile
-from filetools.facade.steps.way import Outcome
 from filetools.models.files import BatchResult, EditResult, PatchResult, WriteResult
 from filetools.models.words import OnConflict
 from filetools.paths.lexical import AnyPath, plain_path
@@ -169,7 +169,7 @@ class WriteCalls(ActorCalls):
         call = PatchCall(self._runner, self.actor, patch)
         if dry_run:
             await self._authorise("apply_patch", call.paths, {}, change=False)
-            return await self._parts.crew.run(partial(call.preview, self._parts))
+            return await self._parts.workers.run(partial(call.preview, self._parts))
         shown = {"patch": patch.encode("utf-8", "backslashreplace").decode()}
         allowed = await self._authorise_steps("apply_patch", call.paths, shown, call.steps, deleted=call.deleted)
         try:
@@ -178,7 +178,7 @@ class WriteCalls(ActorCalls):
             if len(call.patches) > 1:
                 # It stopped at the first file; what is wrong with the others is of use, too.
                 look = PatchCall(self._runner, self.actor, patch)
-                await self._parts.crew.run(partial(look.add_refusals, self._parts, first))
+                await self._parts.workers.run(partial(look.add_refusals, self._parts, first))
             raise
 
     async def copy_file(self, source: AnyPath, destination: AnyPath, *, overwrite: bool = False) -> WriteResult:
@@ -239,7 +239,7 @@ class WriteCalls(ActorCalls):
         if dry_run:
             await self._authorise(tool, [change.path], {}, change=False)
             step = PutFile(change.path, change.decide)
-            return edit_result(*await self._parts.crew.run(partial(tried, self._parts, step)), None)
+            return edit_result(*await self._parts.workers.run(partial(tried, self._parts, step)), None)
         on_conflict = self._on_conflict if self._on_conflict in ("merge_or_ask", "ask_if_attended") else "merge"
         step, outcome = await self._decided(
             tool, change.path, arguments, on_conflict,
@@ -328,7 +328,7 @@ class WriteCalls(ActorCalls):
             keep = partial(
                 keep_aside, self._parts.journal, self._parts.workspace.key, where, text.encode("utf-8", "surrogatepass")
             )
-            await self._parts.crew.run(keep)
+            await self._parts.workers.run(keep)
 
     async def _is_attended(self) -> bool:
         """Whether a request would be seen; one that nobody sees would only stay open."""

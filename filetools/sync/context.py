@@ -52,7 +52,7 @@ class SyncContext(Struct, frozen=True, kw_only=True):
     run: Stepper
     tell: Callable[[Event], None]
     """Publishes an event, from any thread."""
-    ring: Callable[[], None]
+    notify: Callable[[], None]
     """Wakes other processes that have the root open."""
     look: Callable[[], Future[object]]
     """Has the whole tree looked at, so that what others do from then on is recorded; from any thread."""

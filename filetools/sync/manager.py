@@ -70,7 +70,7 @@ class SyncManager:
         run: Stepper,
         key: Callable[[WorkspacePath], str],
         keep_foreign: KeepForeign,
-        ring: Callable[[], None] = lambda: None,
+        notify: Callable[[], None] = lambda: None,
         open_added: Callable[[MirrorRow], Store] | None = None,
         policy: MirrorPolicy = "eventual",
         excluded: Callable[[str, bool], bool] = lambda path, is_directory: False,
@@ -91,7 +91,7 @@ class SyncManager:
             run: Runs blocking work in the project's threads.
             key: Returns the key of a path in the journal.
             keep_foreign: Keeps bytes found in a mirror that the journal does not know; called in a mirror's thread.
-            ring: Wakes other processes that have the root open.
+            notify: Wakes other processes that have the root open.
             open_added: Returns the store of a mirror that was added to the root, now or later; None leaves those alone.
             policy: Whether a call fails if a mirror does not follow it.
             excluded: Whether a path is left out of mirrors; asked with whether it is a directory.
@@ -107,7 +107,7 @@ class SyncManager:
             directory=directory,
             run=run,
             tell=self._tell,
-            ring=ring,
+            notify=notify,
             look=self._begin_look,
             key=key,
             left_out=leaving_out(excluded),

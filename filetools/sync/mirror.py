@@ -132,7 +132,7 @@ class Mirror:
     def check(self) -> None:
         """Raise SyncFailedError unless calls wait for it."""
         if not self.takes_calls and not self._leadership.is_leading:
-            self._context.ring()
+            self._context.notify()
             self._take_note()
         if not self.takes_calls:
             reason = "is paused" if self.is_paused else f"is not ready ({self.error or 'it is slow'})"
@@ -315,7 +315,7 @@ class Mirror:
             if not self._leads():
                 if self._is_asked:
                     self._is_asked = False
-                    self._context.ring()
+                    self._context.notify()
                 self._take_note()
                 return _POLL_SECONDS if self._waiters else self._context.times.probe_seconds
             pause = self.worker.round(is_whole=is_whole, is_hasty=is_hasty)

@@ -54,7 +54,7 @@ class Turns:
         self,
         workspace: Workspace,
         journal: Journal,
-        crew: WorkerPool,
+        workers: WorkerPool,
         settle: Callable[[Sequence[ChangeRecord]], Iterable[int]],
         is_each_alone: Callable[[], bool],
         made: Callable[[], object],
@@ -65,7 +65,7 @@ class Turns:
         Args:
             workspace: The root.
             journal: Records the changes.
-            crew: Worker threads that take the turns.
+            workers: Worker threads that take the turns.
             settle: Finishes records that dead processes left; returns the numbers of those that cannot be finished.
             is_each_alone: True if no two calls may share a turn now.
             made: Called in a worker thread at the end of each turn.
@@ -73,12 +73,12 @@ class Turns:
         """
         self._workspace = workspace
         self._journal = journal
-        self._crew = crew
+        self._workers = workers
         self._settle_all = settle
         self._is_each_alone = is_each_alone
         self._made = made
         self._gate = journal.turn_gate
-        self._queue = CallQueue(lambda: crew.put(self._serve), self._describe_holder)
+        self._queue = CallQueue(lambda: workers.put(self._serve), self._describe_holder)
         self._at_work: Sequence[TurnCall] = ()
         self._unsettled: dict[int, float] = {}
         self._in_flight = InFlight()
@@ -223,7 +223,7 @@ class Turns:
     def _end_all(self, calls: Sequence[TurnCall], again: list[TurnCall]) -> None:
         for call in calls:
             if isinstance(call.error, StateDamagedError):
-                call.fail(self._crew.explained(call.error))
+                call.fail(self._workers.explained(call.error))
         # Before they wait again: another turn may end before this one is published.
         met = [(call, call.take_met()) for call in calls]
         self._queue.put_back(again)

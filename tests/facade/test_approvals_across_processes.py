@@ -30,13 +30,13 @@ async def attended(files: FileToolsFacade) -> None:
 
 async def is_known(files: FileToolsFacade) -> None:
     """Wait until the agents of other processes can know that somebody here answers."""
-    while not await files._parts.crew.run(lambda: is_told_of(files, listens=True)):
+    while not await files._parts.workers.run(lambda: is_told_of(files, listens=True)):
         await asyncio.sleep(0.002)
 
 
 async def lease_ended(files: FileToolsFacade) -> None:
     """Let the time be over that a killed process had said it would be there."""
-    await files._parts.crew.run(lambda: end_leases_of_others(files))
+    await files._parts.workers.run(lambda: end_leases_of_others(files))
 
 
 async def open_request(files: FileToolsFacade, besides: str = "") -> filetools.ApprovalRequest:

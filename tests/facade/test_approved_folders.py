@@ -192,10 +192,10 @@ async def test_what_comes_in_between_the_look_and_the_rename_is_not_taken(
     source, target = parts.workspace.resolve("d"), parts.workspace.resolve("e")
     step = MoveFolder(source, target) if kind == "move" else RemoveFolderStep(source, recursive=True)
     step.be_allowed(step.paths)
-    await parts.crew.run(lambda: step.look(parts))
+    await parts.workers.run(lambda: step.look(parts))
     (tmp_path / "d" / "sub" / "more").write_text("EVIL")
     with pytest.raises(ChangedMeanwhileError):
-        await parts.crew.run(lambda: step.exchange(parts))
+        await parts.workers.run(lambda: step.exchange(parts))
     assert (tmp_path / "d" / "sub" / "more").exists()
 
 

@@ -12,7 +12,7 @@ from msgspec import structs
 
 import filetools
 from filetools import Actor, Edit
-from filetools.facade.background.clerk import tidy_trash
+from filetools.facade.background.background_tasks import tidy_trash
 from filetools.facade.background.foreign import ForeignChanges, Uncertain
 from filetools.facade.facade import FileToolsFacade
 from filetools.journal.changes import Change

@@ -135,7 +135,7 @@ async def test_reading_writes_nothing_by_itself_and_syncs_nothing_later(
     """Texts that only this process can merge on stay in its memory; rows, and the other texts, follow in the background."""
     for number in range(200):
         (tmp_path / f"{number}.txt").write_text(f"{number:063d}\n")
-    monkeypatch.setattr("filetools.facade.background.clerk.SAVE_SEEN_SECONDS", 3600.0)
+    monkeypatch.setattr("filetools.facade.background.background_tasks.SAVE_SEEN_SECONDS", 3600.0)
     async with filetools.open(tmp_path, settings=QUIET | {"durability": "commit"}) as files:
         reader = files if actor is None else files.for_actor(actor)
         synced: list[object] = []

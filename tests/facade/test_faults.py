@@ -46,7 +46,7 @@ async def act(root: Path, action: Action, plan: Plan) -> Ending:
     async with CrashingOpening(root, plan) as files:
         await files.look()  # what a first look does is over
         for _ in range(3):  # and what happens in the background first
-            await steps_until(lambda: not files._parts.crew._in_flight._count)
+            await steps_until(lambda: not files._parts.workers._in_flight._count)
             await asyncio.sleep(0.001)
         plan.is_armed = True
         try:

@@ -28,13 +28,13 @@ def text(number: int) -> str:
 async def kept_bytes(files: FileToolsFacade) -> int:
     """Run a round of retention with `LIMIT`, and return how many bytes of contents are kept after it."""
     parts = files._parts
-    await parts.crew.run(parts.tracker.save)
-    await parts.crew.run(partial(sync_files, parts))
+    await parts.workers.run(parts.tracker.save)
+    await parts.workers.run(partial(sync_files, parts))
     database, unsynced = parts.journal._database, "SELECT count(*) FROM records WHERE synced = 0"
     await steps_until(lambda: database.row(unsynced) == (0,))  # the keeper may be at it
     for _ in range(3):  # a round may meet the keeper's first one, and leave the rest to the next
-        await parts.crew.run(partial(parts.journal.maintain, retention_bytes=LIMIT, retention_records=20))
-    return (await parts.crew.run(parts.journal.retained)).bytes
+        await parts.workers.run(partial(parts.journal.maintain, retention_bytes=LIMIT, retention_records=20))
+    return (await parts.workers.run(parts.journal.retained)).bytes
 
 
 async def test_texts_that_one_actor_wrote_one_after_the_other_come_down_to_the_limit(tmp_path: Path) -> None:

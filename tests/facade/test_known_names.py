@@ -14,7 +14,7 @@ from filetools import TreeState
 from filetools.facade.facade import FileToolsFacade
 from tests.support.opened import (
     all_seen,
-    clerk_of,
+    background_of,
     names_in,
     steps_until,
     watched,
@@ -316,7 +316,7 @@ async def test_what_went_while_the_watcher_had_lost_count_is_told(tmp_path: Path
     (tmp_path / "d/inner/a.txt").write_text("a")
     async with watched(tmp_path) as (files, events):
         tree = await shown(files)
-        foreign = clerk_of(files)._foreign
+        foreign = background_of(files)._foreign
         foreign._watcher._listener.close()  # deaf from now on
         run(tmp_path, "rm -r d; mkdir e; echo x > e/x")
         foreign._agenda.hints.everything("overflow")

@@ -417,7 +417,7 @@ async def test_another_process_merges_on_what_its_actor_has_read_in_this_one(tmp
     (tmp_path / "a.txt").write_text(TEN_LINES)
     async with filetools.open(tmp_path, settings=RELAXED) as one, filetools.open(tmp_path, settings=RELAXED) as other:
         await one.for_actor(BOB).read_file("a.txt")
-        await one._parts.crew.run(one._parts.tracker.save)
+        await one._parts.workers.run(one._parts.tracker.save)
         (tmp_path / "a.txt").write_text(changed(TEN_LINES, 2, "person"))
         result = await other.for_actor(BOB).write_file("a.txt", changed(TEN_LINES, 9, "bob"))
     assert result.merged

@@ -35,7 +35,7 @@ def unsynced(files: FileToolsFacade) -> list[str]:
 
 async def settled(files: FileToolsFacade) -> None:
     """Have nothing to sync."""
-    await files._parts.crew.run(lambda: sync_files(files._parts))
+    await files._parts.workers.run(lambda: sync_files(files._parts))
     assert unsynced(files) == []
 
 

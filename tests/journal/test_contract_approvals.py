@@ -187,8 +187,8 @@ def test_too_large_requests_are_refused(mine: ApprovalTable) -> None:
 
 
 def test_others_are_woken_by_what_they_wait_for(open_journal: OpenJournal) -> None:
-    rung: list[bool] = []
-    approvals = ApprovalTable(open_journal(on_visible=lambda: rung.append(True)).approvals)
+    notified: list[bool] = []
+    approvals = ApprovalTable(open_journal(on_visible=lambda: notified.append(True)).approvals)
     for seconds in range(10):
         approvals.attend(now=NOW + seconds, listens=True)  # that it still does is no news
     approvals.attend(now=NOW, listens=False, asks_for_all=True)
@@ -196,19 +196,19 @@ def test_others_are_woken_by_what_they_wait_for(open_journal: OpenJournal) -> No
     assert answer(approvals)
     assert approvals.take("r1")
     approvals.leave()
-    assert len(rung) == 6
+    assert len(notified) == 6
 
 
 def test_what_could_not_be_written_is_news_when_it_is(state: Path, open_journal: OpenJournal) -> None:
-    rung: list[bool] = []
-    approvals = ApprovalTable(open_journal(on_visible=lambda: rung.append(True)).approvals)
+    notified: list[bool] = []
+    approvals = ApprovalTable(open_journal(on_visible=lambda: notified.append(True)).approvals)
     approvals.live(now=NOW)  # reads go on by a connection that is open
     (state / "journal.db").rename(state / "elsewhere.db")
     with pytest.raises(StateDamagedError):
         approvals.attend(now=NOW, listens=True)
     (state / "elsewhere.db").rename(state / "journal.db")
     approvals.attend(now=NOW, listens=True)
-    assert rung == [True]
+    assert notified == [True]
 
 
 def test_who_wants_all_agents_asked_is_heard_by_others_as_long_as_it_lives(

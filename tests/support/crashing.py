@@ -24,7 +24,7 @@ from filetools.models.words import Durability
 from filetools.paths.workspace import Workspace
 from filetools.settings import Settings
 from filetools.stores.store import Store
-from filetools.tree.bell import Bell
+from filetools.tree.notifier import Notifier
 from tests.support import inside
 from tests.support.dose import sampled
 from tests.support.faulty import EXIT_CODE, Call, FaultyStore, Moment, Plan
@@ -78,9 +78,9 @@ class CrashingOpening(Opening):
     def _open_store(self, workspace: Workspace, private_directory: Path) -> Store:
         return FaultyStore(super()._open_store(workspace, private_directory), self.plan)
 
-    def _open_journal(self, directory: Path, settings: Settings, durability: Durability, bell: Bell) -> Journal:
+    def _open_journal(self, directory: Path, settings: Settings, durability: Durability, notifier: Notifier) -> Journal:
         journal = FaultyJournal(
-            directory, durability=durability, on_visible=bell.ring, on_committed=bell.ring_for_others
+            directory, durability=durability, on_visible=notifier.notify, on_committed=notifier.notify_others
         )
         journal.plan = self.plan
         return journal

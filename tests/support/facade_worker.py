@@ -140,7 +140,7 @@ async def answer_agents(root: Path, answer: str) -> None:
 
     async with filetools.open(root, settings=RELAXED) as files:
         attendance = files.answer_approvals(nobody if answer == "nothing" else person)
-        while not await files._parts.crew.run(lambda: is_told_of(files, listens=True)):
+        while not await files._parts.workers.run(lambda: is_told_of(files, listens=True)):
             await asyncio.sleep(0.002)
         say(ready=True)
         async for _ in lines_of_input():

@@ -59,8 +59,8 @@ async def at_work(files: FileToolsFacade, path: str, owner: str = "somebody") ->
 
 def busy_threads(files: FileToolsFacade) -> tuple[list[Hop[bool]], threading.Event]:
     """Keep all threads of a workspace at work until the event is set."""
-    is_over, crew = threading.Event(), files._parts.crew
-    return [crew.start(lambda: is_over.wait(60)) for _ in crew._threads], is_over
+    is_over, workers = threading.Event(), files._parts.workers
+    return [workers.start(lambda: is_over.wait(60)) for _ in workers._threads], is_over
 
 
 def is_at_work(files: FileToolsFacade) -> bool:

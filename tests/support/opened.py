@@ -129,7 +129,7 @@ async def all_seen(files: FileToolsFacade, root: Path, told: list[Any]) -> None:
     told[:] = [event for event in told if event.path != marker.name]
 
 
-def clerk_of(files: FileToolsFacade) -> Any:
+def background_of(files: FileToolsFacade) -> Any:
     """Return what does the background work of an opened workspace."""
     return files._runner.on_told.__self__  # type: ignore[attr-defined]
 

@@ -154,7 +154,7 @@ async def test_a_paused_mirror_is_owed_and_catches_up_when_resumed(opened: World
 
 
 async def test_another_process_takes_a_mirror_over_when_its_writer_is_gone(opened: World, inner: LocalStore) -> None:
-    first, second = opened.manager, opened.build(ring=partial(opened.manager.wake, is_heard=True))
+    first, second = opened.manager, opened.build(notify=partial(opened.manager.wake, is_heard=True))
     await second.start()
     assert await opened.write("a", b"1") == "in_sync"
     assert [each.status()["mirror"]["state"] for each in (first, second)] == ["ready", "ready"]
@@ -174,7 +174,7 @@ async def test_a_process_that_does_not_write_to_a_mirror_hears_that_it_fails(tmp
         assert await opened.write("a", b"1") == "in_sync"
         first, second = (
             opened.manager,
-            opened.build(mirror_probe_seconds=FOR_EVER_SECONDS, ring=partial(opened.manager.wake, is_heard=True)),
+            opened.build(mirror_probe_seconds=FOR_EVER_SECONDS, notify=partial(opened.manager.wake, is_heard=True)),
         )
         await second.start()
         assert await opened.write("bad", b"2") == "pending"

@@ -243,7 +243,7 @@ async def test_a_process_that_does_not_write_to_the_mirror_has_it_synchronised(
     await opened.write("a", b"1")
     first, second = (
         opened.manager,
-        opened.build(ring=partial(opened.manager.wake, is_heard=True), mirror_probe_seconds=FOR_EVER_SECONDS),
+        opened.build(notify=partial(opened.manager.wake, is_heard=True), mirror_probe_seconds=FOR_EVER_SECONDS),
     )
     await second.start()
     (tmp_path / "mirror/a").write_bytes(b"theirs")

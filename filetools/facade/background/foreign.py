@@ -96,7 +96,7 @@ class ForeignChanges:
         """Begin to watch the tree, unless this process does already; only one process of a root calls it."""
         if self._watcher is None:
             self._watcher = TreeWatcher(self._parts.workspace, self._agenda.hints)
-            await self._parts.crew.run(partial(self._start, self._watcher))
+            await self._parts.workers.run(partial(self._start, self._watcher))
 
     def _start(self, watcher: TreeWatcher) -> None:
         watcher.start()
@@ -131,7 +131,7 @@ class ForeignChanges:
         if not hints:
             return
         try:
-            found = await self._parts.crew.run(partial(self._filtered, hints))
+            found = await self._parts.workers.run(partial(self._filtered, hints))
         except BaseException:
             self._news.append(hints)  # a turn finds out what they are about
             raise
@@ -177,7 +177,7 @@ class ForeignChanges:
         """Stop watching."""
         watcher, self._watcher = self._watcher, None
         if watcher is not None:
-            await self._parts.crew.run(watcher.close)
+            await self._parts.workers.run(watcher.close)
 
     @property
     def _is_whole_due(self) -> bool:

@@ -37,7 +37,7 @@ LateSave = tuple[WorkspacePath, bytes, Displaced]
 
 async def sweep(runner: CallRunner) -> None:
     """Remove what nobody comes back for; what a late writer saved becomes a version of its path first."""
-    for late in await runner.parts.crew.run(partial(_sweep, runner.parts)):
+    for late in await runner.parts.workers.run(partial(_sweep, runner.parts)):
         with suppress(DiskFullError, LockTimeoutError):  # it stays in limbo until the next round
             await runner.record(partial(_keep, runner.parts, late), late[0], _OWNER, WAIT_SECONDS)
 

@@ -51,7 +51,7 @@ async def look_at_tree(parts: Parts, foreign: ForeignChanges, check_open: Callab
         foreign: Has recorded what other programs did.
         check_open: Raises if the workspace was closed: a look ends with it.
     """
-    return await parts.crew.run(partial(_standing, parts, await foreign.look(), check_open))
+    return await parts.workers.run(partial(_standing, parts, await foreign.look(), check_open))
 
 
 def _standing(parts: Parts, uncertain: Uncertain, check_open: Callable[[], None]) -> TreeLook:

@@ -14,9 +14,9 @@ from filetools.facade.deciding.preconditions import permit_removal
 from filetools.facade.deciding.writing import decide_write, put_step
 from filetools.facade.requests import MOST_FILES, WriteRequest
 from filetools.facade.runner import CallRunner
+from filetools.facade.steps.pipeline import Beat
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
-from filetools.facade.steps.way import Beat
 from filetools.models.files import BatchResult, ReadBatchResult, ReadItem, ReadResult
 from filetools.models.records import Actor
 from filetools.paths.lexical import AnyPath, plain_path

@@ -23,10 +23,10 @@ from filetools.facade.requests import MOST_FILES
 from filetools.facade.runner import CallRunner
 from filetools.facade.steps.look import Look
 from filetools.facade.steps.move import MoveFile
+from filetools.facade.steps.pipeline import Outcome
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.unsaved import unsaved_error, unsaved_text
-from filetools.facade.steps.way import Outcome
 from filetools.models.files import PatchedFile, PatchResult
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath

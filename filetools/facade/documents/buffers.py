@@ -22,8 +22,8 @@ from filetools.facade.documents.saving import MOST_TRIES, DocumentSave, keep_and
 from filetools.facade.parts import Parts
 from filetools.facade.runner import READER_WAIT_SECONDS, CallRunner
 from filetools.facade.steps.look import Look
+from filetools.facade.steps.pipeline import Outcome
 from filetools.facade.steps.put import PutFile
-from filetools.facade.steps.way import Outcome
 from filetools.journal.documents import Document
 from filetools.models.buffers import BufferChange, BufferClose, BufferResult, BufferSave
 from filetools.models.records import Actor
@@ -70,9 +70,9 @@ class Buffers:
                 work, path=where, owner=self._actor.id, timeout_seconds=READER_WAIT_SECONDS
             )
         except LockTimeoutError:
-            name, opened = await self._parts.crew.run(work)  # it follows the write once that is made
+            name, opened = await self._parts.workers.run(work)  # it follows the write once that is made
         await self._news.tell()
-        return await self._parts.crew.run(partial(self._describe, name, opened))
+        return await self._parts.workers.run(partial(self._describe, name, opened))
 
     async def read(self, handle: str) -> BufferResult:
         """Return the newest text of a document, for an editor that has lost track of it; renews the lease.
@@ -81,8 +81,8 @@ class Buffers:
             BufferClosedError
         """
         self._runner.check_open()
-        _, opened = await self._parts.crew.run(partial(self._parts.documents.held, handle))
-        return await self._parts.crew.run(partial(self._describe, handle, opened))
+        _, opened = await self._parts.workers.run(partial(self._parts.documents.held, handle))
+        return await self._parts.workers.run(partial(self._describe, handle, opened))
 
     async def change(
         self,
@@ -114,7 +114,7 @@ class Buffers:
         self._runner.check_open()
         self._parts.gatekeeper.check_writable()
         if self._actor.kind == "agent":  # what people type is theirs; presets bind agents
-            _, opened = await self._parts.crew.run(partial(self._parts.documents.held, handle, self._actor))
+            _, opened = await self._parts.workers.run(partial(self._parts.documents.held, handle, self._actor))
             where = self._runner.resolve(opened.document.path)
             arguments = {"handle": handle, "buffer_version": buffer_version, "edits": repr(edits), "text": text}
             previewed = partial(Documents.preview, opened=opened, buffer_version=buffer_version, edits=edits, text=text)
@@ -124,7 +124,7 @@ class Buffers:
             self._parts.documents.change, handle, self._actor, buffer_version,
             edits=edits, text=text, change_id=change_id,
         )  # fmt: skip
-        made: BufferChange = await self._parts.crew.run(work)
+        made: BufferChange = await self._parts.workers.run(work)
         await self._news.tell()
         return made
 
@@ -140,9 +140,9 @@ class Buffers:
             InvalidArgumentError: The document has no such version.
         """
         self._runner.check_open()
-        _, opened = await self._parts.crew.run(partial(self._parts.documents.held, handle))
+        _, opened = await self._parts.workers.run(partial(self._parts.documents.held, handle))
         document = opened.document
-        others = await self._parts.crew.run(partial(self._parts.documents.since, opened, buffer_version))
+        others = await self._parts.workers.run(partial(self._parts.documents.since, opened, buffer_version))
         return BufferChange(buffer_version=document.version, dirty=document.is_dirty, edits=others)
 
     async def save(
@@ -172,10 +172,10 @@ class Buffers:
         step, outcome = await self._save(handle, on_conflict, text_format)
         await self._news.tell()
         plain = write_result(step, outcome)
-        _, after = await self._parts.crew.run(partial(self._parts.documents.held, handle, self._actor))
+        _, after = await self._parts.workers.run(partial(self._parts.documents.held, handle, self._actor))
         others: list[dict[str, int | str]] = []
         if buffer_version is not None:
-            others = await self._parts.crew.run(partial(self._parts.documents.since, after, buffer_version))
+            others = await self._parts.workers.run(partial(self._parts.documents.since, after, buffer_version))
         return BufferSave(
             path=step.path,
             version=step.version,
@@ -202,7 +202,7 @@ class Buffers:
             BufferClosedError
         """
         self._runner.check_open()
-        closed, kept = await self._parts.crew.run(partial(self._close, handle))
+        closed, kept = await self._parts.workers.run(partial(self._close, handle))
         if kept is not None:
             told = events.BufferAbandoned(path=closed.path, document=closed.id, actor=self._actor, kept_version=kept)
             self._parts.bus.publish(told)
@@ -213,7 +213,7 @@ class Buffers:
         self, handle: str, on_conflict: OnConflict, text_format: TextFormat | None
     ) -> tuple[PutFile, Outcome]:
         for _ in range(MOST_TRIES):
-            _, opened = await self._parts.crew.run(partial(self._parts.documents.held, handle, self._actor))
+            _, opened = await self._parts.workers.run(partial(self._parts.documents.held, handle, self._actor))
             where = self._runner.resolve(opened.document.path)
             arguments, previews = {"content": opened.text}, [(where, partial(_saved, opened.text))]
             await self._authorise("write_file", [where], arguments, change=True, previews=previews, looks_at_disk=True)

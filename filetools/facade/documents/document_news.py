@@ -43,13 +43,13 @@ class DocumentNews:
 
     async def start(self) -> None:
         """Know what is open already; nothing is told of it."""
-        await self._parts.crew.run(self._begin)
+        await self._parts.workers.run(self._begin)
 
     async def tell(self) -> None:
         """Publish what is new, in order."""
         async with self._telling:
             try:
-                await self._parts.crew.run(self._take)
+                await self._parts.workers.run(self._take)
             finally:  # what a caller has taken who is cancelled or refused meanwhile is told all the same
                 made, self._made = self._made, []
                 for event in made:
@@ -59,10 +59,10 @@ class DocumentNews:
         """Have documents follow their files, and tell of those that cannot."""
         if not documents:
             return
-        behind = await self._parts.crew.run(partial(self._follow, documents))
+        behind = await self._parts.workers.run(partial(self._follow, documents))
         await self.tell()
         for document in behind:
-            head = await self._parts.crew.run(partial(self._head_of, document))
+            head = await self._parts.workers.run(partial(self._head_of, document))
             if self._behind.get(document.id, "") != head:
                 self._behind[document.id] = head
                 self._parts.bus.publish(

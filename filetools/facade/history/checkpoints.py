@@ -154,8 +154,8 @@ class SessionCheckpoints:
         try:
             name = automatic_name(session)
             # By another process, or by an opening before this one.
-            if await parts.crew.run(partial(parts.journal.checkpoints.get, name)) is None:
-                await parts.crew.run(partial(take, parts, name, await self._runner.look_at_tree(), automatic=True))
+            if await parts.workers.run(partial(parts.journal.checkpoints.get, name)) is None:
+                await parts.workers.run(partial(take, parts, name, await self._runner.look_at_tree(), automatic=True))
         except WorkspaceGoneError:
             raise
         except FileToolsError as exc:

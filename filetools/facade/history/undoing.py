@@ -38,12 +38,12 @@ from filetools.facade.parts import Parts
 from filetools.facade.runner import CallRunner, is_late
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
+from filetools.facade.steps.pipeline import Outcome
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.put_back import RestoreFolder, opened
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
 from filetools.facade.steps.texts import PutLink, PutMode
-from filetools.facade.steps.way import Outcome
 from filetools.journal.changes import RelationKind
 from filetools.journal.history import History, RecordFilter
 from filetools.models.history import NotUndone, UndoConflict, UndoneChange, UndoneFile, UndoResult
@@ -351,7 +351,7 @@ async def _carry_out(
     runner: CallRunner, actor: Actor, plan: UndoPlan, kind: RelationKind, allowed: Permit | None
 ) -> Outcome:
     parts, outcomes = runner.parts, list[Outcome]()
-    folders = await parts.crew.run(partial(_open_folders, parts, plan.steps))
+    folders = await parts.workers.run(partial(_open_folders, parts, plan.steps))
     try:
         for phase in plan.phases:
             # What a person has allowed is compared before anything is changed.
@@ -359,7 +359,7 @@ async def _carry_out(
     except BaseException:
         if outcomes:
             await _set_back(runner, actor, outcomes, kind)
-        await parts.crew.run(partial(_close_folders, parts, folders))
+        await parts.workers.run(partial(_close_folders, parts, folders))
         raise
     await runner.afterwards(partial(_close_folders, parts, _as_left(folders, plan.steps)))
     return Outcome(
@@ -374,7 +374,7 @@ async def _set_back(runner: CallRunner, actor: Actor, outcomes: Sequence[Outcome
     """Take back the transactions that were made before one that failed."""
     made = tuple(record.number for one in outcomes for record in one.records if record.actor == actor)
     try:
-        plan = await runner.parts.crew.run(
+        plan = await runner.parts.workers.run(
             lambda: make_plan(
                 runner.parts,
                 lambda history: history.select(RecordFilter(numbers=made), limit=len(made)),

@@ -65,7 +65,7 @@ class Feed:
             raise InvalidArgumentError(f"limit must be 1 to {PAGE_RECORDS}, not {limit}")
         number, resync = self._parse(since)
         key = None if path is None else self._parts.workspace.key(path)
-        return await self._parts.crew.run(partial(self._read, number, limit, key, resync))
+        return await self._parts.workers.run(partial(self._read, number, limit, key, resync))
 
     @property
     def growth(self) -> asyncio.Event:
@@ -74,7 +74,7 @@ class Feed:
 
     async def position(self) -> str:
         """Return the position after the newest change."""
-        return await self._parts.crew.run(self._newest)
+        return await self._parts.workers.run(self._newest)
 
     async def follow(self, since: str | None) -> AsyncIterator[ChangeRecord]:
         """Yield changes after a position, then those to come, until the workspace is closed.

@@ -135,9 +135,9 @@ def _open_documents(parts: Parts) -> list[dict[str, Any]]:
 
 async def status(parts: Parts) -> dict[str, Any]:
     """Return the state of a workspace."""
-    position = await parts.crew.run(parts.journal.position)
-    pending = await parts.crew.run(lambda: len(parts.journal.marks.pending()))
-    unrestored = await parts.crew.run(parts.journal.marks.unrestored)
+    position = await parts.workers.run(parts.journal.position)
+    pending = await parts.workers.run(lambda: len(parts.journal.marks.pending()))
+    unrestored = await parts.workers.run(parts.journal.marks.unrestored)
     alive: str | None = None
     try:
         parts.workspace.check_alive()
@@ -150,9 +150,9 @@ async def status(parts: Parts) -> dict[str, Any]:
         "position": position,
         "pending": pending,
         "unrestored": list(dict.fromkeys(record.path for record in unrestored)),
-        "mirrors": await parts.crew.run(parts.sync.status),
-        "documents": await parts.crew.run(partial(_open_documents, parts)),
-        "retention": await parts.crew.run(partial(_retention, parts)),
+        "mirrors": await parts.workers.run(parts.sync.status),
+        "documents": await parts.workers.run(partial(_open_documents, parts)),
+        "retention": await parts.workers.run(partial(_retention, parts)),
         "durability": parts.settings.durability,
         "permissions": parts.settings.permissions,
         "problem": alive,

@@ -30,9 +30,9 @@ async def stream(parts: Parts, path: WorkspacePath, *, offset: int, count: int |
     """
     if offset < 0 or (count is not None and count < 0):
         raise InvalidArgumentError("offset and count must not be negative")
-    descriptor = await parts.crew.run(lambda: parts.workspace.open_file(path))
+    descriptor = await parts.workers.run(lambda: parts.workspace.open_file(path))
     before = os.fstat(descriptor)
-    async with aiofiles.open(descriptor, "rb", executor=parts.crew) as file:
+    async with aiofiles.open(descriptor, "rb", executor=parts.workers) as file:
         await file.seek(offset)
         left = before.st_size - offset if count is None else min(count, before.st_size - offset)
         while left > 0 and (chunk := await file.read(min(CHUNK_BYTES, left))):

@@ -1,4 +1,4 @@
-"""What a change of one thing must be able to do, so that `way.py` can lead any number of them the same way."""
+"""What a change of one thing must be able to do, so that `pipeline.py` can lead any number of them the same way."""
 
 from __future__ import annotations
 

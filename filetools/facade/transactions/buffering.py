@@ -19,10 +19,10 @@ from filetools.facade.parts import Parts
 from filetools.facade.runner import CallRunner
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
+from filetools.facade.steps.pipeline import Beat, Outcome, no_beat
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
-from filetools.facade.steps.way import Beat, Outcome, no_beat
 from filetools.facade.transactions.held import FOLDER_MODE, HeldTree, OverlayStore
 from filetools.journal.changes import HeadMovedError
 from filetools.journal.journal import Journal
@@ -100,7 +100,7 @@ class BufferingRunner(CallRunner):
             self.check_open()
             for attempt in range(MOST_TRIES):
                 try:
-                    changed = await self.parts.crew.run(partial(self._apply, steps, actor, beat))
+                    changed = await self.parts.workers.run(partial(self._apply, steps, actor, beat))
                     break
                 except HeadMovedError:
                     await asyncio.sleep(FIRST_PAUSE_SECONDS * 2**attempt)

@@ -8,10 +8,10 @@ from typing import Any
 from pydantic import Field
 
 from filetools.facade.steps.move import MoveFile
+from filetools.facade.steps.pipeline import Outcome
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
-from filetools.facade.steps.way import Outcome
 from filetools.models.records import ChangeRecord
 from filetools.models.result import Result
 from filetools.models.words import MirrorStatus

@@ -117,7 +117,7 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
                 yield chunk
             return
         await self._authorise("read_file", [where], {}, change=False)
-        content, _ = await self._parts.crew.run(partial(self._parts.store.read, where))
+        content, _ = await self._parts.workers.run(partial(self._parts.store.read, where))
         source = BytesIO(content[offset : None if count is None else offset + count])
         while chunk := source.read(CHUNK_BYTES):
             yield chunk
@@ -151,7 +151,7 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
 
     async def _is_changed(self, path: WorkspacePath) -> bool:
         held = self._buffer.held
-        return held.is_changed(held.key(path)) and await self._parts.crew.run(partial(held.stat, path)) is not None
+        return held.is_changed(held.key(path)) and await self._parts.workers.run(partial(held.stat, path)) is not None
 
     async def _permit(self, steps: list[Step]) -> tuple[list[Step], list[Permit]]:
         """Have the permissions decide.
@@ -160,7 +160,7 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
             The steps, with the texts that people gave in place of the transaction's, and what they have allowed.
         """
         held, permits, parts = self._buffer.held, list[Permit](), self._buffer.outer.parts
-        texts, taken = await self._parts.crew.run(lambda: (_texts(steps, held), _taken(steps, held)))
+        texts, taken = await self._parts.workers.run(lambda: (_texts(steps, held), _taken(steps, held)))
         shown: dict[WorkspacePath, Decide] = {path: partial(_shown, text) for path, text in texts.items()}
         touched = {path for step in steps for path in step.paths}
         for tool, paths in self._asked.items():
@@ -170,7 +170,7 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
             put = [path for path in changing if path in texts]
             if parts.gatekeeper.asked(tool, changing, self.actor, change=True):
                 for path in filter(held.is_strict, put):  # nobody is asked about what will be refused
-                    await parts.crew.run(partial(tried, parts, PutFile(path, shown[path])))
+                    await parts.workers.run(partial(tried, parts, PutFile(path, shown[path])))
             permit = await self._outside._authorise(
                 tool, changing, {"transaction": {path: texts[path].plain.facts.version for path in put}}, change=True,
                 previews=[(path, shown[path]) for path in put], is_text=len(changing) == 1, taken=taken,
@@ -185,7 +185,7 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
 
     async def _finish(self) -> None:
         outer = self._buffer.outer
-        steps = await outer.parts.crew.run(partial(steps_of, outer.parts, self._buffer.held, self.actor))
+        steps = await outer.parts.workers.run(partial(steps_of, outer.parts, self._buffer.held, self.actor))
         if not steps:
             self._result = TransactionResult(mirror=outer.parts.sync.standing())
             return

@@ -101,7 +101,7 @@ class Town:
         parts = self.files._parts
         for handle in parts.journal.documents.handles():
             parts.journal.documents.release(handle.name)
-        await parts.crew.run(lambda: list(sweep_handles(parts)))
+        await parts.workers.run(lambda: list(sweep_handles(parts)))
         await self.settle()
 
     async def unrest(self) -> list[str]:

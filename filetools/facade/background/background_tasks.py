@@ -1,4 +1,4 @@
-"""The background work of an opened workspace: marks and bell, following other processes, and what one keeper does for all.
+"""The background work of an opened workspace: marks and notifier, following other processes, and what one keeper does for all.
 
 Of all processes on one root the one that holds `keeper.lock` is the keeper: it settles what dead ones left, syncs files,
 records foreign changes and tidies the journal. When it dies, another takes over within a second.
@@ -27,8 +27,8 @@ from filetools.facade.reading.feed import Feed
 from filetools.facade.runner import CallRunner
 from filetools.models.records import SYSTEM, ChangeRecord
 from filetools.paths.workspace_path import ROOT
-from filetools.tree.bell import Bell
 from filetools.tree.leader import Leadership
+from filetools.tree.notifier import Notifier
 from filetools.writer.turns import Turns
 
 FOLLOW_PAUSE_SECONDS: Final = 0.01
@@ -47,21 +47,21 @@ RESTORED_RECORDS: Final = 1_000_000
 _log = logging.getLogger(__name__)
 
 
-class Clerk:
+class BackgroundTasks:
     """Runs the background tasks of one workspace, from `start` to `aclose`."""
 
-    def __init__(self, runner: CallRunner, feed: Feed, bell: Bell, state_directory: Path) -> None:
+    def __init__(self, runner: CallRunner, feed: Feed, notifier: Notifier, state_directory: Path) -> None:
         self._runner = runner
         self._parts = runner.parts
         self._feed = feed
-        self._bell = bell
+        self._notifier = notifier
         self._others = OthersChanges(self._parts, runner.turns, self._tell_others)
         runner.turns.publisher.precede = self._others.precede
         self._foreign = ForeignChanges(self._parts, runner.record)
         runner.look_at_tree = partial(look_at_tree, self._parts, self._foreign, runner.check_open)
         runner.before_change = SessionCheckpoints(runner).before_change
         self._tasks: list[asyncio.Task[None]] = []
-        self._rung = asyncio.Event()
+        self._notified = asyncio.Event()
         self._followed: set[str] = set()
         self._follow_due = asyncio.Event()
         self._leadership = Leadership(state_directory, "keeper.lock")
@@ -74,7 +74,7 @@ class Clerk:
     async def start(self) -> None:
         """Settle what dead processes left, then begin the background tasks. Nothing is scanned."""
         # First: whoever commits from here on knows that somebody listens, and what was committed before is seen below.
-        self._bell.listen(self._heard)
+        self._notifier.listen(self._heard)
         await self._others.start()
         await self._runner.news.start()
         await self._recover()
@@ -100,16 +100,16 @@ class Clerk:
     async def aclose(self) -> None:
         """Stop the background tasks."""
         self._feed.close()
-        self._bell.close()
+        self._notifier.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._foreign.aclose()
         with suppress(FileToolsError):
-            await self._parts.crew.run(self._parts.tracker.save)
+            await self._parts.workers.run(self._parts.tracker.save)
         if self.is_keeper:
             with suppress(FileToolsError):
-                await self._parts.crew.run(partial(sync_files, self._parts))
+                await self._parts.workers.run(partial(sync_files, self._parts))
         self._leadership.close()
 
     def _note_documents(self, records: Sequence[ChangeRecord]) -> None:
@@ -152,20 +152,20 @@ class Clerk:
                 await asyncio.sleep(KEEPER_SECONDS)
 
     def _heard(self) -> None:
-        self._rung.set()
+        self._notified.set()
         self._parts.sync.wake(is_heard=True)
 
     async def _follow(self) -> None:
         """Publish what other processes recorded, with its true actor."""
-        await self._rung.wait()
-        self._rung.clear()
+        await self._notified.wait()
+        self._notified.clear()
         await self._runner.news.tell()
         if await self._others.follow():
-            self._rung.set()
+            self._notified.set()
         approvals = self._parts.gatekeeper.approvals
-        if await self._parts.crew.run(approvals.has_news):
+        if await self._parts.workers.run(approvals.has_news):
             await approvals.look()
-        # A process hears its own bell too; while it writes all the time, it looks for others' records only so often.
+        # A process hears its own notifier too; while it writes all the time, it looks for others' records only so often.
         await asyncio.sleep(FOLLOW_PAUSE_SECONDS)
 
     def _tell_others(self, records: Sequence[ChangeRecord]) -> None:
@@ -202,7 +202,7 @@ class Clerk:
             await self._foreign.watch()
         await sweep(self._runner)
         await self._keep_documents()
-        await self._parts.crew.run(partial(sync_files, self._parts))
+        await self._parts.workers.run(partial(sync_files, self._parts))
         settings = self._parts.settings
         tidy = partial(
             self._parts.journal.maintain,
@@ -211,10 +211,10 @@ class Clerk:
             retention_seconds=settings.retention_seconds,
         )
         if rounds % TIDY_ROUNDS == 0:
-            await self._parts.crew.run(tidy)
-            await self._parts.crew.run(partial(tidy_trash, self._parts))
+            await self._parts.workers.run(tidy)
+            await self._parts.workers.run(partial(tidy_trash, self._parts))
         else:
-            await self._parts.crew.run(self._parts.journal.checkpoint)
+            await self._parts.workers.run(self._parts.journal.checkpoint)
 
     async def _take_over_documents(self) -> None:
         """Before the first call, keep what vanished editors left: a short-lived process ends before its keeper's round."""
@@ -226,16 +226,16 @@ class Clerk:
         await self._runner.news.tell()
         if not self._parts.documents.known.is_any:
             return
-        for document, version, author in await self._parts.crew.run(lambda: list(sweep_handles(self._parts))):
+        for document, version, author in await self._parts.workers.run(lambda: list(sweep_handles(self._parts))):
             self._parts.bus.publish(
                 events.BufferAbandoned(path=document.path, document=document.id, actor=author, kept_version=version)
             )
         await self._runner.news.tell()
-        await self._runner.news.follow(await self._parts.crew.run(self._parts.journal.documents.behind))
+        await self._runner.news.follow(await self._parts.workers.run(self._parts.journal.documents.behind))
 
     async def _recover(self) -> None:
         """Finish what dead processes left, and what a power cut took; what fails is tried again in the next round."""
-        if await self._parts.crew.run(self._is_unrecovered):
+        if await self._parts.workers.run(self._is_unrecovered):
             with suppress(LockTimeoutError):  # whoever is at work finds it first
                 await self._runner.record(self._recovered, "", SYSTEM.id, RECOVERY_WAIT_SECONDS)
 
@@ -259,7 +259,7 @@ class Clerk:
     async def _save_seen(self) -> None:
         await asyncio.sleep(SAVE_SEEN_SECONDS)
         if self._parts.tracker.is_new:
-            await self._parts.crew.run(self._parts.tracker.save)
+            await self._parts.workers.run(self._parts.tracker.save)
 
 
 def tidy_trash(parts: Parts) -> int:
@@ -308,7 +308,7 @@ class OthersChanges:
 
     async def start(self) -> None:
         """Begin after what is recorded now."""
-        self.position = await self._parts.crew.run(self._parts.journal.visible_position)
+        self.position = await self._parts.workers.run(self._parts.journal.visible_position)
 
     async def follow(self) -> bool:
         """Tell all that is new, as far as it is applied, and nothing of this process from before is untold.
@@ -330,7 +330,7 @@ class OthersChanges:
 
     async def _follow(self) -> bool:
         while True:
-            visible, records = await self._parts.crew.run(self._read)
+            visible, records = await self._parts.workers.run(self._read)
             untold = (
                 self._turns.publisher.untold
             )  # then: a change of others after one of ours is not read before ours is there

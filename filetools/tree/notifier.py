@@ -34,14 +34,14 @@ _FOLLOW: Final = os.utime not in os.supports_follow_symlinks
 _PLAIN: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
 Mark = tuple[int, int]
-"""Inode and mtime: another mark means that a process rang."""
+"""Inode and mtime: another mark means that a process has notified the others."""
 
 
-class Bell:
-    """A notification that any process on the root can send and receive. Holds nothing open unless it listens.
+class Notifier:
+    """Sends notifications to all processes on a root, and receives them. Holds nothing open unless it listens.
 
-    A ring carries no message. A listener also receives those of its own process, and may receive several as one. It waits
-    for inotify, and polls every 25 ms while it cannot: no instance or watch left, no such file.
+    A notification carries no message. A listener also receives those of its own process, and may receive several as one.
+    It waits for inotify, and polls every 25 ms while it cannot: no instance or watch left, no such file.
 
     Args:
         path: The file to touch, in the private state directory.
@@ -58,18 +58,18 @@ class Bell:
         self._mark: Mark | None = None
         self._has_warned = False
 
-    def ring_for_others(self) -> None:
-        """As `ring`, but does nothing if only this object listens.
+    def notify_others(self) -> None:
+        """As `notify`, but does nothing if only this object listens.
 
         A later listener sees what is recorded by now.
         """
         if not self._is_alone():
-            self.ring()
+            self.notify()
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """Wake every listener, in this process and in others; callable from any thread.
 
-        A failure is logged and not raised: what the ring announces is already durable.
+        A failure is logged and not raised: what it announces is already durable.
         """
         # An explicit time, because the kernel's own may not advance between two rings, and a poller would miss one.
         now = time.time_ns()
@@ -80,10 +80,10 @@ class Bell:
                 self._create()
                 os.utime(self._path, ns=(now, now), follow_symlinks=_FOLLOW)
         except OSError as exc:
-            logger.warning("Cannot ring the bell: %s", exc.strerror)
+            logger.warning("Cannot notify other processes: %s", exc.strerror)
 
     def listen(self, callback: Callable[[], None]) -> None:
-        """Call back on the running loop, soon after each ring from now on, until `close`.
+        """Call back on the running loop, soon after each notification from now on, until `close`.
 
         Earlier rings are not reported: call this first, then read the journal.
 
@@ -91,7 +91,7 @@ class Bell:
             callback: Synchronous and quick; what it raises is logged.
         """
         with contextlib.suppress(OSError):
-            self._create()  # here, so that its creation does not count as a ring
+            self._create()  # here, so that its creation does not count as a notification
             # A shared lock, of the open file itself: it ends with the process, however that ends, and two workspaces of
             # one process are two. Source: fcntl_locking(2), open file description locks.
             self._lock = os.open(self._path, os.O_RDONLY | _PLAIN)
@@ -156,7 +156,7 @@ class Bell:
                     logger.warning(
                         "Cannot be notified of changes by other processes, looking for them in turns: %s", exc.strerror
                     )
-        # After the watch is set: a ring between the last look and the watch is seen here, a later one wakes us.
+        # After the watch is set: a notification between the last look and the watch is seen here, a later one wakes us.
         self._look()
         if self._watch < 0 and self._callback is not None:
             self._timer = asyncio.get_running_loop().call_later(POLL_SECONDS, self._attend)
@@ -181,7 +181,7 @@ class Bell:
                 self._callback()
             except Exception:
                 # Foreign code on the loop: one failing look must not end all notifications.
-                logger.exception("The bell's listener failed")
+                logger.exception("The notifier's listener failed")
 
     def _release(self) -> None:
         watch, self._watch = self._watch, -1

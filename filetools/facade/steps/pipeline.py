@@ -76,7 +76,7 @@ class Observer(Struct, frozen=True, kw_only=True):
     """Told of records that are not in the outcome: there is none, or it is that of a later try."""
 
 
-class Walk:
+class Pipeline:
     """Steps on the way of a write, all or nothing. Used once, in turns.
 
     Args:
