@@ -91,7 +91,7 @@ DISK: Final[Mapping[str, str]] = {
     "stores/": "the port to the disk",
     "paths/": "opens what paths name, without a race",
     "journal/": "owns the database and the contents beside it",
-    "tree/": "watches folders by their descriptors, owns the lock file of the process that listens, and the file of the notifier",
+    "tree/": "watches folders by their descriptors, owns the lock file of the process that listens, and the notifier's file",
     "sync/mirror.py": "owns the note that tells other processes how far a mirror has come",
     "settings.py": "reads settings.toml before there is a workspace",
     "app/state.py": "makes the state directory before there is a store, and owns the token in it",
