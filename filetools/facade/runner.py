@@ -265,8 +265,10 @@ class CallRunner:
     ) -> Outcome:
         parts = self.parts
         paths = [path for step in steps for path in step.paths]
-        for step in steps if checks else ():
-            step.be_allowed(paths)
+        if checks:
+            changing = frozenset(paths)
+            for step in steps:
+                step.be_allowed(changing)
         keys = [parts.workspace.key(path) for path in paths]
 
         def heard(done: int, total: int) -> None:

@@ -40,7 +40,8 @@ _KINDS: Final[Mapping[Operation, EntryType]] = {
     Operation.MODIFY_DIRECTORY: "directory",
 }
 """What records of one state in the place of another are about."""
-_OF_FILES: Final = (Operation.CREATE, Operation.MODIFY, Operation.DELETE, Operation.LINK, Operation.MOVE)
+_OF_TEXTS: Final = (Operation.CREATE, Operation.MODIFY, Operation.DELETE, Operation.LINK)
+_OF_PLACES: Final = (Operation.MOVE, Operation.MODIFY_DIRECTORY)
 """Changes of what has nothing below it."""
 
 
@@ -83,16 +84,23 @@ def with_blocked(
             folders.setdefault(each, clash)
     found: list[UndoFinding] = []
     told: set[str] = set()
-    for finding in findings:
+    stuck: dict[str, Clash] = {}
+    """Where moves have brought what does not come back; it left that place by the next move."""
+    for finding in reversed(findings):
         above = (blocked[each] for each in within(finding.path) if each in blocked)
-        is_of_files = all(record.operation in _OF_FILES for record in finding.records)
-        touched = (texts if is_of_files else folders).get(finding.path) or next(above, None)
+        operations = {record.operation for record in finding.records}
+        moved = [record for record in finding.records if record.old_path is not None]
+        touched = texts.get(finding.path) if operations <= {*_OF_TEXTS} else None
+        if not operations <= {*_OF_TEXTS, *_OF_PLACES}:
+            touched = folders.get(finding.path)
+        touched = touched or next(above, None) or (stuck.pop(finding.path, None) if moved else None)
         if touched is not None and finding.outcome in SETTLED:
             finding = structs.replace(finding, outcome="conflict", clash=touched)
         found.append(finding)
         if finding.outcome == "conflict":
-            told |= {finding.path, *(record.path for record in finding.records if record.old_path is not None)}
-    return found + [
+            told |= {finding.path, *(record.path for record in moved)}
+            stuck.update({record.path: finding.clash for record in moved if finding.clash is not None})
+    return found[::-1] + [
         UndoFinding(records=(), path=shown_name(path), outcome="conflict", clash=clash)
         for path, clash in {**texts, **blocked}.items()
         if told.isdisjoint(within(path))

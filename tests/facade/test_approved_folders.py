@@ -191,7 +191,7 @@ async def test_what_comes_in_between_the_look_and_the_rename_is_not_taken(
     parts = files._parts
     source, target = parts.workspace.resolve("d"), parts.workspace.resolve("e")
     step = MoveFolder(source, target) if kind == "move" else RemoveFolderStep(source, recursive=True)
-    step.be_allowed(step.paths)
+    step.be_allowed(frozenset(step.paths))
     await parts.workers.run(lambda: step.look(parts))
     (tmp_path / "d" / "sub" / "more").write_text("EVIL")
     with pytest.raises(ChangedMeanwhileError):

@@ -219,3 +219,39 @@ def test_findings_and_paths_that_stay_are_compared_by_looking_up_and_not_one_by_
     found = with_blocked(findings, blocked)
     assert [(one.path, one.outcome, one.clash) for one in found] == [(path, "conflict", clash) for path in paths]
     assert walked <= 3 * len(paths)
+
+
+async def test_each_move_of_a_file_that_stays_is_a_conflict(alice: FileToolsFacade, root: Path) -> None:
+    number = (await alice.edit_file("q", edit("q", "edited"))).number
+    await alice.move_file("q", "r")
+    await alice.move_file("r", "s")
+    lose(alice, b"q\n")
+    result = await alice.undo(since=number, partial=True)
+    assert (root / "s").read_bytes() == b"edited\n"
+    assert {outcome for operation, _, outcome in outcomes(result) if operation == "move"} == {"conflict"}
+    again = await alice.undo(since=number, partial=True, dry_run=True)
+    assert [operation for operation, _, _ in outcomes(again)].count("move") == 2
+
+
+async def test_a_move_that_is_taken_back_is_undone_though_the_text_stays(alice: FileToolsFacade, root: Path) -> None:
+    number = (await alice.edit_file("d/x", edit("x", "edited"))).number
+    await alice.move_file("d/x", "d/w")
+    await alice.delete_directory("d", recursive=True)
+    lose(alice, b"x\n")
+    result = await alice.undo(since=number, partial=True)
+    assert (root / "d" / "x").read_bytes() == b"edited\n"
+    found = {operation: outcome for operation, _, outcome in outcomes(result)}
+    assert (found["move"], found["modify"]) == ("undone", "conflict")
+
+
+async def test_a_mode_is_taken_back_though_a_file_in_the_folder_stays(alice: FileToolsFacade, root: Path) -> None:
+    (root / "d").chmod(0o755)
+    await alice.checkpoint("before")
+    (root / "d").chmod(0o700)
+    await alice.read_file("d/x")
+    await alice.edit_file("d/x", edit("x", "edited"))
+    await alice.restore("before")
+    lose(alice, b"edited\n")
+    result = await alice.redo(partial=True)
+    assert (root / "d").stat().st_mode & 0o777 == 0o700
+    assert [outcome for operation, _, outcome in outcomes(result) if operation == "modify_directory"] == ["undone"]

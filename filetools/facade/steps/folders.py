@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 
 from msgspec import structs
 
@@ -42,10 +42,10 @@ class FolderStep(Step):
         self._inside: Contents = {}
         self._changing: Set[WorkspacePath] = frozenset()
 
-    def be_allowed(self, paths: Collection[WorkspacePath]) -> None:
+    def be_allowed(self, paths: frozenset[WorkspacePath]) -> None:
         """Take nothing at the exchange that was not there at the look, but for what other steps do inside."""
         self._is_allowed = True
-        self._changing = {path for path in paths if path.is_below(self.paths[0])}
+        self._changing = paths
 
     def _see_inside(self, parts: Parts) -> None:
         self._require_more()
@@ -58,10 +58,11 @@ class FolderStep(Step):
 
     def _others(self, parts: Parts) -> Contents:
         """Return what is in the folder, without what the other steps of the call are about."""
+        top = self.paths[0]
         return {
             path: version
-            for path, version in contents_of(parts, self.paths[0]).items()
-            if self._changing.isdisjoint((path, *path.folders))
+            for path, version in contents_of(parts, top).items()
+            if self._changing.isdisjoint(each for each in (path, *path.folders) if each.is_below(top))
         }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from msgspec import structs
@@ -36,7 +36,7 @@ class Step(ABC):
         self._displaced: Displaced | None = None
         self._number = 0
 
-    def be_allowed(self, paths: Collection[WorkspacePath]) -> None:  # noqa: B027 - what most steps change is in their look
+    def be_allowed(self, paths: frozenset[WorkspacePath]) -> None:  # noqa: B027 - what most steps change is in their look
         """Know that a person has allowed what the look sees, together with the steps of the call that are about `paths`."""
 
     @abstractmethod
