@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Final, Literal
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, field
 
 from filetools.content.differences.merging import merge_bytes
 from filetools.content.facts import inspect, text_of
@@ -40,9 +39,6 @@ _KINDS: Final[Mapping[Operation, EntryType]] = {
     Operation.MODIFY_DIRECTORY: "directory",
 }
 """What records of one state in the place of another are about."""
-_OF_TEXTS: Final = (Operation.CREATE, Operation.MODIFY, Operation.DELETE, Operation.LINK)
-_OF_PLACES: Final = (Operation.MOVE, Operation.MODIFY_DIRECTORY)
-"""Changes of what has nothing below it."""
 
 
 class Clash(Struct, frozen=True, kw_only=True):
@@ -66,45 +62,6 @@ class UndoFinding(Struct, frozen=True, kw_only=True):
     """Where the file is now, or would be."""
     outcome: Outcome
     clash: Clash | None = None
-
-
-def with_blocked(
-    findings: Sequence[UndoFinding], blocked: Mapping[str, Clash], texts: Mapping[str, Clash] = MappingProxyType({})
-) -> list[UndoFinding]:
-    """Return what becomes of changes if some paths cannot be changed; of those without one it is told all the same.
-
-    Args:
-        findings: What would become of them.
-        blocked: What stays with all below it, and why.
-        texts: Files that have another text than they should, and why.
-    """
-    folders = dict(texts)
-    for path, clash in blocked.items():
-        for each in within(path):
-            folders.setdefault(each, clash)
-    found: list[UndoFinding] = []
-    told: set[str] = set()
-    stuck: dict[str, Clash] = {}
-    """Where moves have brought what does not come back; it left that place by the next move."""
-    for finding in reversed(findings):
-        above = (blocked[each] for each in within(finding.path) if each in blocked)
-        operations = {record.operation for record in finding.records}
-        moved = [record for record in finding.records if record.old_path is not None]
-        touched = texts.get(finding.path) if operations <= {*_OF_TEXTS} else None
-        if not operations <= {*_OF_TEXTS, *_OF_PLACES}:
-            touched = folders.get(finding.path)
-        touched = touched or next(above, None) or (stuck.pop(finding.path, None) if moved else None)
-        if touched is not None and finding.outcome in SETTLED:
-            finding = structs.replace(finding, outcome="conflict", clash=touched)
-        found.append(finding)
-        if finding.outcome == "conflict":
-            told |= {finding.path, *(record.path for record in moved)}
-            stuck.update({record.path: finding.clash for record in moved if finding.clash is not None})
-    return found[::-1] + [
-        UndoFinding(records=(), path=shown_name(path), outcome="conflict", clash=clash)
-        for path, clash in {**texts, **blocked}.items()
-        if told.isdisjoint(within(path))
-    ]
 
 
 def shown_name(path: str) -> str:

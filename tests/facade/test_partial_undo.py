@@ -12,9 +12,10 @@ import pytest
 from filetools import Actor, Edit
 from filetools.errors import AccessDeniedError
 from filetools.facade.facade import FileToolsFacade
+from filetools.facade.history.undo_steps import with_blocked
 from filetools.models.history import UndoResult
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.versions.undo import Clash, UndoFinding, with_blocked
+from filetools.versions.undo import Clash, UndoFinding
 from tests.support.crashing import Tree, grow, snapshot
 from tests.support.inside import damage_version, lose_version, parts
 from tests.support.opened import version

@@ -13,12 +13,13 @@ from msgspec import Struct, structs
 
 from filetools.errors import AccessDeniedError, InvalidArgumentError
 from filetools.facade.background.tree_look import TreeLook
+from filetools.facade.history.undo_steps import with_blocked
 from filetools.facade.parts import Parts
 from filetools.journal.checkpoints import SnapshotRow
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.versions.draft_tree import DraftNode, DraftTree, Origin, within
-from filetools.versions.undo import Clash, UndoFinding, with_blocked
+from filetools.versions.undo import Clash, UndoFinding
 
 
 class RestoreTarget(Struct, frozen=True):

@@ -11,7 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Final
+
+from msgspec import structs
 
 from filetools.changes.decision import PutDecision
 from filetools.content.facts import inspect
@@ -29,10 +32,15 @@ from filetools.facade.steps.texts import PutLink, PutMode
 from filetools.facade.steps.unsaved import followed, put_beside, unsaved_text
 from filetools.journal.changes import HeadMovedError, Relation, RelationKind
 from filetools.journal.history import History
-from filetools.models.records import ChangeRecord, RecordState
+from filetools.models.records import ChangeRecord, Operation, RecordState
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.versions.draft_tree import Drafted, DraftNode, DraftTree, Origin, within
-from filetools.versions.undo import Clash, UndoFinding, shown_name
+from filetools.versions.undo import SETTLED, Clash, UndoFinding, shown_name
+
+OF_TEXTS: Final = frozenset((Operation.CREATE, Operation.MODIFY, Operation.DELETE, Operation.LINK))
+"""Changes of the text that is at a path."""
+OF_PLACES: Final = frozenset((Operation.MOVE, Operation.MODIFY_DIRECTORY))
+"""Changes that no text at their path, or below it, stands in the way of."""
 
 
 def keep_last_texts(tree: DraftTree) -> dict[str, Clash]:
@@ -48,6 +56,45 @@ def keep_last_texts(tree: DraftTree) -> dict[str, Clash]:
                 tree.put(path, replace(node, version=None))
                 found[path] = Clash.of(exc)
     return found
+
+
+def with_blocked(
+    findings: Sequence[UndoFinding], blocked: Mapping[str, Clash], texts: Mapping[str, Clash] = MappingProxyType({})
+) -> list[UndoFinding]:
+    """Return what becomes of changes if some paths cannot be changed; of those without one it is told all the same.
+
+    Args:
+        findings: What would become of them.
+        blocked: What stays with all below it, and why.
+        texts: Files that have another text than they should, and why.
+    """
+    folders = dict(texts)
+    for path, clash in blocked.items():
+        for each in within(path):
+            folders.setdefault(each, clash)
+    found: list[UndoFinding] = []
+    told: set[str] = set()
+    # Where moves have brought what does not come back; the next move took it away from there.
+    stuck: dict[str, Clash] = {}
+    for finding in reversed(findings):
+        above = (blocked[each] for each in within(finding.path) if each in blocked)
+        operations = {record.operation for record in finding.records}
+        moved = [record for record in finding.records if record.old_path is not None]
+        touched = texts.get(finding.path) if operations <= OF_TEXTS else None
+        if not operations <= OF_TEXTS | OF_PLACES:
+            touched = folders.get(finding.path)
+        touched = touched or next(above, None) or (stuck.pop(finding.path, None) if moved else None)
+        if touched is not None and finding.outcome in SETTLED:
+            finding = structs.replace(finding, outcome="conflict", clash=touched)
+        found.append(finding)
+        if finding.outcome == "conflict":
+            told |= {finding.path, *(record.path for record in moved)}
+            stuck.update({record.path: finding.clash for record in moved if finding.clash is not None})
+    return found[::-1] + [
+        UndoFinding(records=(), path=shown_name(path), outcome="conflict", clash=clash)
+        for path, clash in {**texts, **blocked}.items()
+        if told.isdisjoint(within(path))
+    ]
 
 
 def possible(parts: Parts, tree: DraftTree, refused: Mapping[str, Clash]) -> tuple[list[Drafted], dict[str, Clash]]:

@@ -33,6 +33,7 @@ from filetools.facade.history.undo_steps import (
     plan_unsaved,
     possible,
     split_buffered,
+    with_blocked,
 )
 from filetools.facade.parts import Parts
 from filetools.facade.runner import CallRunner, is_late
@@ -53,7 +54,7 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.gatekeeper import Permit
 from filetools.search.walk import walk_tree
 from filetools.versions.draft_tree import Drafted, DraftTree, within
-from filetools.versions.undo import SETTLED, Clash, UndoFinding, Undoing, with_blocked
+from filetools.versions.undo import SETTLED, Clash, UndoFinding, Undoing
 from filetools.writer.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
 
 Choose = Callable[[History], list[ChangeRecord]]
