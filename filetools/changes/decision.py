@@ -56,7 +56,7 @@ class PutDecision(Struct, frozen=True, kw_only=True):
     added_bytes: int | None = None
     """For append: how many bytes were added."""
     sent: bytes | None = None
-    """The whole text that the caller sent, unmerged; None for a change of what stands there."""
+    """The whole text that the caller sent, unmerged; None for a change of the current content."""
     sent_version: str = ""
     foreign: tuple[dict[str, Any], ...] = ()
     """Hunks of the merged text that the caller did not send."""

@@ -55,7 +55,7 @@ class MirrorIdentity:
         """Look which folder stands at the place; `is_filled` tells afterwards whether it must be filled. Returns its row.
 
         Raises:
-            SyncFailedError: The mirror was removed from the root; or it was added to the root, and is not what stands there.
+            SyncFailedError: The mirror was removed from the root; or another folder is at the place of an added one.
         """
         mirrors = self._context.journal.mirrors
         row = self._registered()

@@ -239,7 +239,7 @@ class DraftTree:
         return named
 
     def changes(self) -> list[Drafted]:
-        """Return each path whose draft differs from what stands there."""
+        """Return each path whose draft differs from the current tree."""
         found = [Drafted(path=path, now=self.standing(path), then=node) for path, node in self.drafted.values()]
         return [one for one in found if not self.is_same(one.now, one.then)]
 

@@ -1,4 +1,4 @@
-"""Who wrote each line of a file last: its versions from the oldest text that is kept to what stands there now."""
+"""Who wrote each line of a file last: its versions from the oldest kept text to the current one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taking changes back: newest first, through what stands there now, so that what others did since is left standing.
+"""Taking changes back: newest first, on top of the current tree, so that what others did since is left standing.
 
 Taking back one change is a three-way merge: the base is what the change made, ours what is there now, theirs what was
 there before. Of changes that follow each other without anybody in between only the two ends count.

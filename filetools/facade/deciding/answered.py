@@ -86,7 +86,7 @@ class AnsweredPut(Struct, frozen=True, kw_only=True):
             # What its actor knows is what it sent: its next whole text is merged with what the person made of this one.
             if own.shown is not None and known.base == own.shown.before:
                 made = replace(made, sent=own.shown.content, sent_version=own.shown.version)
-            elif own.in_buffer:  # of the file it still knows what stands there now
+            elif own.in_buffer:  # it still knows the current content of the file
                 made = replace(made, sent=content_of(parts, look), sent_version=known.base)
             else:
                 made = replace(made, sent=own.content, sent_version=own.facts.version)

@@ -39,7 +39,7 @@ class TextChange(Struct, frozen=True, kw_only=True):
     context_lines: int = CONTEXT_LINES
 
     def decide(self, parts: Parts, seen: Look) -> PutDecision:
-        """Apply the change to what stands there.
+        """Apply the change to the current content.
 
         Raises:
             EditNotFoundError, EditAmbiguousError, EncodingError, VersionMismatchError, PathNotFoundError

@@ -1,4 +1,4 @@
-"""Open documents follow their files: a clean one becomes what stands there, a dirty one gets it merged in."""
+"""Open documents follow their files: a clean one takes over the new content, a dirty one gets it merged in."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def follow_disk(parts: Parts, document: Document) -> Followed:
     """Bring a document up to the newest version of its file; call it in a worker thread, no lock is needed.
 
     Returns:
-        "behind" if what stands there cannot be merged into the unsaved text: it stays as it is, and so does its base.
+        "behind" if the file's content cannot be merged into the unsaved text: it stays as it is, and so does its base.
     """
     for _ in range(MOST_TRIES):
         opened = parts.documents.texts.newest(document.id)

@@ -1,4 +1,4 @@
-"""What differs between two checkpoints, or a checkpoint and what stands there now, over the whole tree."""
+"""Differences between two checkpoints, or between a checkpoint and the current tree."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class WholeTree(Struct, frozen=True):
     """Number of the newest record that it shows."""
     rows: Mapping[str, SnapshotRow]
     checkpoint: Checkpoint | None = None
-    """None of what stands there now."""
+    """None for the current tree."""
     unread: tuple[str, ...] = ()
     """Paths of which nothing is known."""
 
@@ -191,7 +191,7 @@ def _text(parts: Parts, row: SnapshotRow | None, *, is_now: bool, is_exact: bool
     """Return the text of a file, "" if it is not there, None if it is binary.
 
     Raises:
-        FileToolsError: Its bytes are not kept, or not what stands there any more.
+        FileToolsError: Its bytes are not kept, or no longer the current ones.
     """
     if row is None or row.version is None:
         return ""

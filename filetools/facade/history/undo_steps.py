@@ -61,7 +61,7 @@ def keep_last_texts(tree: DraftTree) -> dict[str, Clash]:
 def with_blocked(
     findings: Sequence[UndoFinding], blocked: Mapping[str, Clash], texts: Mapping[str, Clash] = MappingProxyType({})
 ) -> list[UndoFinding]:
-    """Return what becomes of changes if some paths cannot be changed; of those without one it is told all the same.
+    """Return the findings if some paths cannot be changed; a blocked path without a finding gets one.
 
     Args:
         findings: What would become of them.

@@ -179,7 +179,7 @@ def make_plan(
     refused: Mapping[str, Clash] = MappingProxyType({}),
     is_withheld: IsWithheld = lambda _path: False,
 ) -> UndoPlan:
-    """Work out what taking changes back would do to what stands there now; call it in a worker thread.
+    """Work out what taking changes back would do to the current tree; call it in a worker thread.
 
     Args:
         parts: The workspace.
@@ -190,7 +190,7 @@ def make_plan(
         is_withheld: Whether no text of a path may be shown.
 
     Raises:
-        FileToolsError: Nothing can be chosen, or what stands there cannot be read.
+        FileToolsError: Nothing can be chosen, or the current content cannot be read.
     """
     make = partial(_make_plan, parts, pick, kind, target, refused, is_withheld)
     for attempt in range(MOST_TRIES - 1):

@@ -76,7 +76,7 @@ class MakeFolderStep(FolderStep):
         self._mode = mode
 
     def look(self, parts: Parts) -> None:
-        """See what stands there."""
+        """Look at the entry at the path."""
         require_free(parts, self._path)
         stat = parts.store.stat(self._path)
         if stat is not None and stat.type == "symlink":

@@ -256,7 +256,7 @@ def _set_back(parts: Parts, step: Step) -> None:
         step.set_back(parts)
         step.sync(parts)
     except FileToolsError as exc:
-        # The head goes back all the same; what stands there is then a foreign change of the next look.
+        # The head goes back all the same; the file is then a foreign change for the next look.
         _log.error("could not set back %s: %s", step.paths[0], exc)
 
 

@@ -30,7 +30,7 @@ MOST_NAMES: Final = 10
 """Other names of a file that a warning lists."""
 
 Decide = Callable[[Parts, Look], PutDecision]
-"""Turns what stands there into what shall stand there, or raises the refusal."""
+"""Turns the current content into the wanted one, or raises the refusal."""
 
 
 class PutFile(Step):
@@ -56,7 +56,7 @@ class PutFile(Step):
         return self.decision.content
 
     def look(self, parts: Parts) -> None:
-        """See what stands there."""
+        """Look at the current file."""
         self.seen = look(parts, self.path)
         self.path = self.seen.path
 

@@ -26,7 +26,7 @@ class RemoveFile(Step):
 
         Args:
             path: Which.
-            permit: Decides on what stands there.
+            permit: Decides by the look at the current file.
             keeps_bytes: False for a disk without room: bytes that the journal does not have yet stay in limbo, as a
                 file, until it can take them.
         """
@@ -39,7 +39,7 @@ class RemoveFile(Step):
         self._is_left_in_trash = False
 
     def look(self, parts: Parts) -> None:
-        """See what stands there."""
+        """Look at the current file."""
         seen = look(parts, self.path, takes_opaque=True)
         self.seen = seen if self._keeps_bytes else structs.replace(seen, content=None)
         self._is_left_in_trash = self.seen.is_opaque

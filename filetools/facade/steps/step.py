@@ -41,7 +41,7 @@ class Step(ABC):
 
     @abstractmethod
     def look(self, parts: Parts) -> None:
-        """See what stands there; forgets what an earlier try saw."""
+        """Look at the current state of the paths; forgets what an earlier try saw."""
 
     @property
     def looks(self) -> Sequence[Look]:

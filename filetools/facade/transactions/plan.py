@@ -203,7 +203,7 @@ def permit_seen(base: DiskPath, seen: Look) -> None:
 
 
 def is_base(base: DiskPath, seen: Look) -> bool:
-    """Whether what stands there is what the transaction saw there."""
+    """True if the entry is still what the transaction saw."""
     if seen.stat is None or base.stat is None:
         return seen.stat is None and base.kind is None
     if base.version is not None and base.version.startswith("stat:"):
