@@ -100,7 +100,7 @@ class PutDecision(Struct, frozen=True, kw_only=True):
         return self.facts.version if self.shown is None else self.shown.version
 
     def text_for(self, path: WorkspacePath) -> str | None:
-        """Return what a read would return afterwards; None for bytes that are no text."""
+        """Return what a read would return afterwards; None for binary content."""
         if self.shown is not None:
             return self.shown.text
         return None if self.facts.text_format is None else decode(self.content, self.facts.text_format, path=path)

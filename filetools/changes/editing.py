@@ -24,7 +24,7 @@ ChangeBytes: TypeAlias = Callable[[bytes, TextFormat], BytesOutcome]
 
 
 def existing_file(now: SeenPath, settings: Settings) -> None:
-    """Refuse to change a part of what is no file.
+    """Refuse to change part of something that is not a file.
 
     Raises:
         PathNotFoundError: Nothing is there.

@@ -48,7 +48,7 @@ class ToolCaller(Protocol):
 class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls):
     """File tools of one actor on one opened workspace. Lives until the workspace is closed; bound to one event loop.
 
-    Every method that changes something goes the way of a write (`pipeline.py`); every error is a `FileToolsError`. Common to
+    Every method that changes something goes through one pipeline (`pipeline.py`); every error is a `FileToolsError`. Common to
     all of them: InvalidPathError, AbsolutePathError, PathTraversalError, PathTooLongError, SymlinkNotAllowedError,
     AccessDeniedError for the path; ToolBlockedError, ApprovalRequiredError, ApprovalDeniedError for the actor;
     WorkspaceGoneError, StateDamagedError, DiskFullError. Changes also: LockTimeoutError, FileBusyError,

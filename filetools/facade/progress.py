@@ -1,4 +1,4 @@
-"""Progress and abort signals of callers, joined into the beat that the way of a write asks between files."""
+"""Progress and abort signals of callers, joined into the callback that the pipeline calls between files."""
 
 from __future__ import annotations
 

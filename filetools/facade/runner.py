@@ -224,7 +224,7 @@ class CallRunner:
         happened: Callable[[], None] | None = None,
         permits: Iterable[Permit | None] = (),
     ) -> Outcome:
-        """Lead steps the way of a write in a turn, then tell what happened.
+        """Apply steps in a turn, then report what happened.
 
         A caller that is cancelled while it waits for the turn leaves at once; later, the change is finished or undone
         first, and its events are sent. Foreign changes that a refused call noticed are told, too.
@@ -279,15 +279,15 @@ class CallRunner:
         def tell(told: list[Told], met: Sequence[ChangeRecord], is_over: bool) -> None:
             # First: what the call itself makes known is newer than what it met on the way.
             self._tell([met], told)
-            if is_over and walk.outcome is not None:
-                self._tell([walk.outcome.records], told, call.acquired)
+            if is_over and applying.outcome is not None:
+                self._tell([applying.outcome.records], told, call.acquired)
                 (happened or partial(record_steps, parts, actor, steps))()
 
         observer = pipeline.Observer(beat=heard, noticed=lambda records: call.met.extend(records))
-        walk = pipeline.Pipeline(parts, steps, actor, observer, checks)
+        applying = pipeline.Pipeline(parts, steps, actor, observer, checks)
         timeout = parts.settings.lock_timeout_seconds if lock_timeout_seconds is None else lock_timeout_seconds
         call = TurnCall(
-            walk,
+            applying,
             keys,
             path=paths[0],
             owner=actor.id,
@@ -305,11 +305,11 @@ class CallRunner:
             if call.hop.cancelled() or not call.hop.done():
                 raise
             is_cancelled = True
-        if is_cancelled and not (walk.outcome is not None and is_late()):
+        if is_cancelled and not (applying.outcome is not None and is_late()):
             raise asyncio.CancelledError
         call.hop.result()
-        assert walk.outcome is not None
-        return await self._followed(walk.outcome)
+        assert applying.outcome is not None
+        return await self._followed(applying.outcome)
 
     async def _followed(self, outcome: Outcome) -> Outcome:
         """Wait a moment for mirrors, and for documents that went along with what was moved."""

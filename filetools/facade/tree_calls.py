@@ -29,7 +29,7 @@ _STAYS: Final = {
 
 
 class TreeCalls(ActorCalls):
-    """Calls that go the way of a write without new bytes."""
+    """Calls that change the tree without new bytes."""
 
     async def delete_file(self, path: AnyPath, *, expected_version: str | None = None) -> DeleteResult:
         """Delete a file; its bytes stay readable by `read_file(version=…)`.

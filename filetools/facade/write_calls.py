@@ -40,7 +40,7 @@ IS_DIRTY: Final = "editor:is_dirty"
 
 
 class WriteCalls(ActorCalls):
-    """Calls that go the way of a write with new bytes."""
+    """Calls that give files new bytes."""
 
     async def write_file(
         self,
@@ -259,7 +259,7 @@ class WriteCalls(ActorCalls):
         create_parents: bool = False,
         timeout_seconds: float | None = None,
     ) -> tuple[PutFile, Outcome]:
-        """Lead one file's new bytes the way of a write; a person decides about unsaved text where the call says so.
+        """Write one file's new bytes; a person decides about unsaved text where the call says so.
 
         Raises:
             EditConflictError: There is unsaved text, and it is in the way.

@@ -95,7 +95,7 @@ def delete_steps(runner: CallRunner, paths: Sequence[AnyPath], actor: Actor) -> 
 async def run(
     runner: CallRunner, steps: Sequence[PutFile | RemoveFile], actor: Actor, beat: Beat, allowed: Permit | None
 ) -> BatchResult:
-    """Lead the steps the way of a write together.
+    """Apply the steps together.
 
     Raises:
         BatchFailedError: One was refused; nothing was changed.

@@ -1,4 +1,4 @@
-"""From what the way of a write did to what a call returns."""
+"""Converts outcomes of the pipeline into results of calls."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The changes that can go the way of a write, one module a kind."""
+"""The changes that the pipeline applies, one module for each kind."""

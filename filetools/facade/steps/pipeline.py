@@ -1,4 +1,4 @@
-"""The way of a write, top to bottom. Everything that changes the tree goes this way in a turn, with permission given."""
+"""The pipeline of a change, top to bottom. Everything that changes the tree goes through it in a turn, once permitted."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """What a walk of the way has changed."""
+    """What a run of the pipeline has changed."""
 
     records: tuple[ChangeRecord, ...]
     """All new records in order, files found and foreign saves of the same instant included."""
@@ -68,7 +68,7 @@ def no_beat(_done: int, _total: int) -> None:
 
 
 class Observer(Struct, frozen=True, kw_only=True):
-    """Who is told of a walk while it goes on, in its thread."""
+    """Receives reports while a pipeline runs, in its thread."""
 
     beat: Beat = no_beat
     """Told how much is done of how much before anything is recorded; raises `AbortedError` to stop there."""
@@ -77,7 +77,7 @@ class Observer(Struct, frozen=True, kw_only=True):
 
 
 class Pipeline:
-    """Steps on the way of a write, all or nothing. Used once, in turns.
+    """Applies steps, all or nothing. Used once, in turns.
 
     Args:
         parts: The workspace.
