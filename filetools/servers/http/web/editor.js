@@ -129,7 +129,7 @@ export class Editor {
 		} catch (error) {
 			const isLost = error.code === "CONNECTION_LOST";
 			const told = isLost ? "the connection was lost, and whether the file was written is not known." : error.message;
-			this.say(`Not saved: ${tab.path}: ${told} Your text stays here.`, { kind: "error" });
+			this.say(`Not saved: ${tab.path}: ${told.replace(/\.?$/, ".")} Your text stays here.`, { kind: "error" });
 			return false;
 		} finally {
 			tab.task = "";

@@ -122,7 +122,11 @@ export class Questions {
 
 	#begin(approvals) {
 		const open = new Set(approvals.map((request) => request.id));
-		for (const id of this.#queue.keys()) if (!open.has(id)) this.#drop(id, "was answered while there was no connection");
+		for (const [id, entry] of this.#queue) {
+			if (open.has(id)) continue;
+			entry.isOwn = false; // its call ended with the connection, and tells no more
+			this.#drop(id, "was answered while there was no connection");
+		}
 		for (const request of approvals) this.#add(request);
 		this.#offer();
 	}
@@ -160,7 +164,7 @@ export class Questions {
 		this.#queue.delete(id);
 		entry.box?.end(null);
 		if (this.#shown === id) entry.isMerging ? this.#outlive(told) : this.#hide();
-		this.say(`The question about ${entry.request.path} ${told}.`);
+		if (!entry.isOwn) this.say(`The question about ${entry.request.path} ${told}.`);
 		this.#offer();
 	}
 
@@ -175,7 +179,8 @@ export class Questions {
 		}
 		try {
 			await this.live.answer(request.id, answer, text);
-			this.say(`Answered: ${request.description}`, { kind: "ok" });
+			// An own call tells how it ended, which may be heard before this answer's receipt.
+			if (!entry.isOwn) this.say(`Answered: ${request.description}`, { kind: "ok" });
 			if (isMerge) this.#back();
 		} catch (error) {
 			this.say(`Not answered: ${error.message}`, { kind: "error" });

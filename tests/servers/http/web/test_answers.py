@@ -318,6 +318,23 @@ def test_an_own_save_takes_no_letter_from_another_field(asking: Served, page: Pa
     expect(page.locator("#status")).to_contain_text("Not saved: .vscode/settings.json")
 
 
+def test_how_an_own_save_ended_is_told_once_and_by_nothing_else(asking: Served, page: Page) -> None:
+    open_file(page, ".vscode/settings.json")
+    page.evaluate("""() => {
+        const status = document.getElementById("status");
+        window.told = [];
+        const heard = new MutationObserver(() => window.told.push(status.textContent));
+        heard.observe(status, {childList: true, characterData: true, subtree: true});
+    }""")
+    page.keyboard.type("// ")
+    page.keyboard.press("Control+s")
+    page.get_by_role("alertdialog").get_by_role("button", name="Cancel").click()
+    expect(page.locator("#status")).to_contain_text("Not saved: .vscode/settings.json")
+    page.wait_for_timeout(300)  # for what else may come
+    told = [text for text in page.evaluate("window.told") if text]
+    assert len(told) == 1, told
+
+
 def test_an_own_save_that_is_not_answered_ends_with_the_question(asking: Served, page: Page) -> None:
     open_file(page, ".vscode/settings.json")
     page.keyboard.type("// ")
