@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import errno
-import tempfile
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from types import TracebackType
-from typing import IO, Final
+from typing import Final
+
+from aiofiles.tempfile import SpooledTemporaryFile
 
 from filetools.content.editing.edits import BytesOutcome
 from filetools.content.formats import TextFormat
@@ -131,33 +132,30 @@ _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Upload:
-    """Takes bytes in, part by part; used as `async with`, and gone at its end.
+    """Receives bytes part by part, used as `async with`; beyond 1 MiB they are in a file without a name until the block ends.
 
     Args:
         parts: The workspace.
     """
 
     def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+        self._executor = parts.workers
         self._limit = parts.settings.max_write_bytes
-        self._memory = bytearray()
-        self._file: IO[bytes] | None = None
         self.size = 0
-        """Bytes taken in so far."""
+        """Bytes received so far."""
 
     async def __aenter__(self) -> Upload:
+        self._file = await SpooledTemporaryFile(IN_MEMORY_BYTES, prefix="filetools-", executor=self._executor)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._memory = bytearray()
-        if self._file is not None:
-            with suppress(OSError):  # a full disk, told already, has no room for the rest
-                self._file.close()
+        with suppress(OSError):  # a full disk has been reported by `write`, and has no room for the rest
+            await self._file.close()
 
     async def write(self, part: bytes) -> None:
-        """Take in the next part.
+        """Add the next part.
 
         Raises:
             FileTooLargeError: There are more bytes than a file may have.
@@ -166,34 +164,24 @@ class Upload:
         self.size += len(part)
         if self.size > self._limit:
             raise FileTooLargeError(_WHAT, self.size, self._limit)
-        self._memory += part
-        if len(self._memory) > IN_MEMORY_BYTES:
-            await self._parts.workers.run(self._put_away)
+        try:
+            await self._file.write(part)
+        except OSError as exc:
+            raise _explained(exc) from exc
 
     async def content(self) -> bytes:
-        """Return all of it."""
-        return (
-            bytes(self._memory)
-            if self._file is None
-            else await self._parts.workers.run(partial(self._whole, self._file))
-        )
+        """Return all of it.
 
-    def _put_away(self) -> None:
+        Raises:
+            DiskFullError, StorageFailedError: The last part could not be kept, or all of it not be read.
+        """
         try:
-            if self._file is None:
-                self._file = tempfile.TemporaryFile(prefix="filetools-")  # noqa: SIM115 - closed at the end of the block
-            self._file.write(self._memory)
+            await self._file.seek(0)
+            content = await self._file.read()
         except OSError as exc:
             raise _explained(exc) from exc
-        self._memory = bytearray()
-
-    def _whole(self, file: IO[bytes]) -> bytes:
-        self._put_away()
-        try:
-            file.seek(0)
-            return file.read()
-        except OSError as exc:
-            raise _explained(exc) from exc
+        assert isinstance(content, bytes)
+        return content
 
 
 def _explained(error: OSError) -> DiskFullError | StorageFailedError:

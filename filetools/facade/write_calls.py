@@ -9,18 +9,19 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from filetools.changes.writing import NewlineChoice, OnStale
-from filetools.content.editing.edits import Edit
+from filetools.content.editing.edits import Edit, apply_edits_to_bytes, insert_lines_in_bytes
 from filetools.errors import (
     ChangedMeanwhileError,
     EditAmbiguousError,
     EditNotFoundError,
+    InvalidArgumentError,
     PathExistsError,
     PathNotFoundError,
 )
 from filetools.facade.background.aside import keep_aside
 from filetools.facade.calls import MOST_QUESTIONS, ActorCalls
 from filetools.facade.deciding import answered, batches, writing
-from filetools.facade.deciding.editing import TextChange, edits_change, insertion
+from filetools.facade.deciding.editing import TextChange
 from filetools.facade.deciding.outcomes import edit_result, write_result
 from filetools.facade.deciding.patching import PatchCall
 from filetools.facade.deciding.proposals import previews_of
@@ -141,7 +142,12 @@ class WriteCalls(ActorCalls):
         """
         edits = chosen_edits(edits, old, new, replace_all=replace_all)
         where = self._runner.resolve(path)
-        change = edits_change(where, edits, self.actor, expected_version=expected_version, context_lines=context_lines)
+        if context_lines < 0:
+            raise InvalidArgumentError(f"context_lines must be at least 0, not {context_lines}")
+        change = TextChange(
+            path=where, apply=partial(apply_edits_to_bytes, edits=edits, path=where), actor=self.actor,
+            expected_version=expected_version, context_lines=context_lines,
+        )  # fmt: skip
         arguments = {"edits": [[edit.old, edit.new, edit.count, edit.replace_all] for edit in edits]}
         return await self._change_text("edit_file", change, arguments, dry_run=dry_run)
 
@@ -150,7 +156,8 @@ class WriteCalls(ActorCalls):
     ) -> EditResult:
         """Insert text after a line; 0 inserts before the first. Otherwise as `edit_file`."""
         where = self._runner.resolve(path)
-        change = insertion(where, line, text, self.actor, expected_version=expected_version)
+        apply = partial(insert_lines_in_bytes, line=line, new_text=text, path=where)
+        change = TextChange(path=where, apply=apply, actor=self.actor, expected_version=expected_version)
         return await self._change_text("insert_lines", change, {"line": line, "text": text}, dry_run=dry_run)
 
     async def apply_patch(self, patch: str, *, dry_run: bool = False) -> PatchResult:

@@ -19,7 +19,7 @@ from filetools.facade.deciding.outcomes import repaired
 from filetools.facade.deciding.preconditions import permit_move, permit_removal
 from filetools.facade.deciding.seeing import tried
 from filetools.facade.parts import Parts
-from filetools.facade.requests import MOST_FILES
+from filetools.facade.requests import refuse_many
 from filetools.facade.runner import CallRunner
 from filetools.facade.steps.look import Look
 from filetools.facade.steps.move import MoveFile
@@ -47,8 +47,7 @@ class PatchCall:
         self.deleted = [runner.resolve(patch.path) for patch in self.patches if patch.kind == "delete"]
         self._runner = runner
         self._actor = actor
-        if len(self.patches) > MOST_FILES:
-            raise InvalidArgumentError(f"At most {MOST_FILES} files in one call, not {len(self.patches)}")
+        refuse_many(self.patches)
         for patch in self.patches:
             self._add(patch)
         self.paths = [path for step in self.steps for path in step.paths]

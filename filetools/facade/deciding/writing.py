@@ -20,7 +20,6 @@ from filetools.facade.deciding.seeing import seen_by
 from filetools.facade.parts import Parts
 from filetools.facade.requests import WriteRequest
 from filetools.facade.steps.look import Look
-from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.unsaved import (
     UnsavedQuestion,
     disk_text,
@@ -39,11 +38,6 @@ class DecideWrite(Protocol):
 
     def __call__(self, parts: Parts, look: Look, request: WriteRequest, actor: Actor) -> PutDecision:
         """Return what shall stand there, or raise the refusal."""
-
-
-def put_step(where: WorkspacePath, request: WriteRequest, actor: Actor, decide: DecideWrite) -> PutFile:
-    """Return the step that writes what an actor sends."""
-    return PutFile(where, partial(decide, request=request, actor=actor), create_parents=request.create_parents)
 
 
 def decide_write(parts: Parts, look: Look, request: WriteRequest, actor: Actor) -> PutDecision:
