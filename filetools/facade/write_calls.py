@@ -24,7 +24,6 @@ from filetools.facade.deciding import answered, batches, writing
 from filetools.facade.deciding.editing import TextChange
 from filetools.facade.deciding.outcomes import edit_result, write_result
 from filetools.facade.deciding.patching import PatchCall
-from filetools.facade.deciding.proposals import previews_of
 from filetools.facade.deciding.seeing import tried
 from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.requests import WriteRequest, chosen_edits
@@ -200,7 +199,7 @@ class WriteCalls(ActorCalls):
         await self._authorise("read_file", [origin], {}, change=False)
         arguments = {"source": origin, "overwrite": overwrite}
         step = PutFile(where, partial(writing.decide_copy, source=origin, actor=self.actor, overwrite=overwrite))
-        allowed = await self._authorise("copy_file", [where], arguments, change=True, previews=previews_of([step]))
+        allowed = await self._authorise("copy_file", [where], arguments, change=True, steps=[step])
         return write_result(step, await self._runner.change([step], self.actor, permits=[allowed]))
 
     async def write_multiple(
@@ -218,8 +217,7 @@ class WriteCalls(ActorCalls):
         items = [{**item, "path": plain_path(item["path"])} if "path" in item else item for item in items]
         steps = batches.write_steps(self._runner, items, self.actor, require_version=self._require_version)
         paths = [step.path for step in steps]
-        previews = previews_of(steps)
-        allowed = await self._authorise("write_multiple", paths, {"items": items}, change=True, previews=previews)
+        allowed = await self._authorise("write_multiple", paths, {"items": items}, change=True, steps=steps)
         return await batches.run(self._runner, steps, self.actor, beat_of(abort, progress), allowed)
 
     async def _put(
@@ -272,8 +270,8 @@ class WriteCalls(ActorCalls):
             EditConflictError: There is unsaved text, and it is in the way.
             ChangedMeanwhileError: It kept changing while a person was asked.
         """
-        previews = [(where, PutFile(where, decide(on_conflict)).preview)]
-        permit = await self._authorise(tool, [where], arguments, change=True, previews=previews, is_text=True)
+        first = PutFile(where, decide(on_conflict))
+        permit = await self._authorise(tool, [where], arguments, change=True, steps=[first], is_text=True)
         wanted = answered.decide_as_allowed(permit, decide, on_conflict, self.actor)
         is_whole = "content" in arguments
         await self._ask_editors(tool, where, arguments.get("content", ""), on_conflict if is_whole else "merge")

@@ -480,6 +480,22 @@ async def test_a_person_is_shown_what_a_text_becomes_on_top_of_what_others_saved
     assert (seen, (root / "b.txt").read_text()) == ([(others, made)], made)
 
 
+@pytest.mark.parametrize("is_gone", [False, True])
+async def test_a_text_that_overlaps_is_written_as_the_person_saw_it(root: Path, is_gone: bool) -> None:
+    async with filetools.open(root, settings={**QUIET, "permissions": "ask"}) as files:
+        person = Person("allow", "allow")
+        files.answer_approvals(person)
+        async with files.transaction() as tx:
+            await tx.edit_file("a.txt", [filetools.Edit(old="three", new="3")])
+            await tx.write_file("new.txt", "new\n")
+            (root / "a.txt").unlink() if is_gone else (root / "a.txt").write_bytes(b"saved meanwhile\n")
+        versions = [version.version for version in (await files.versions("a.txt")).versions]
+    mine = "one\ntwo\n3\nfour\nfive\n"
+    assert [request.new_text for request in person.asked if request.path == "a.txt"] == [mine]
+    assert (root / "a.txt").read_text() == mine
+    assert is_gone or version(b"saved meanwhile\n") in versions
+
+
 @pytest.mark.parametrize("answer", ["allow", ApprovalDecision(answer="merge", edited_text="a person's\n")])
 async def test_nobody_is_asked_about_a_text_for_a_version_that_is_gone(
     root: Path, answer: filetools.ApprovalAnswer | ApprovalDecision
