@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filetools.changes.operations import SeenPath
+from filetools.changes.seen_path import SeenPath
 from filetools.content.differences.diff import unified_diff
 from filetools.content.facts import ContentFacts, inspect
 from filetools.errors import EncodingError, FileTooLargeError, InvalidArgumentError, VersionMismatchError

@@ -26,8 +26,8 @@ from filetools.changes.knowledge import (
     require_version,
     stale_error,
 )
-from filetools.changes.operations import SeenPath
 from filetools.changes.rebasing import merged_into, unmergeable
+from filetools.changes.seen_path import SeenPath
 from filetools.content.editing.text_edits import TextEdit
 from filetools.content.ends import ends_like
 from filetools.content.facts import describe, inspect

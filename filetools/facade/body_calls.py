@@ -18,7 +18,6 @@ from filetools.content.identity_cache import IdentityCache
 from filetools.content.patching.patches import apply_file_patch, parse_patch
 from filetools.content.version import hashed_parts
 from filetools.errors import (
-    ChangedMeanwhileError,
     DiskFullError,
     FileBusyError,
     FileTooLargeError,
@@ -29,6 +28,7 @@ from filetools.events.types import FileRead
 from filetools.facade.deciding.editing import TextChange
 from filetools.facade.deciding.writing import decide_replace
 from filetools.facade.parts import Parts
+from filetools.facade.reading import streaming
 from filetools.facade.requests import WriteRequest
 from filetools.facade.write_calls import WriteCalls
 from filetools.models.files import EditResult, WriteResult
@@ -188,7 +188,6 @@ def _explained(error: OSError) -> DiskFullError | StorageFailedError:
     return DiskFullError(_WHAT) if error.errno in _FULL else StorageFailedError(_WHAT, error.strerror or str(error))
 
 
-CHUNK_BYTES: Final = 256 * 1024
 _TRIES: Final = 5
 _VERSIONS: Final[IdentityCache[str]] = IdentityCache()
 """Versions of files that nothing else has looked at as a whole."""
@@ -228,14 +227,7 @@ class OpenedFile:
             InvalidArgumentError: `offset` or `count` is negative.
             ChangedMeanwhileError: Another program wrote into the file itself while it was read.
         """
-        if offset < 0 or (count is not None and count < 0):
-            raise InvalidArgumentError("offset and count must not be negative")
-        end = self.size if count is None else min(self.size, offset + count)
-        while offset < end:
-            chunk = await self._parts.workers.run(partial(self._reader.read_at, offset, min(CHUNK_BYTES, end - offset)))
-            if not chunk or self._reader.has_changed():
-                raise ChangedMeanwhileError(self.path, 1)
-            offset += len(chunk)
+        async for chunk in streaming.chunks(self._parts, self.path, self._reader, offset, count):
             yield chunk
 
     async def aclose(self) -> None:

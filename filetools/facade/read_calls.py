@@ -122,7 +122,7 @@ class ReadCalls(ActorCalls):
         """
         where = self._runner.resolve(path)
         await self._authorise("read_file", [where], {}, change=False)
-        async for chunk in stream(self._parts, where, offset=offset, count=count):
+        async for chunk in stream(self._parts, where, offset, count):
             yield chunk
 
     async def read_multiple(

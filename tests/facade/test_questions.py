@@ -13,6 +13,7 @@ from filetools import ApprovalDecision, ApprovalRequest
 from filetools.content.editing.text_edits import TextEdit
 from filetools.facade.facade import FileToolsFacade
 from filetools.permissions.rules import Rule
+from tests.support import inside
 from tests.support.crashing import QUIET
 from tests.support.facade_worker import RELAXED
 from tests.support.opened import outcome_of, refused
@@ -123,7 +124,7 @@ async def test_a_refusal_shows_nothing_of_a_file_that_must_not_be_read(tmp_path:
     (tmp_path / "a.txt").write_bytes(b"old text\n")
     person = Person("deny")
     async with filetools.open(tmp_path, settings=ASK) as files:
-        files._parts.gatekeeper.policy.use("ask", [Rule(tool="read_file", path="**", level="block")])
+        inside.parts(files).gatekeeper.policy.use("ask", [Rule(tool="read_file", path="**", level="block")])
         files.answer_approvals(person)
         await refused("APPROVAL_DENIED", files.for_actor(ALICE).edit_file("a.txt", old="missing", new=""))
     assert len(person.asked) == 1

@@ -10,8 +10,8 @@ from msgspec import structs
 from filetools.changes import writing as changes
 from filetools.changes.decision import PutDecision
 from filetools.changes.knowledge import Knowledge, base_bytes, require_version
-from filetools.changes.operations import SeenPath
 from filetools.changes.rebasing import unmergeable
+from filetools.changes.seen_path import SeenPath
 from filetools.content.facts import inspect
 from filetools.editors.open_text import OpenText
 from filetools.errors import EditConflictError, InvalidArgumentError, PathExistsError

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextvars import ContextVar
 from functools import partial
-from io import BytesIO
 from types import TracebackType
 from typing import Any, Final, Never
 
@@ -19,7 +18,6 @@ from filetools.facade.deciding.writing import DecideWrite
 from filetools.facade.parts import Parts
 from filetools.facade.read_calls import ReadCalls
 from filetools.facade.reading.feed import Feed
-from filetools.facade.reading.streaming import CHUNK_BYTES
 from filetools.facade.requests import WriteRequest
 from filetools.facade.runner import CallRunner
 from filetools.facade.steps.look import Look
@@ -105,23 +103,6 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         """
         raise InvalidArgumentError(_NESTED)
 
-    async def stream_file(self, path: AnyPath, *, offset: int = 0, count: int | None = None) -> AsyncIterator[bytes]:
-        """Yield a file's bytes in chunks of at most 256 KiB; one that the transaction changed comes from memory.
-
-        Raises:
-            As outside of a transaction.
-        """
-        where = self._runner.resolve(path)
-        if not await self._is_changed(where):
-            async for chunk in super().stream_file(path, offset=offset, count=count):
-                yield chunk
-            return
-        await self._authorise("read_file", [where], {}, change=False)
-        content, _ = await self._parts.workers.run(partial(self._parts.store.read, where))
-        source = BytesIO(content[offset : None if count is None else offset + count])
-        while chunk := source.read(CHUNK_BYTES):
-            yield chunk
-
     async def _put(
         self, tool: str, path: AnyPath, request: WriteRequest, decide: DecideWrite, lock_timeout_seconds: float | None
     ) -> WriteResult:
@@ -149,10 +130,6 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
             self._asked.setdefault(tool, {}).update(dict.fromkeys(paths))
             return None
         return await super()._authorise(tool, paths, arguments, change=False)
-
-    async def _is_changed(self, path: WorkspacePath) -> bool:
-        held = self._buffer.held
-        return held.is_changed(held.key(path)) and await self._parts.workers.run(partial(held.stat, path)) is not None
 
     async def _permit(self, steps: list[Step]) -> tuple[list[Step], list[Permit]]:
         """Check the permissions, and ask people where they say so.

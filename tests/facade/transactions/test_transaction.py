@@ -328,6 +328,7 @@ async def test_reads_see_what_the_transaction_has_made(files: FileToolsFacade) -
         assert (await tx.read_file("a.txt", byte_offset=4, byte_count=1)).content == "3"
         assert b"".join([chunk async for chunk in tx.stream_file("a.txt", offset=2, count=3)]) == b"2\n3"
         assert b"".join([chunk async for chunk in tx.stream_file("b.txt")]) == b"b\n"
+        await refused("INVALID_ARGUMENT", anext(aiter(tx.stream_file("a.txt", offset=-1))))
         info = await tx.file_info("a.txt")
         assert (info.size, info.version, info.total_lines) == (6, version("1\n2\n3\n"), 3)
         edited = await tx.edit_file("a.txt", [filetools.Edit(old="2", new="two")], dry_run=True)
