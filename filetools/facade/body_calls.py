@@ -12,8 +12,6 @@ from typing import Final
 
 from aiofiles.tempfile import SpooledTemporaryFile
 
-from filetools.content.editing.edits import BytesOutcome
-from filetools.content.formats import TextFormat
 from filetools.content.identity_cache import IdentityCache
 from filetools.content.patching.patches import apply_file_patch, parse_patch
 from filetools.content.version import hashed_parts
@@ -32,7 +30,6 @@ from filetools.facade.reading import streaming
 from filetools.facade.requests import WriteRequest
 from filetools.facade.write_calls import WriteCalls
 from filetools.models.files import EditResult, WriteResult
-from filetools.models.records import Actor
 from filetools.models.words import VERSION_PREFIX
 from filetools.paths.lexical import AnyPath
 from filetools.paths.workspace_path import WorkspacePath
@@ -103,27 +100,15 @@ class BodyCalls(WriteCalls):
             PathNotFoundError, VersionMismatchError, EncodingError
         """
         where = self._runner.resolve(path)
-        change = file_patch_change(where, diff, self.actor, expected_version=expected_version)
+        patches = parse_patch(diff)
+        if len(patches) != 1:
+            raise InvalidArgumentError(f"The diff is for {len(patches)} files; send the hunks of one", path=where)
+        [patch] = patches
+        if patch.kind != "update" or patch.move_to is not None or patch.mode is not None or not patch.hunks:
+            raise InvalidArgumentError("A diff of one file can only change its text", path=where)
+        apply = partial(apply_file_patch, patch=patch, path=where)
+        change = TextChange(path=where, apply=apply, actor=self.actor, expected_version=expected_version)
         return await self._change_text("apply_patch", change, {"patch": diff}, dry_run=dry_run)
-
-
-def file_patch_change(path: WorkspacePath, diff: str, actor: Actor, *, expected_version: str | None) -> TextChange:
-    """Return the change that a diff makes of one file, by whatever name it calls it.
-
-    Raises:
-        InvalidArgumentError: It is malformed, is for several files, or does more than to change text.
-    """
-    patches = parse_patch(diff)
-    if len(patches) != 1:
-        raise InvalidArgumentError(f"The diff is for {len(patches)} files; send the hunks of one", path=path)
-    [patch] = patches
-    if patch.kind != "update" or patch.move_to is not None or patch.mode is not None or not patch.hunks:
-        raise InvalidArgumentError("A diff of one file can only change its text", path=path)
-
-    def apply(content: bytes, text_format: TextFormat) -> BytesOutcome:
-        return apply_file_patch(content, text_format, patch, path=path)
-
-    return TextChange(path=path, apply=apply, actor=actor, expected_version=expected_version)
 
 
 IN_MEMORY_BYTES: Final = 1024 * 1024

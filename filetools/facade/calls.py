@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from filetools.errors import ApprovalDeniedError, ChangedMeanwhileError
+from filetools.errors import ChangedMeanwhileError
 from filetools.events.bus import EventBus
-from filetools.facade.deciding.proposals import Act, Taken, conflict_proposal
+from filetools.facade.deciding.proposals import Act, Taken
 from filetools.facade.reading.feed import Feed
 from filetools.facade.runner import CallRunner
 from filetools.facade.steps.put import PutFile
@@ -19,9 +19,7 @@ from filetools.facade.steps.step import Step
 from filetools.models.records import Actor
 from filetools.models.words import OnConflict
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.permissions.audience import Case
 from filetools.permissions.gatekeeper import Permit
-from filetools.permissions.requests import ApprovalDecision
 from filetools.settings import Settings
 
 MOST_QUESTIONS: Final = 3
@@ -139,41 +137,3 @@ class ActorCalls:
         elif deleted:  # the person has seen that it deletes; a block still holds
             self._parts.gatekeeper.asked("delete_file", deleted, self.actor, change=True)
         return permit
-
-    async def _ask_about_conflict(
-        self,
-        tool: str,
-        path: WorkspacePath,
-        base_text: str | None,
-        current_text: str,
-        proposed_text: str,
-        arguments: Mapping[str, Any],
-    ) -> ApprovalDecision:
-        """Have a person decide what becomes of a text that meets another's unsaved one. Others have their turns meanwhile.
-
-        Args:
-            tool: Name of the tool.
-            path: The document's path.
-            base_text: What both sides started from, if it is known.
-            current_text: The unsaved text.
-            proposed_text: What the call wants to write.
-            arguments: All that tells this call from others.
-
-        Returns:
-            "allow", "deny" (cancel), or "merge" with the whole text to be written.
-
-        Raises:
-            ApprovalRequiredError: Nobody is there to answer, or nobody did in time; the request stays open.
-        """
-        texts = (base_text, current_text, proposed_text)
-        by_words = self._parts.settings.is_prose(path)
-        describe = partial(conflict_proposal, tool, path, texts, arguments, by_words=by_words)
-        proposal = await self._parts.workers.run(describe)
-        case = Case(tool=tool, path=path, paths=(path,), actor=self.actor, reason="conflict", proposal=proposal)
-        decision = None
-        while decision is None:  # an identical call may use the answer up
-            try:
-                decision = await self._parts.gatekeeper.approvals.ask(case)
-            except ApprovalDeniedError:
-                return ApprovalDecision(answer="deny")
-        return decision

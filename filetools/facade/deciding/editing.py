@@ -34,6 +34,8 @@ class TextChange(Struct, frozen=True, kw_only=True):
     on_conflict: OnConflict = "merge"
     """What to do where it overlaps with unsaved text: "allow" replaces only what overlaps."""
     context_lines: int = CONTEXT_LINES
+    mode: int | None = None
+    """Permission bits that the file gets; None keeps its own."""
 
     def decide(self, parts: Parts, seen: Look) -> PutDecision:
         """Apply the change to the current content.
@@ -102,4 +104,4 @@ class TextChange(Struct, frozen=True, kw_only=True):
         """
         # Hunks too: here, in the worker, and not for the result on the loop, since it takes time that grows with the text.
         made = changed_text(self.path, content, text_format, self.apply, context_lines=self.context_lines)
-        return replace(made, is_strict=self.expected_version is not None)
+        return replace(made, is_strict=self.expected_version is not None, mode=self.mode)

@@ -9,13 +9,13 @@ from msgspec import structs
 
 from filetools.changes import writing as changes
 from filetools.changes.decision import PutDecision
-from filetools.changes.knowledge import Knowledge, base_bytes, require_version
+from filetools.changes.knowledge import Knowledge, base_bytes, refuse_changed, require_version
 from filetools.changes.rebasing import unmergeable
 from filetools.changes.seen_path import SeenPath
 from filetools.content.facts import inspect
 from filetools.editors.open_text import OpenText
 from filetools.errors import EditConflictError, InvalidArgumentError, PathExistsError
-from filetools.facade.deciding.preconditions import refuse_changed, same_change
+from filetools.facade.deciding.preconditions import same_change
 from filetools.facade.deciding.seeing import seen_by
 from filetools.facade.parts import Parts
 from filetools.facade.requests import WriteRequest
@@ -186,6 +186,6 @@ def decide_copy(parts: Parts, look: Look, source: WorkspacePath, actor: Actor, *
         raise PathExistsError(look.path)
     if parts.workspace.key(source) == look.key:
         raise InvalidArgumentError(f"Source and destination are the same file: {source}", path=source)
-    refuse_changed(parts, actor, look)
+    refuse_changed(*seen_by(parts, look, actor))
     content, stat = parts.store.read(source, limit=parts.settings.max_write_bytes)
     return PutDecision(content=content, facts=inspect(content, name=look.path)[0], mode=stat.mode, is_strict=True)
