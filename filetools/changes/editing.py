@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from filetools.changes.decision import EditReport, PutDecision
 from filetools.changes.knowledge import require_file_or_nothing
-from filetools.changes.operations import SeenPath
+from filetools.changes.seen_path import SeenPath
 from filetools.content.differences.diff import patch_of_edits, structured_patch
 from filetools.content.editing.edits import BytesOutcome
 from filetools.content.facts import describe

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filetools.changes.operations import SeenPath
+from filetools.changes.seen_path import SeenPath
 from filetools.content.differences.diff import unified_diff
 from filetools.content.facts import ContentFacts, inspect
 from filetools.errors import EncodingError, FileTooLargeError, InvalidArgumentError, VersionMismatchError
@@ -119,35 +119,6 @@ def refuse_changed(now: SeenPath, knowledge: Knowledge) -> None:
 def _on_disk(now: SeenPath) -> SeenPath:
     """Return a path as the file has it: where only its version counts, an error that names another one leads nowhere."""
     return now if now.unsaved is None else replace(now, unsaved=None)
-
-
-def base_of_text(now: SeenPath, knowledge: Knowledge, *, expected: str | None, may_merge: bool) -> SeenVersion | None:
-    """Return what a whole text was made from; None if its writer need know nothing, and replaces the file.
-
-    Args:
-        now: The file.
-        knowledge: What the writer knows of it.
-        expected: The version that the writer names.
-        may_merge: Whether the text may be merged if the file is at another version than the named one.
-
-    Raises:
-        VersionMismatchError: The file is not at the named version and may not be merged, or the version is unknown.
-        InvalidArgumentError: It is not a version.
-    """
-    if expected is None:
-        return knowledge.newest
-    current = next((version for version in now.standing if is_at(now, expected, version)), None)
-    named = current
-    if named is None and may_merge and not expected.startswith("stat:"):
-        named = knowledge.named(expected)
-    if named is None:
-        raise stale_error(now, knowledge, expected)
-    known = knowledge.of_version(named)
-    # A text made from an older version than its writer knows by now would undo what came in between.
-    is_older = known is not None and known.version != named and current is None and known.base in now.standing
-    if known is None or is_older or expected.startswith("stat:"):
-        return SeenVersion(version=named, base=named)
-    return known
 
 
 def base_bytes(now: SeenPath, knowledge: Knowledge, version: str) -> bytes:

@@ -1,22 +1,13 @@
-"""The tree as it would be after some operations: their effects in memory, over a tree that stays as it is."""
+"""The tree as it would be after some changes: their effects in memory, over a tree that stays as it is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from filetools.changes.operations import (
-    MakeFolder,
-    Move,
-    Put,
-    Remove,
-    RemoveFolder,
-    SeenPath,
-    TreeOperation,
-)
+from filetools.changes.seen_path import SeenPath
 from filetools.errors import (
     DirectoryNotFoundError,
     InvalidArgumentError,
@@ -28,8 +19,6 @@ from filetools.errors import (
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.stores.private import refuse_other_kinds
-
-_KINDS: Final[Mapping[type[Struct], EntryType]] = {Put: "file", MakeFolder: "directory"}
 
 
 class BaseTree(Struct, frozen=True, kw_only=True):
@@ -50,7 +39,7 @@ class OverlayNode(Struct, frozen=True, kw_only=True):
     kind: EntryType | None
     """None if the name was removed."""
     origin: SeenPath | None = None
-    """What it was before the operations, wherever that was; None if they made it."""
+    """What it was before the changes, wherever that was; None if they made it."""
     content: bytes | None = None
     """New bytes of a file; None for those of the origin."""
     encoding: str | None = None
@@ -62,12 +51,12 @@ class OverlayNode(Struct, frozen=True, kw_only=True):
 
 
 def shown(seen_path: SeenPath) -> OverlayNode:
-    """Return the node of what the operations have not touched."""
+    """Return the node of what has not changed."""
     return OverlayNode(name=seen_path.path.name, kind=seen_path.kind, origin=seen_path)
 
 
 class Overlay:
-    """Operations held over a tree. Missing parent folders are made along with what needs them; not safe in threads."""
+    """Changes held over a tree; a refused one changes nothing. Missing folders are made where needed. Not safe in threads."""
 
     def __init__(self, base: BaseTree) -> None:
         self.base = base
@@ -75,11 +64,11 @@ class Overlay:
         self._former: list[tuple[dict[str, OverlayNode], str, OverlayNode | None]] = []
 
     def save(self) -> None:
-        """Have `restore` return to what is held now."""
+        """Mark the state to which `restore` returns."""
         self._former.clear()
 
     def restore(self) -> None:
-        """Take back all operations since `save`."""
+        """Undo all changes since `save`."""
         while self._former:
             children, key, node = self._former.pop()
             if node is None:
@@ -87,25 +76,80 @@ class Overlay:
             else:
                 children[key] = node
 
-    def apply(self, operation: TreeOperation) -> None:
-        """Take one more operation; a refused one changes nothing.
+    def put(self, path: WorkspacePath, content: bytes, *, mode: int | None = None, encoding: str | None = None) -> None:
+        """Give a file new bytes, or make it.
+
+        Args:
+            path: The file.
+            content: All bytes.
+            mode: Permission bits; None keeps those of the file, or takes the default for a new one.
+            encoding: Codec that an actor named for the bytes.
 
         Raises:
-            PathNotFoundError, DirectoryNotFoundError: There is nothing to remove or move.
-            PathExistsError: Something is where the operation makes a folder, or moves something to.
-            PathIsDirectoryError, PathNotDirectoryError, SymlinkNotAllowedError, NotRegularFileError: It meets something
-                of another kind.
-            InvalidArgumentError: A folder would be moved into itself, or the root is named.
+            PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError: Something else is there.
+            PathNotDirectoryError: Something else is where a folder is needed.
         """
-        if operation.path.is_root:
-            raise InvalidArgumentError("The root itself cannot be changed")
-        match operation:
-            case Move():
-                self._move(operation)
-            case Remove() | RemoveFolder():
-                self.place(operation.path, _removed(operation, self.find(operation.path)))
-            case _:
-                self.place(operation.path, _made(operation, self.find(operation.path)))
+        node = self._changing(path) or OverlayNode(name=path.name, kind="file")
+        refuse_other_kinds(node.kind, path)
+        self.place(path, replace(node, content=content, encoding=encoding, mode=node.mode if mode is None else mode))
+
+    def make_folder(self, path: WorkspacePath, mode: int | None = None) -> None:
+        """Make a folder; an existing one gets the mode.
+
+        Raises:
+            PathExistsError: Something else is there.
+            PathNotDirectoryError: Something else is where a folder is needed.
+        """
+        node = self._changing(path) or OverlayNode(name=path.name, kind="directory")
+        if node.kind != "directory":
+            raise PathExistsError(path)
+        self.place(path, node if mode is None else replace(node, mode=mode))
+
+    def remove(self, path: WorkspacePath) -> None:
+        """Remove a file or a symbolic link.
+
+        Raises:
+            PathNotFoundError, PathIsDirectoryError
+        """
+        node = self._changing(path)
+        if node is None:
+            raise PathNotFoundError(path)
+        if node.kind == "directory":
+            raise PathIsDirectoryError(path)
+        self.clear(path)
+
+    def remove_folder(self, path: WorkspacePath) -> None:
+        """Remove a folder with all below it.
+
+        Raises:
+            DirectoryNotFoundError, PathNotDirectoryError
+        """
+        node = self._changing(path)
+        if node is None:
+            raise DirectoryNotFoundError(path)
+        if node.kind != "directory":
+            raise PathNotDirectoryError(path)
+        self.clear(path)
+
+    def move(self, path: WorkspacePath, to: WorkspacePath) -> None:
+        """Rename a file, a link, or a folder with all below it.
+
+        Raises:
+            PathNotFoundError: Nothing is at `path`.
+            PathExistsError: Something is at `to`.
+            InvalidArgumentError: A folder would be moved into itself.
+        """
+        node = self._changing(path)
+        if node is None:
+            raise PathNotFoundError(path)
+        if to.is_root or self.base.key(to).startswith(f"{self.base.key(path)}/"):
+            raise InvalidArgumentError(f"Cannot move {path!r} into itself", path=path)
+        is_same = path != to and self.base.key(path) == self.base.key(to)
+        if not is_same and self.find(to) is not None:
+            raise PathExistsError(to)
+        self.place(to, replace(node, name=to.name))
+        if not is_same:
+            self.clear(path)
 
     def find(self, path: WorkspacePath) -> OverlayNode | None:
         """Return the node at a path; None if nothing is there."""
@@ -124,7 +168,7 @@ class Overlay:
         """Return what would be in a folder, by name."""
         found: dict[str, OverlayNode] = {}
         if node.kind == "directory" and node.origin is not None:
-            found = {self.fold(each.path): shown(each) for each in self.base.children(node.origin.path)}
+            found = {self._fold(each.path): shown(each) for each in self.base.children(node.origin.path)}
         found.update(node.children)
         return [child for _, child in sorted(found.items()) if child.kind is not None]
 
@@ -151,7 +195,21 @@ class Overlay:
             folder = child
         self._set(folder, last, node)
 
-    def fold(self, path: WorkspacePath) -> str:
+    def clear(self, path: WorkspacePath) -> None:
+        """Have nothing at a path."""
+        self.place(path, OverlayNode(name=path.name, kind=None))
+
+    def _changing(self, path: WorkspacePath) -> OverlayNode | None:
+        """Return the node at a path that changes.
+
+        Raises:
+            InvalidArgumentError: It is the root.
+        """
+        if path.is_root:
+            raise InvalidArgumentError("The root itself cannot be changed")
+        return self.find(path)
+
+    def _fold(self, path: WorkspacePath) -> str:
         """Return the last part of a path's key."""
         return self.base.key(path).rpartition("/")[2]
 
@@ -160,7 +218,7 @@ class Overlay:
         folder.children[key] = node
 
     def _shown(self, node: OverlayNode, inside: str) -> OverlayNode | None:
-        """Return what is at a path inside a node, if no operation has touched it."""
+        """Return what is at a path inside a node, unless it was changed."""
         if node.kind != "directory" or node.origin is None:
             return None
         seen_path = self.base.seen_path(WorkspacePath(f"{node.origin.path}/{inside}" if node.origin.path else inside))
@@ -169,39 +227,3 @@ class Overlay:
     def _steps(self, path: WorkspacePath) -> list[tuple[str, str]]:
         """Return each part of a path with that of its key."""
         return list(zip(path.parts, self.base.key(path).split("/"), strict=True)) if path else []
-
-    def _move(self, operation: Move) -> None:
-        path, to, now = operation.path, operation.to, self.find(operation.path)
-        if now is None:
-            raise PathNotFoundError(path)
-        if to.is_root or self.base.key(to).startswith(f"{self.base.key(path)}/"):
-            raise InvalidArgumentError(f"Cannot move {path!r} into itself", path=path)
-        is_same = path != to and self.base.key(path) == self.base.key(to)
-        if not is_same and self.find(to) is not None:
-            raise PathExistsError(to)
-        self.place(to, replace(now, name=to.name))
-        if not is_same:
-            self.place(path, OverlayNode(name=path.name, kind=None))
-
-
-def _made(operation: Put | MakeFolder, now: OverlayNode | None) -> OverlayNode:
-    """Return what an operation makes of what is there."""
-    path, kind = operation.path, _KINDS[type(operation)]
-    if now is not None and now.kind != kind:
-        if isinstance(operation, Put):
-            refuse_other_kinds(now.kind, path)
-        raise PathExistsError(path)
-    made = now or OverlayNode(name=path.name, kind=kind)
-    if isinstance(operation, Put):
-        made = replace(made, content=operation.content, encoding=operation.encoding)
-    return made if operation.mode is None else replace(made, mode=operation.mode)
-
-
-def _removed(operation: Remove | RemoveFolder, now: OverlayNode | None) -> OverlayNode:
-    """Return what an operation leaves of what is there."""
-    path, is_folder = operation.path, isinstance(operation, RemoveFolder)
-    if now is None:
-        raise DirectoryNotFoundError(path) if is_folder else PathNotFoundError(path)
-    if is_folder != (now.kind == "directory"):
-        raise PathNotDirectoryError(path) if is_folder else PathIsDirectoryError(path)
-    return OverlayNode(name=path.name, kind=None)

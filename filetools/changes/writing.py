@@ -15,9 +15,9 @@ from filetools.changes.decision import PutDecision
 from filetools.changes.knowledge import (
     Knowledge,
     base_bytes,
-    base_of_text,
     bytes_now,
     facts_now,
+    is_at,
     is_version,
     read_as,
     read_now,
@@ -26,8 +26,8 @@ from filetools.changes.knowledge import (
     require_version,
     stale_error,
 )
-from filetools.changes.operations import SeenPath
 from filetools.changes.rebasing import merged_into, unmergeable
+from filetools.changes.seen_path import SeenPath
 from filetools.content.editing.text_edits import TextEdit
 from filetools.content.ends import ends_like
 from filetools.content.facts import describe, inspect
@@ -157,8 +157,27 @@ def require_read(now: SeenPath, knowledge: Knowledge, new: NewText) -> None:
 
 
 def base_of_write(now: SeenPath, knowledge: Knowledge, new: NewText) -> SeenVersion | None:
-    """Return what a write was made from, as `base_of_text`."""
-    return base_of_text(now, knowledge, expected=new.expected_version, may_merge=new.on_stale == "merge")
+    """Return what a text was made from; None if its writer need know nothing, and replaces the file.
+
+    Raises:
+        VersionMismatchError: The file is not at the named version and may not be merged, or the version is unknown.
+        InvalidArgumentError: It is not a version.
+    """
+    expected = new.expected_version
+    if expected is None:
+        return knowledge.newest
+    current = next((version for version in now.standing if is_at(now, expected, version)), None)
+    named = current
+    if named is None and new.on_stale == "merge" and not expected.startswith("stat:"):
+        named = knowledge.named(expected)
+    if named is None:
+        raise stale_error(now, knowledge, expected)
+    known = knowledge.of_version(named)
+    # A text made from an older version than its writer knows by now would undo what came in between.
+    is_older = known is not None and known.version != named and current is None and known.base in now.standing
+    if known is None or is_older or expected.startswith("stat:"):
+        return SeenVersion(version=named, base=named)
+    return known
 
 
 def decide_append(now: SeenPath, *, new: NewText, knowledge: Knowledge, settings: Settings) -> PutDecision:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import errno
-import tempfile
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from types import TracebackType
-from typing import IO, Final
+from typing import Final
 
-from filetools.content.editing.edits import BytesOutcome
-from filetools.content.formats import TextFormat
+from aiofiles.tempfile import SpooledTemporaryFile
+
 from filetools.content.identity_cache import IdentityCache
 from filetools.content.patching.patches import apply_file_patch, parse_patch
 from filetools.content.version import hashed_parts
 from filetools.errors import (
-    ChangedMeanwhileError,
     DiskFullError,
     FileBusyError,
     FileTooLargeError,
@@ -28,10 +26,10 @@ from filetools.events.types import FileRead
 from filetools.facade.deciding.editing import TextChange
 from filetools.facade.deciding.writing import decide_replace
 from filetools.facade.parts import Parts
+from filetools.facade.reading import streaming
 from filetools.facade.requests import WriteRequest
 from filetools.facade.write_calls import WriteCalls
 from filetools.models.files import EditResult, WriteResult
-from filetools.models.records import Actor
 from filetools.models.words import VERSION_PREFIX
 from filetools.paths.lexical import AnyPath
 from filetools.paths.workspace_path import WorkspacePath
@@ -102,27 +100,15 @@ class BodyCalls(WriteCalls):
             PathNotFoundError, VersionMismatchError, EncodingError
         """
         where = self._runner.resolve(path)
-        change = file_patch_change(where, diff, self.actor, expected_version=expected_version)
+        patches = parse_patch(diff)
+        if len(patches) != 1:
+            raise InvalidArgumentError(f"The diff is for {len(patches)} files; send the hunks of one", path=where)
+        [patch] = patches
+        if patch.kind != "update" or patch.move_to is not None or patch.mode is not None or not patch.hunks:
+            raise InvalidArgumentError("A diff of one file can only change its text", path=where)
+        apply = partial(apply_file_patch, patch=patch, path=where)
+        change = TextChange(path=where, apply=apply, actor=self.actor, expected_version=expected_version)
         return await self._change_text("apply_patch", change, {"patch": diff}, dry_run=dry_run)
-
-
-def file_patch_change(path: WorkspacePath, diff: str, actor: Actor, *, expected_version: str | None) -> TextChange:
-    """Return the change that a diff makes of one file, by whatever name it calls it.
-
-    Raises:
-        InvalidArgumentError: It is malformed, is for several files, or does more than to change text.
-    """
-    patches = parse_patch(diff)
-    if len(patches) != 1:
-        raise InvalidArgumentError(f"The diff is for {len(patches)} files; send the hunks of one", path=path)
-    [patch] = patches
-    if patch.kind != "update" or patch.move_to is not None or patch.mode is not None or not patch.hunks:
-        raise InvalidArgumentError("A diff of one file can only change its text", path=path)
-
-    def apply(content: bytes, text_format: TextFormat) -> BytesOutcome:
-        return apply_file_patch(content, text_format, patch, path=path)
-
-    return TextChange(path=path, apply=apply, actor=actor, expected_version=expected_version)
 
 
 IN_MEMORY_BYTES: Final = 1024 * 1024
@@ -131,33 +117,30 @@ _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Upload:
-    """Takes bytes in, part by part; used as `async with`, and gone at its end.
+    """Receives bytes part by part, used as `async with`; beyond 1 MiB they are in a file without a name until the block ends.
 
     Args:
         parts: The workspace.
     """
 
     def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+        self._executor = parts.workers
         self._limit = parts.settings.max_write_bytes
-        self._memory = bytearray()
-        self._file: IO[bytes] | None = None
         self.size = 0
-        """Bytes taken in so far."""
+        """Bytes received so far."""
 
     async def __aenter__(self) -> Upload:
+        self._file = await SpooledTemporaryFile(IN_MEMORY_BYTES, prefix="filetools-", executor=self._executor)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._memory = bytearray()
-        if self._file is not None:
-            with suppress(OSError):  # a full disk, told already, has no room for the rest
-                self._file.close()
+        with suppress(OSError):  # a full disk has been reported by `write`, and has no room for the rest
+            await self._file.close()
 
     async def write(self, part: bytes) -> None:
-        """Take in the next part.
+        """Add the next part.
 
         Raises:
             FileTooLargeError: There are more bytes than a file may have.
@@ -166,41 +149,30 @@ class Upload:
         self.size += len(part)
         if self.size > self._limit:
             raise FileTooLargeError(_WHAT, self.size, self._limit)
-        self._memory += part
-        if len(self._memory) > IN_MEMORY_BYTES:
-            await self._parts.workers.run(self._put_away)
+        try:
+            await self._file.write(part)
+        except OSError as exc:
+            raise _explained(exc) from exc
 
     async def content(self) -> bytes:
-        """Return all of it."""
-        return (
-            bytes(self._memory)
-            if self._file is None
-            else await self._parts.workers.run(partial(self._whole, self._file))
-        )
+        """Return all of it.
 
-    def _put_away(self) -> None:
+        Raises:
+            DiskFullError, StorageFailedError: The last part could not be kept, or all of it not be read.
+        """
         try:
-            if self._file is None:
-                self._file = tempfile.TemporaryFile(prefix="filetools-")  # noqa: SIM115 - closed at the end of the block
-            self._file.write(self._memory)
+            await self._file.seek(0)
+            content = await self._file.read()
         except OSError as exc:
             raise _explained(exc) from exc
-        self._memory = bytearray()
-
-    def _whole(self, file: IO[bytes]) -> bytes:
-        self._put_away()
-        try:
-            file.seek(0)
-            return file.read()
-        except OSError as exc:
-            raise _explained(exc) from exc
+        assert isinstance(content, bytes)
+        return content
 
 
 def _explained(error: OSError) -> DiskFullError | StorageFailedError:
     return DiskFullError(_WHAT) if error.errno in _FULL else StorageFailedError(_WHAT, error.strerror or str(error))
 
 
-CHUNK_BYTES: Final = 256 * 1024
 _TRIES: Final = 5
 _VERSIONS: Final[IdentityCache[str]] = IdentityCache()
 """Versions of files that nothing else has looked at as a whole."""
@@ -240,14 +212,7 @@ class OpenedFile:
             InvalidArgumentError: `offset` or `count` is negative.
             ChangedMeanwhileError: Another program wrote into the file itself while it was read.
         """
-        if offset < 0 or (count is not None and count < 0):
-            raise InvalidArgumentError("offset and count must not be negative")
-        end = self.size if count is None else min(self.size, offset + count)
-        while offset < end:
-            chunk = await self._parts.workers.run(partial(self._reader.read_at, offset, min(CHUNK_BYTES, end - offset)))
-            if not chunk or self._reader.has_changed():
-                raise ChangedMeanwhileError(self.path, 1)
-            offset += len(chunk)
+        async for chunk in streaming.chunks(self._parts, self.path, self._reader, offset, count):
             yield chunk
 
     async def aclose(self) -> None:

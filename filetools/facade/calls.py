@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec.structs import replace
 
-from filetools.errors import ApprovalDeniedError, ChangedMeanwhileError
+from filetools.errors import ChangedMeanwhileError
 from filetools.events.bus import EventBus
-from filetools.facade.deciding.proposals import Act, Previews, Taken, conflict_proposal, previews_of, taken_by
+from filetools.facade.deciding.proposals import Act, Taken
 from filetools.facade.reading.feed import Feed
 from filetools.facade.runner import CallRunner
+from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.step import Step
 from filetools.models.records import Actor
 from filetools.models.words import OnConflict
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.permissions.audience import Case
 from filetools.permissions.gatekeeper import Permit
-from filetools.permissions.requests import ApprovalDecision
 from filetools.settings import Settings
 
 MOST_QUESTIONS: Final = 3
@@ -73,22 +72,24 @@ class ActorCalls:
         arguments: Mapping[str, Any],
         *,
         change: bool,
-        previews: Previews = (),
-        is_text: bool = False,
+        steps: Sequence[Step] = (),
+        text: Callable[[], str] | None = None,
         taken: Taken = (),
+        is_text: bool = False,
         looks_at_disk: bool = False,
     ) -> Permit | None:
-        """Have the permissions decide; what a person allowed must still be what the call would do.
+        """Check the permissions, and ask a person where they say so.
 
         Args:
             tool: Name of the tool.
             paths: Every path the call works on.
-            arguments: All that tells this call from others.
+            arguments: Everything that distinguishes this call from others.
             change: Whether it changes anything.
-            previews: Tells what would stand at some of the paths.
-            is_text: Whether the call can write another text in place of the one that they tell.
-            taken: What goes as a whole; an approval of it is bound to all that is in it.
-            looks_at_disk: Whether what it writes is the unsaved text itself.
+            steps: What it would do.
+            text: Returns the new text of the first path, where no step writes it.
+            taken: Files that move because they are written anew elsewhere.
+            is_text: Whether a person can give the call another text to write.
+            looks_at_disk: Whether the unsaved text is what it writes.
 
         Returns:
             What a person has allowed just now, with the text to be written instead if they gave one; None if nobody
@@ -97,12 +98,13 @@ class ActorCalls:
         Raises:
             ToolBlockedError, HiddenPathError, ApprovalRequiredError, ApprovalDeniedError
             ChangedMeanwhileError: The files changed while a person was asked, each of three times.
+            FileToolsError: The call is refused in any case, so that nobody was asked.
         """
         if not self._parts.gatekeeper.asked(tool, paths, self.actor, change=change):
             return None
         act = Act(
-            tool=tool, paths=paths, arguments=arguments, previews=previews, taken=taken, is_text=is_text,
-            looks_at_disk=looks_at_disk,
+            tool=tool, paths=paths, arguments=arguments, actor=self.actor, steps=steps, text=text, taken=taken,
+            is_text=is_text, looks_at_disk=looks_at_disk,
         )  # fmt: skip
         describe = partial(self._parts.workers.run, partial(act.propose, self._parts))
         for _ in range(MOST_QUESTIONS):
@@ -128,48 +130,10 @@ class ActorCalls:
         deleted: Sequence[WorkspacePath],
     ) -> Permit | None:
         """As `_authorise`, for several steps of which some may delete."""
-        taken = taken_by(steps)
-        permit = await self._authorise(tool, paths, arguments, change=True, previews=previews_of(steps), taken=taken)
+        permit = await self._authorise(tool, paths, arguments, change=True, steps=steps)
         if deleted and permit is None:
-            permit = await self._authorise("delete_file", deleted, arguments, change=True, taken=taken)
+            removals = [step for step in steps if not isinstance(step, PutFile)]
+            permit = await self._authorise("delete_file", deleted, arguments, change=True, steps=removals)
         elif deleted:  # the person has seen that it deletes; a block still holds
             self._parts.gatekeeper.asked("delete_file", deleted, self.actor, change=True)
         return permit
-
-    async def _ask_about_conflict(
-        self,
-        tool: str,
-        path: WorkspacePath,
-        base_text: str | None,
-        current_text: str,
-        proposed_text: str,
-        arguments: Mapping[str, Any],
-    ) -> ApprovalDecision:
-        """Have a person decide what becomes of a text that meets another's unsaved one. Others have their turns meanwhile.
-
-        Args:
-            tool: Name of the tool.
-            path: The document's path.
-            base_text: What both sides started from, if it is known.
-            current_text: The unsaved text.
-            proposed_text: What the call wants to write.
-            arguments: All that tells this call from others.
-
-        Returns:
-            "allow", "deny" (cancel), or "merge" with the whole text to be written.
-
-        Raises:
-            ApprovalRequiredError: Nobody is there to answer, or nobody did in time; the request stays open.
-        """
-        texts = (base_text, current_text, proposed_text)
-        by_words = self._parts.settings.is_prose(path)
-        describe = partial(conflict_proposal, tool, path, texts, arguments, by_words=by_words)
-        proposal = await self._parts.workers.run(describe)
-        case = Case(tool=tool, path=path, paths=(path,), actor=self.actor, reason="conflict", proposal=proposal)
-        decision = None
-        while decision is None:  # an identical call may use the answer up
-            try:
-                decision = await self._parts.gatekeeper.approvals.ask(case)
-            except ApprovalDeniedError:
-                return ApprovalDecision(answer="deny")
-        return decision

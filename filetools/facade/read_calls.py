@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import Final
 
-from filetools.errors import LockTimeoutError, PathNotFoundError
+from filetools.errors import FileToolsError, LockTimeoutError, PathNotFoundError
 from filetools.events.types import FileRead
 from filetools.facade.calls import ActorCalls
-from filetools.facade.deciding import batches
 from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.reading import information, reading
 from filetools.facade.reading.streaming import stream
-from filetools.facade.requests import OnLocked, ReadRequest, View, whole_file
-from filetools.models.files import InfoResult, ReadBatchResult, ReadResult
+from filetools.facade.requests import OnLocked, ReadRequest, View, refuse_many, whole_file
+from filetools.models.files import InfoResult, ReadBatchResult, ReadItem, ReadResult
 from filetools.models.searching import ListResult
 from filetools.models.words import Row
-from filetools.paths.lexical import AnyPath
+from filetools.paths.lexical import AnyPath, plain_path
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.listing import list_page, rows_below
 from filetools.search.options import ListOptions
@@ -122,7 +122,7 @@ class ReadCalls(ActorCalls):
         """
         where = self._runner.resolve(path)
         await self._authorise("read_file", [where], {}, change=False)
-        async for chunk in stream(self._parts, where, offset=offset, count=count):
+        async for chunk in stream(self._parts, where, offset, count):
             yield chunk
 
     async def read_multiple(
@@ -133,8 +133,23 @@ class ReadCalls(ActorCalls):
         abort: Abort | None = None,
         progress: Progress | None = None,
     ) -> ReadBatchResult:
-        """Read several files, with `page` at most a page of each; one that fails does not stop the others."""
-        return await batches.read_multiple(self, paths, beat_of(abort, progress), page=page)
+        """Read several files, with `page` at most a page of each; one that fails does not stop the others.
+
+        Raises:
+            AbortedError: `abort` said so.
+            InvalidArgumentError: They are more than 1,000.
+        """
+        refuse_many(paths)
+        beat, items = beat_of(abort, progress), []
+        for done, path in enumerate(paths):
+            beat(done, len(paths))
+            try:
+                items.append(ReadItem(path=plain_path(path), result=await self.read_file(path, page=page)))
+            except FileToolsError as exc:
+                items.append(ReadItem(path=str(path), error={"error": exc.message, "error_code": exc.code}))
+        beat(len(paths), len(paths))
+        await asyncio.sleep(0)
+        return ReadBatchResult(items=items, failed=sum(item.error is not None for item in items))
 
     async def list_files(
         self,

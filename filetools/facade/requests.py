@@ -101,6 +101,16 @@ class WriteRequest(NewText, frozen=True, kw_only=True):
             raise InvalidArgumentError(f"expected_version must be text, not {type(self.expected_version).__name__}")
 
 
+def refuse_many(items: Sequence[object]) -> None:
+    """Refuse a call over too many files.
+
+    Raises:
+        InvalidArgumentError: They are more than 1,000.
+    """
+    if len(items) > MOST_FILES:
+        raise InvalidArgumentError(f"At most {MOST_FILES} files in one call, not {len(items)}")
+
+
 def chosen_edits(
     edits: Sequence[Edit] | None, old: str | None, new: str | None, *, replace_all: bool
 ) -> Sequence[Edit]:

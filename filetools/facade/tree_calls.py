@@ -12,7 +12,6 @@ from filetools.facade.calls import ActorCalls
 from filetools.facade.deciding import batches, folders
 from filetools.facade.deciding.outcomes import delete_result, directory_result, move_result
 from filetools.facade.deciding.preconditions import permit_move, permit_removal, record_steps
-from filetools.facade.deciding.proposals import taken_by
 from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
@@ -38,12 +37,13 @@ class TreeCalls(ActorCalls):
             PathNotFoundError, PathIsDirectoryError, VersionMismatchError
         """
         where = self._runner.resolve_name(path)
-        allowed = await self._authorise("delete_file", [where], {}, change=True, taken=[(where, None)])
-        step = partial(RemoveFile, where, partial(permit_removal, self._parts, self.actor, expected_version))
+        permit = partial(permit_removal, self._parts, self.actor, expected_version)
+        step = RemoveFile(where, permit)
+        allowed = await self._authorise("delete_file", [where], {}, change=True, steps=[step])
         try:
-            return await self._delete(step(), allowed)
+            return await self._delete(step, allowed)
         except DiskFullError:
-            result = await self._delete(step(keeps_bytes=False), allowed)
+            result = await self._delete(RemoveFile(where, permit, keeps_bytes=False), allowed)
             return result.model_copy(update={"warnings": [*result.warnings, _STAYS]})
 
     async def _delete(self, step: RemoveFile, allowed: Permit | None) -> DeleteResult:
@@ -58,8 +58,8 @@ class TreeCalls(ActorCalls):
             BatchFailedError: One of them was refused; names the file and the cause. Nothing was changed.
         """
         steps = batches.delete_steps(self._runner, paths, self.actor)
-        places, taken = [step.path for step in steps], taken_by(steps)
-        allowed = await self._authorise("delete_multiple", places, {}, change=True, taken=taken)
+        places = [step.path for step in steps]
+        allowed = await self._authorise("delete_multiple", places, {}, change=True, steps=steps)
         return await batches.run(self._runner, steps, self.actor, beat_of(abort, progress), allowed)
 
     async def move_file(self, source: AnyPath, destination: AnyPath, *, overwrite: bool = False) -> MoveResult:
@@ -75,21 +75,16 @@ class TreeCalls(ActorCalls):
         origin = self._runner.resolve_name(source)
         where = self._runner.resolve_new(destination, as_name=True, source=origin)
         inside = await self._parts.workers.run(partial(folders.survey, self._parts, origin, where))
-        allowed = await self._authorise(
-            "move_file",
-            [origin, where, *inside.protected],
-            {"overwrite": overwrite},
-            change=True,
-            taken=[(origin, where)],
-        )
-        if inside.is_folder:
-            folder = MoveFolder(origin, where)
-            moved = await self._runner.change([folder], self.actor, happened=lambda: None, permits=[allowed])
-            await self._runner.afterwards(partial(record_steps, self._parts, self.actor, [folder]))
-            return move_result(folder, moved)
         permit = partial(permit_move, self._parts, self.actor)
-        step = MoveFile(origin, where, overwrite=overwrite, permit=permit)
-        return move_result(step, await self._runner.change([step], self.actor, permits=[allowed]))
+        file = MoveFile(origin, where, overwrite=overwrite, permit=permit)
+        step = MoveFolder(origin, where) if inside.is_folder else file
+        paths = [origin, where, *inside.protected]
+        allowed = await self._authorise("move_file", paths, {"overwrite": overwrite}, change=True, steps=[step])
+        if isinstance(step, MoveFile):
+            return move_result(step, await self._runner.change([step], self.actor, permits=[allowed]))
+        moved = await self._runner.change([step], self.actor, happened=lambda: None, permits=[allowed])
+        await self._runner.afterwards(partial(record_steps, self._parts, self.actor, [step]))
+        return move_result(step, moved)
 
     async def create_directory(self, path: AnyPath) -> DirectoryResult:
         """Create a folder and its missing parents; one that exists is no error.
@@ -120,11 +115,10 @@ class TreeCalls(ActorCalls):
         inside = await self._parts.workers.run(partial(folders.survey, self._parts, where))
         if inside.is_link and self._parts.workspace.follow_symlinks:
             return await self.delete_file(path)  # as rm -r: the link goes, and what it leads to stays
-        allowed = await self._authorise(
-            "delete_directory", [where, *inside.protected], {"recursive": recursive}, change=True, taken=[(where, None)]
-        )
         beat = beat_of(abort, progress)
         step = RemoveFolderStep(where, recursive=recursive, inside=inside.count, beat=beat)
+        paths = [where, *inside.protected]
+        allowed = await self._authorise("delete_directory", paths, {"recursive": recursive}, change=True, steps=[step])
         outcome = await self._runner.change([step], self.actor, beat=beat, happened=lambda: None, permits=[allowed])
         await self._runner.afterwards(partial(record_steps, self._parts, self.actor, [step]))
         with suppress(AbortedError):  # it is done, and too late to stop it

@@ -9,21 +9,23 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from filetools.changes.writing import NewlineChoice, OnStale
-from filetools.content.editing.edits import Edit
+from filetools.content.editing.edits import Edit, apply_edits_to_bytes, insert_lines_in_bytes
 from filetools.errors import (
+    ApprovalDeniedError,
     ChangedMeanwhileError,
     EditAmbiguousError,
     EditNotFoundError,
+    InvalidArgumentError,
     PathExistsError,
     PathNotFoundError,
 )
 from filetools.facade.background.aside import keep_aside
 from filetools.facade.calls import MOST_QUESTIONS, ActorCalls
 from filetools.facade.deciding import answered, batches, writing
-from filetools.facade.deciding.editing import TextChange, edits_change, insertion
+from filetools.facade.deciding.editing import TextChange
 from filetools.facade.deciding.outcomes import edit_result, write_result
 from filetools.facade.deciding.patching import PatchCall
-from filetools.facade.deciding.proposals import previews_of
+from filetools.facade.deciding.proposals import Texts, conflict_proposal
 from filetools.facade.deciding.seeing import tried
 from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.requests import WriteRequest, chosen_edits
@@ -34,9 +36,11 @@ from filetools.models.files import BatchResult, EditResult, PatchResult, WriteRe
 from filetools.models.words import OnConflict
 from filetools.paths.lexical import AnyPath, plain_path
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.audience import Case
 
 IS_DIRTY: Final = "editor:is_dirty"
 """Query that an editor answers which does not open documents here: {path}, true or {text} if it has unsaved changes."""
+_REFUSED: Final = "and a person refused to replace them"
 
 
 class WriteCalls(ActorCalls):
@@ -141,7 +145,12 @@ class WriteCalls(ActorCalls):
         """
         edits = chosen_edits(edits, old, new, replace_all=replace_all)
         where = self._runner.resolve(path)
-        change = edits_change(where, edits, self.actor, expected_version=expected_version, context_lines=context_lines)
+        if context_lines < 0:
+            raise InvalidArgumentError(f"context_lines must be at least 0, not {context_lines}")
+        change = TextChange(
+            path=where, apply=partial(apply_edits_to_bytes, edits=edits, path=where), actor=self.actor,
+            expected_version=expected_version, context_lines=context_lines,
+        )  # fmt: skip
         arguments = {"edits": [[edit.old, edit.new, edit.count, edit.replace_all] for edit in edits]}
         return await self._change_text("edit_file", change, arguments, dry_run=dry_run)
 
@@ -150,7 +159,8 @@ class WriteCalls(ActorCalls):
     ) -> EditResult:
         """Insert text after a line; 0 inserts before the first. Otherwise as `edit_file`."""
         where = self._runner.resolve(path)
-        change = insertion(where, line, text, self.actor, expected_version=expected_version)
+        apply = partial(insert_lines_in_bytes, line=line, new_text=text, path=where)
+        change = TextChange(path=where, apply=apply, actor=self.actor, expected_version=expected_version)
         return await self._change_text("insert_lines", change, {"line": line, "text": text}, dry_run=dry_run)
 
     async def apply_patch(self, patch: str, *, dry_run: bool = False) -> PatchResult:
@@ -193,7 +203,7 @@ class WriteCalls(ActorCalls):
         await self._authorise("read_file", [origin], {}, change=False)
         arguments = {"source": origin, "overwrite": overwrite}
         step = PutFile(where, partial(writing.decide_copy, source=origin, actor=self.actor, overwrite=overwrite))
-        allowed = await self._authorise("copy_file", [where], arguments, change=True, previews=previews_of([step]))
+        allowed = await self._authorise("copy_file", [where], arguments, change=True, steps=[step])
         return write_result(step, await self._runner.change([step], self.actor, permits=[allowed]))
 
     async def write_multiple(
@@ -211,8 +221,7 @@ class WriteCalls(ActorCalls):
         items = [{**item, "path": plain_path(item["path"])} if "path" in item else item for item in items]
         steps = batches.write_steps(self._runner, items, self.actor, require_version=self._require_version)
         paths = [step.path for step in steps]
-        previews = previews_of(steps)
-        allowed = await self._authorise("write_multiple", paths, {"items": items}, change=True, previews=previews)
+        allowed = await self._authorise("write_multiple", paths, {"items": items}, change=True, steps=steps)
         return await batches.run(self._runner, steps, self.actor, beat_of(abort, progress), allowed)
 
     async def _put(
@@ -265,8 +274,8 @@ class WriteCalls(ActorCalls):
             EditConflictError: There is unsaved text, and it is in the way.
             ChangedMeanwhileError: It kept changing while a person was asked.
         """
-        previews = [(where, PutFile(where, decide(on_conflict)).preview)]
-        permit = await self._authorise(tool, [where], arguments, change=True, previews=previews, is_text=True)
+        first = PutFile(where, decide(on_conflict))
+        permit = await self._authorise(tool, [where], arguments, change=True, steps=[first], is_text=True)
         wanted = answered.decide_as_allowed(permit, decide, on_conflict, self.actor)
         is_whole = "content" in arguments
         await self._ask_editors(tool, where, arguments.get("content", ""), on_conflict if is_whole else "merge")
@@ -285,7 +294,7 @@ class WriteCalls(ActorCalls):
     async def _settled(
         self, tool: str, question: unsaved.UnsavedQuestion, arguments: Mapping[str, Any], on_conflict: OnConflict
     ) -> str | None:
-        """Have a person decide about unsaved text; the answer holds for the texts they saw.
+        """Ask a person about unsaved text; the answer holds for the texts they saw.
 
         Returns:
             The text that they gave in place of the call's.
@@ -297,18 +306,13 @@ class WriteCalls(ActorCalls):
         overlap = question.__cause__
         if on_conflict == "ask_if_attended" and overlap is not None and not await self._is_attended():
             raise overlap
-        opened = question.opened
-        decision = await self._ask_about_conflict(
-            tool, question.path, question.base_text, opened.text, question.proposed, arguments
-        )
-        if decision.answer == "deny":
-            raise unsaved.unsaved_error(question.path, opened.document.version, "and a person refused to replace them")
-        return decision.edited_text
+        texts = (question.base_text, question.opened.text, question.proposed)
+        return await self._ask_about(tool, question.path, texts, arguments, question.opened.document.version)
 
     async def _ask_editors(
         self, tool: str, where: WorkspacePath, content: str | bytes, on_conflict: OnConflict
     ) -> None:
-        """Heed the unsaved changes of an editor that only says that it has some; they cannot be merged with.
+        """Respect the unsaved changes of an editor that only reports that it has some; they cannot be merged with.
 
         Raises:
             EditConflictError: It has, and the call does not say to write all the same.
@@ -321,7 +325,9 @@ class WriteCalls(ActorCalls):
         text = answer.get("text") if isinstance(answer, Mapping) else None
         attended = on_conflict == "ask_if_attended" and await self._is_attended()
         if attended or on_conflict in ("ask", "merge_or_ask"):
-            await self._ask_about(tool, where, content, text)
+            texts = (None, text if isinstance(text, str) else "", content if isinstance(content, str) else "")
+            if await self._ask_about(tool, where, texts, {"content": content}, None) is not None:
+                raise unsaved.unsaved_error(where, None, _REFUSED)
         elif on_conflict != "allow":
             raise unsaved.unsaved_error(where, None, is_cancelled=on_conflict == "cancel")
         if isinstance(text, str):
@@ -331,12 +337,36 @@ class WriteCalls(ActorCalls):
             await self._parts.workers.run(keep)
 
     async def _is_attended(self) -> bool:
-        """Whether a request would be seen; one that nobody sees would only stay open."""
+        """Return True if a person would see a request; one that nobody sees would only stay open."""
         return await self._parts.gatekeeper.approvals.is_attended()
 
-    async def _ask_about(self, tool: str, where: WorkspacePath, content: str | bytes, text: Any) -> None:
-        theirs = content if isinstance(content, str) else ""
-        ours = text if isinstance(text, str) else ""
-        decision = await self._ask_about_conflict(tool, where, None, ours, theirs, {"content": content})
-        if decision.answer != "allow":
-            raise unsaved.unsaved_error(where, None, "and a person refused to replace them")
+    async def _ask_about(
+        self, tool: str, path: WorkspacePath, texts: Texts, arguments: Mapping[str, Any], buffer_version: int | None
+    ) -> str | None:
+        """Ask a person whether a text replaces another's unsaved one. Other calls have their turns meanwhile.
+
+        Args:
+            tool: Name of the tool.
+            path: The document's path.
+            texts: What both sides started from, if it is known; the unsaved text; what the call wants to write.
+            arguments: Everything that distinguishes this call from others.
+            buffer_version: Version of the document, if it is known.
+
+        Returns:
+            The whole text that they gave instead; None for the call's own.
+
+        Raises:
+            EditConflictError: They refused.
+            ApprovalRequiredError: Nobody is there to answer, or nobody did in time; the request stays open.
+        """
+        by_words = self._parts.settings.is_prose(path)
+        describe = partial(conflict_proposal, tool, path, texts, arguments, by_words=by_words)
+        proposal = await self._parts.workers.run(describe)
+        case = Case(tool=tool, path=path, paths=(path,), actor=self.actor, reason="conflict", proposal=proposal)
+        decision = None
+        while decision is None:  # an identical call may use the answer up
+            try:
+                decision = await self._parts.gatekeeper.approvals.ask(case)
+            except ApprovalDeniedError:
+                raise unsaved.unsaved_error(path, buffer_version, _REFUSED) from None
+        return decision.edited_text

@@ -1,4 +1,4 @@
-"""What an overlay shows after some operations."""
+"""What an overlay shows after some changes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import Final
 
 import pytest
 
-from filetools.changes.operations import SeenPath, TreeOperation
 from filetools.changes.overlay import BaseTree, Overlay
+from filetools.changes.seen_path import SeenPath
 from filetools.paths.workspace_path import WorkspacePath
 from tests.changes.trees import (
+    Change,
     Entry,
     base_tree,
     make,
@@ -30,14 +31,14 @@ def path(text: str) -> WorkspacePath:
     return WorkspacePath(text)
 
 
-def overlay_with(*operations: TreeOperation) -> Overlay:
+def overlay_with(*changes: Change) -> Overlay:
     overlay = Overlay(base_tree(seen_of(TREE)))
-    for operation in operations:
-        overlay.apply(operation)
+    for change in changes:
+        change(overlay)
     return overlay
 
 
-REFUSED: Final[dict[str, tuple[str, TreeOperation]]] = {
+REFUSED: Final[dict[str, tuple[str, Change]]] = {
     "the root": ("INVALID_ARGUMENT", remove_folder("")),
     "write a folder": ("IS_A_DIRECTORY", put("d")),
     "write a link": ("SYMLINK_NOT_ALLOWED", put("l")),
@@ -54,10 +55,10 @@ REFUSED: Final[dict[str, tuple[str, TreeOperation]]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_an_operation_is_refused_and_changes_nothing(case: str) -> None:
-    code, operation = REFUSED[case]
+def test_a_change_is_refused_and_changes_nothing(case: str) -> None:
+    code, change = REFUSED[case]
     overlay = overlay_with()
-    assert (refusal_of(lambda: overlay.apply(operation)).code, shown_by(overlay)) == (code, TREE)
+    assert (refusal_of(lambda: change(overlay)).code, shown_by(overlay)) == (code, TREE)
 
 
 def test_what_is_below_a_moved_folder_is_seen_at_its_new_place() -> None:
@@ -83,16 +84,16 @@ def test_only_what_is_asked_for_is_read() -> None:
         return seen_of(TREE).at(where)
 
     overlay = Overlay(BaseTree(seen_path=seen_path, children=lambda _: []))
-    overlay.apply(put("d/n"))
+    put("d/n")(overlay)
     assert read == ["d/n", "d"]
 
 
-def test_operations_since_a_save_are_taken_back() -> None:
+def test_changes_since_a_save_are_undone() -> None:
     overlay = overlay_with(move("d", "p/d"), put("a", b"B"))
     kept = shown_by(overlay)
     overlay.save()
-    for operation in (put("p/d/x"), remove_folder("p"), put("p/n/m"), move("a", "d"), make("e")):
-        overlay.apply(operation)
+    for change in (put("p/d/x"), remove_folder("p"), put("p/n/m"), move("a", "d"), make("e")):
+        change(overlay)
     overlay.restore()
     assert shown_by(overlay) == kept
 

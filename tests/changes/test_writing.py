@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from filetools.changes.decision import PutDecision
 from filetools.changes.knowledge import Knowledge
-from filetools.changes.operations import UnsavedText
+from filetools.changes.seen_path import UnsavedText
 from filetools.changes.writing import (
     NewText,
     decide_append,

@@ -8,15 +8,8 @@ from typing import Final, TypeAlias
 import pytest
 from msgspec import Struct
 
-from filetools.changes.operations import (
-    MakeFolder,
-    Move,
-    Put,
-    Remove,
-    RemoveFolder,
-    SeenPath,
-)
 from filetools.changes.overlay import BaseTree, Overlay
+from filetools.changes.seen_path import SeenPath
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError
 from filetools.models.words import EntryType
@@ -48,24 +41,27 @@ class Seen(Struct, frozen=True, kw_only=True):
         return self.paths.get(path) or SeenPath(path=WorkspacePath(path))
 
 
-def put(where: str, content: bytes = b"new", mode: int | None = None) -> Put:
-    return Put(path=WorkspacePath(where), content=content, mode=mode)
+Change: TypeAlias = Callable[[Overlay], None]
 
 
-def move(where: str, to: str) -> Move:
-    return Move(path=WorkspacePath(where), to=WorkspacePath(to))
+def put(where: str, content: bytes = b"new", mode: int | None = None) -> Change:
+    return lambda overlay: overlay.put(WorkspacePath(where), content, mode=mode)
 
 
-def remove(where: str) -> Remove:
-    return Remove(path=WorkspacePath(where))
+def move(where: str, to: str) -> Change:
+    return lambda overlay: overlay.move(WorkspacePath(where), WorkspacePath(to))
 
 
-def make(where: str, mode: int | None = None) -> MakeFolder:
-    return MakeFolder(path=WorkspacePath(where), mode=mode)
+def remove(where: str) -> Change:
+    return lambda overlay: overlay.remove(WorkspacePath(where))
 
 
-def remove_folder(where: str) -> RemoveFolder:
-    return RemoveFolder(path=WorkspacePath(where))
+def make(where: str, mode: int | None = None) -> Change:
+    return lambda overlay: overlay.make_folder(WorkspacePath(where), mode)
+
+
+def remove_folder(where: str) -> Change:
+    return lambda overlay: overlay.remove_folder(WorkspacePath(where))
 
 
 def refusal_of(decide: Callable[[], object]) -> FileToolsError:

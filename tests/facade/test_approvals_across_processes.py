@@ -103,7 +103,7 @@ async def test_an_answer_that_comes_late_lets_the_next_identical_call_pass_once(
             assert (await agent.hear())["done"] == "APPROVAL_REQUIRED"
             await agent.ask("a.txt")
             assert (await agent.hear())["done"] == "a.txt"
-            (tmp_path / "a.txt").unlink()
+            (tmp_path / "a.txt").write_bytes(b"saved meanwhile\n")
             await agent.ask("a.txt")
             assert (await agent.hear())["done"] == "APPROVAL_REQUIRED"
 

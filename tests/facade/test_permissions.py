@@ -15,6 +15,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.words import Preset
 from filetools.permissions.requests import ApprovalRequest
 from filetools.permissions.rules import Rule
+from tests.support import inside
 from tests.support.crashing import QUIET, grow, snapshot
 from tests.support.opened import outcome_of, recorded, refused, steps_until, told, version
 from tests.support.people import ALICE, BOB, EDITOR, Person
@@ -168,7 +169,7 @@ async def test_an_own_list_of_protected_paths_replaces_the_default(tmp_path: Pat
 
 async def test_a_rule_against_reading_binds_copies_too(tmp_path: Path) -> None:
     async with opened(tmp_path, "allow") as files:
-        files._parts.gatekeeper.policy.use("allow", [Rule(tool="read_file", path="d/**", level="block")])
+        inside.parts(files).gatekeeper.policy.use("allow", [Rule(tool="read_file", path="d/**", level="block")])
         await refused("TOOL_BLOCKED", files.read_file("d/e.txt"))
         await refused("TOOL_BLOCKED", files.copy_file("d/e.txt", "mine.txt"))
         assert (await files.read_multiple(["d/e.txt"])).failed == 1

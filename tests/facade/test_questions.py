@@ -12,6 +12,8 @@ import filetools
 from filetools import ApprovalDecision, ApprovalRequest
 from filetools.content.editing.text_edits import TextEdit
 from filetools.facade.facade import FileToolsFacade
+from filetools.permissions.rules import Rule
+from tests.support import inside
 from tests.support.crashing import QUIET
 from tests.support.facade_worker import RELAXED
 from tests.support.opened import outcome_of, refused
@@ -65,6 +67,67 @@ async def test_a_question_shows_what_would_happen(tmp_path: Path, name: str) -> 
     async with filetools.open(tmp_path, settings=ASK) as files:
         [request] = await asked(files, call)
     assert shown in (request.diff or "")
+
+
+OTHER = "sha256:" + "0" * 64
+HUNK = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-old text\n+TEXT\n"
+STALE: dict[str, Call] = {
+    "write_file": lambda files: files.write_file("a.txt", "TEXT\n", expected_version=OTHER),
+    "append_file": lambda files: files.append_file("a.txt", "TEXT\n", expected_version=OTHER),
+    "edit_file": lambda files: files.edit_file("a.txt", old="old", new="new", expected_version=OTHER),
+    "insert_lines": lambda files: files.insert_lines("a.txt", 0, "TEXT\n", expected_version=OTHER),
+    "replace_file": lambda files: files.replace_file("a.txt", b"TEXT\n", expected_version=OTHER),
+    "patch_file": lambda files: files.patch_file("a.txt", HUNK, expected_version=OTHER),
+    "delete_file": lambda files: files.delete_file("a.txt", expected_version=OTHER),
+}
+OUTDATED: dict[str, Call] = {
+    "delete_file": lambda files: files.delete_file("a.txt"),
+    "move_file": lambda files: files.move_file("a.txt", "c.txt"),
+    "copy_file": lambda files: files.copy_file("b.txt", "a.txt", overwrite=True),
+}
+
+
+@pytest.mark.parametrize("name", STALE)
+async def test_nobody_is_asked_about_a_version_that_is_gone(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.txt").write_bytes(b"old text\n")
+    person = Person("allow")
+    async with filetools.open(tmp_path, settings=ASK) as files:
+        files.answer_approvals(person)
+        await refused("VERSION_MISMATCH", STALE[name](files.for_actor(ALICE)))
+    assert (person.asked, (tmp_path / "a.txt").read_bytes()) == ([], b"old text\n")
+
+
+@pytest.mark.parametrize("name", OUTDATED)
+async def test_nobody_is_asked_about_what_others_changed_since_it_was_read(tmp_path: Path, name: str) -> None:
+    for path in ("a.txt", "b.txt"):
+        (tmp_path / path).write_bytes(b"old text\n")
+    person = Person("allow")
+    async with filetools.open(tmp_path, settings=ASK) as files:
+        files.answer_approvals(person)
+        await files.for_actor(ALICE).read_file("a.txt")
+        (tmp_path / "a.txt").write_bytes(b"saved meanwhile\n")
+        await refused("VERSION_MISMATCH", OUTDATED[name](files.for_actor(ALICE)))
+    assert (person.asked, (tmp_path / "a.txt").read_bytes()) == ([], b"saved meanwhile\n")
+
+
+async def test_nobody_is_asked_about_an_edit_that_does_not_fit(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"old text\n")
+    person = Person("allow", "allow")
+    async with filetools.open(tmp_path, settings=ASK) as files:
+        files.answer_approvals(person)
+        await refused("EDIT_NOT_FOUND", files.for_actor(ALICE).edit_file("a.txt", old="missing", new=""))
+        await refused("FILE_NOT_FOUND", files.for_actor(ALICE).edit_file("missing", old="old", new=""))
+    assert person.asked == []
+
+
+async def test_a_refusal_shows_nothing_of_a_file_that_must_not_be_read(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"old text\n")
+    person = Person("deny")
+    async with filetools.open(tmp_path, settings=ASK) as files:
+        inside.parts(files).gatekeeper.policy.use("ask", [Rule(tool="read_file", path="**", level="block")])
+        files.answer_approvals(person)
+        await refused("APPROVAL_DENIED", files.for_actor(ALICE).edit_file("a.txt", old="missing", new=""))
+    assert len(person.asked) == 1
 
 
 async def test_a_text_made_from_an_older_one_is_shown_as_it_would_be_merged(tmp_path: Path) -> None:

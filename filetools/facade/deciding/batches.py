@@ -1,59 +1,29 @@
-"""Calls over several files: reads that go on past failures, changes that are all or nothing."""
+"""Changes of several files, all or nothing."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from filetools.errors import AbortedError, BatchFailedError, FileToolsError, InvalidArgumentError
 from filetools.facade.deciding.outcomes import delete_result, write_result
 from filetools.facade.deciding.preconditions import permit_removal
-from filetools.facade.deciding.writing import decide_write, put_step
-from filetools.facade.requests import MOST_FILES, WriteRequest
+from filetools.facade.deciding.writing import decide_write
+from filetools.facade.requests import WriteRequest, refuse_many
 from filetools.facade.runner import CallRunner
 from filetools.facade.steps.pipeline import Beat
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
-from filetools.models.files import BatchResult, ReadBatchResult, ReadItem, ReadResult
+from filetools.models.files import BatchResult
 from filetools.models.records import Actor
-from filetools.paths.lexical import AnyPath, plain_path
+from filetools.paths.lexical import AnyPath
 from filetools.permissions.gatekeeper import Permit
 
 _WRITE_FIELDS = frozenset(
     {"path", "content", "expected_version", "encoding", "newline", "create_parents", "on_stale", "require_read"}
 )
-
-
-class Reads(Protocol):
-    """What reads one file."""
-
-    async def read_file(self, path: AnyPath, *, page: bool = False) -> ReadResult:
-        """Return the file."""
-
-
-async def read_multiple(files: Reads, paths: Sequence[AnyPath], beat: Beat, *, page: bool = False) -> ReadBatchResult:
-    """Read files one after the other.
-
-    Raises:
-        AbortedError: `beat` said so.
-        InvalidArgumentError: Too many.
-    """
-    _refuse_many(paths)
-    items = []
-    for done, path in enumerate(paths):
-        beat(done, len(paths))
-        try:
-            items.append(ReadItem(path=plain_path(path), result=await files.read_file(path, page=page)))
-        except AbortedError:
-            raise
-        except FileToolsError as exc:
-            items.append(ReadItem(path=str(path), error={"error": exc.message, "error_code": exc.code}))
-    beat(len(paths), len(paths))
-    await asyncio.sleep(0)
-    return ReadBatchResult(items=items, failed=sum(item.error is not None for item in items))
 
 
 def write_steps(
@@ -64,7 +34,7 @@ def write_steps(
     Raises:
         InvalidArgumentError: An unknown or missing field, two items of one file, or too many.
     """
-    _refuse_many(items)
+    refuse_many(items)
     steps = []
     for item in items:
         unknown = set(item) - _WRITE_FIELDS
@@ -74,7 +44,8 @@ def write_steps(
         options = {name: value for name, value in item.items() if name != "path"}
         request = WriteRequest(**options, require_version=require_version)
         where = runner.resolve_new(item["path"])
-        steps.append(put_step(where, request, actor, decide_write))
+        decide = partial(decide_write, request=request, actor=actor)
+        steps.append(PutFile(where, decide, create_parents=request.create_parents))
     _refuse_repeats(runner, steps)
     return steps
 
@@ -85,7 +56,7 @@ def delete_steps(runner: CallRunner, paths: Sequence[AnyPath], actor: Actor) -> 
     Raises:
         InvalidArgumentError: Two of one file, or too many.
     """
-    _refuse_many(paths)
+    refuse_many(paths)
     permit = partial(permit_removal, runner.parts, actor, None)
     steps = [RemoveFile(runner.resolve_name(path), permit) for path in paths]
     _refuse_repeats(runner, steps)
@@ -117,11 +88,6 @@ async def run(
         for index, step in enumerate(steps)
     ]
     return BatchResult(results=results, number=outcome.records[-1].number if outcome.records else None)
-
-
-def _refuse_many(items: Sequence[object]) -> None:
-    if len(items) > MOST_FILES:
-        raise InvalidArgumentError(f"At most {MOST_FILES} files in one call, not {len(items)}")
 
 
 def _refuse_repeats(runner: CallRunner, steps: Sequence[PutFile | RemoveFile]) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,11 +11,10 @@ from filetools.changes.decision import PutDecision
 from filetools.changes.editing import CONTEXT_LINES, ChangeBytes, changed_text, existing_file, with_text
 from filetools.changes.knowledge import Knowledge, bytes_now, facts_now, is_version, read_as, require_version
 from filetools.content.differences.merging import merge
-from filetools.content.editing.edits import Edit, apply_edits_to_bytes, insert_lines_in_bytes
 from filetools.content.formats import TextFormat
 from filetools.content.version import version_of
 from filetools.editors.open_text import OpenText
-from filetools.errors import EditConflictError, EditNotFoundError, InvalidArgumentError
+from filetools.errors import EditConflictError, EditNotFoundError
 from filetools.facade.deciding.seeing import seen_by
 from filetools.facade.parts import Parts
 from filetools.facade.steps.look import Look, content_of
@@ -37,6 +34,8 @@ class TextChange(Struct, frozen=True, kw_only=True):
     on_conflict: OnConflict = "merge"
     """What to do where it overlaps with unsaved text: "allow" replaces only what overlaps."""
     context_lines: int = CONTEXT_LINES
+    mode: int | None = None
+    """Permission bits that the file gets; None keeps its own."""
 
     def decide(self, parts: Parts, seen: Look) -> PutDecision:
         """Apply the change to the current content.
@@ -105,31 +104,4 @@ class TextChange(Struct, frozen=True, kw_only=True):
         """
         # Hunks too: here, in the worker, and not for the result on the loop, since it takes time that grows with the text.
         made = changed_text(self.path, content, text_format, self.apply, context_lines=self.context_lines)
-        return replace(made, is_strict=self.expected_version is not None)
-
-
-def edits_change(
-    path: WorkspacePath,
-    edits: Sequence[Edit],
-    actor: Actor,
-    *,
-    expected_version: str | None,
-    context_lines: int = CONTEXT_LINES,
-) -> TextChange:
-    """Return the change that some replacements make.
-
-    Raises:
-        InvalidArgumentError: `context_lines` is negative.
-    """
-    if context_lines < 0:
-        raise InvalidArgumentError(f"context_lines must be at least 0, not {context_lines}")
-    return TextChange(
-        path=path, apply=partial(apply_edits_to_bytes, edits=edits, path=path), actor=actor,
-        expected_version=expected_version, context_lines=context_lines,
-    )  # fmt: skip
-
-
-def insertion(path: WorkspacePath, line: int, text: str, actor: Actor, *, expected_version: str | None) -> TextChange:
-    """Return the change that new lines after a line make; 0 is before the first."""
-    change = partial(insert_lines_in_bytes, line=line, new_text=text, path=path)
-    return TextChange(path=path, apply=change, actor=actor, expected_version=expected_version)
+        return replace(made, is_strict=self.expected_version is not None, mode=self.mode)

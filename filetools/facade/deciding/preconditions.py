@@ -21,49 +21,49 @@ from filetools.facade.steps.unsaved import unsaved_error, unsaved_text
 from filetools.models.records import Actor, sayable
 
 
-def require_version(parts: Parts, look: Look, actor: Actor, expected: str | None) -> None:
-    """Refuse unless the version that a caller expects stands there; None expects nothing.
+def refuse_unsaved(parts: Parts, seen: Look) -> None:
+    """Refuse to remove or cover a file whose document has unsaved text.
 
     Raises:
-        VersionMismatchError: Another one does.
-        InvalidArgumentError: It is no version.
+        EditConflictError
     """
-    knowledge.require_version(*seen_by(parts, look, actor), expected)
+    if (opened := unsaved_text(parts, seen)) is not None:
+        raise unsaved_error(seen.path, opened.document.version)
 
 
-def refuse_changed(parts: Parts, actor: Actor, *looks: Look) -> None:
-    """Refuse to take away, or to cover, what others have changed since the actor saw it.
+def permit_leaving(parts: Parts, actor: Actor, seen: Look) -> None:
+    """Refuse to let an agent remove a file whose document has unsaved text.
 
     Raises:
-        VersionMismatchError: Somebody has.
+        EditConflictError
     """
-    for look in looks:
-        knowledge.refuse_changed(*seen_by(parts, look, actor))
+    if actor.kind == "agent":
+        refuse_unsaved(parts, seen)
 
 
 def permit_removal(parts: Parts, actor: Actor, expected: str | None, seen: Look) -> None:
-    """Refuse to delete what is not at the version that its actor expects or knows, or what a person has unsaved text of.
+    """Refuse to delete a file that is not at the version that its actor names, or else knows, or has unsaved text.
 
     Raises:
         VersionMismatchError, EditConflictError
     """
-    if actor.kind == "agent" and (opened := unsaved_text(parts, seen)) is not None:
-        raise unsaved_error(seen.path, opened.document.version)
-    if expected is not None:
-        require_version(parts, seen, actor, expected)
-    else:
-        refuse_changed(parts, actor, seen)
+    permit_leaving(parts, actor, seen)
+    now, known = seen_by(parts, seen, actor)
+    if expected is None:
+        knowledge.refuse_changed(now, known)
+    knowledge.require_version(now, known, expected)
 
 
 def permit_move(parts: Parts, actor: Actor, source: Look, destination: Look) -> None:
-    """Refuse to move, or to cover, what others have changed since its actor saw it, and to cover unsaved text.
+    """Refuse to move or cover what others have changed since its actor saw it, and to cover unsaved text.
 
     Raises:
         VersionMismatchError, EditConflictError
     """
-    if destination.key != source.key and (opened := unsaved_text(parts, destination)) is not None:
-        raise unsaved_error(destination.path, opened.document.version)
-    refuse_changed(parts, actor, source, destination)
+    if destination.key != source.key:
+        refuse_unsaved(parts, destination)
+    for seen in (source, destination):
+        knowledge.refuse_changed(*seen_by(parts, seen, actor))
 
 
 def same_change(parts: Parts, seen: Look, actor: Actor) -> tuple[dict[str, Any], ...]:

@@ -9,7 +9,6 @@ from typing import Any, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from filetools.changes.decision import PutDecision
 from filetools.content.differences.diff import narrowed, shortened, unified_diff
 from filetools.content.differences.merging import merge
 from filetools.content.patching.file_patch import quoted_name
@@ -17,10 +16,14 @@ from filetools.content.version import stat_version, version_of
 from filetools.editors.open_text import OpenText
 from filetools.errors import (
     ChangedMeanwhileError,
+    EditAmbiguousError,
     EditConflictError,
+    EditNotFoundError,
     FileTooLargeError,
     FileToolsError,
     PathExistsError,
+    PathNotFoundError,
+    VersionMismatchError,
 )
 from filetools.facade.deciding.folders import FOLDER, Contents, contents_of, moved
 from filetools.facade.deciding.seeing import glance, unseen
@@ -33,6 +36,7 @@ from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
 from filetools.facade.steps.unsaved import UnsavedQuestion, disk_text
 from filetools.journal.changes import HeadMovedError
+from filetools.models.records import Actor
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.requests import Proposal, digest_of
@@ -62,8 +66,10 @@ class ShownState(Struct, frozen=True, kw_only=True):
         return self.look.version
 
 
-Previews = Sequence[tuple[WorkspacePath, Callable[[Parts, Look], PutDecision | str]]]
-"""Path by path what decides what a call would put there, or tells the text of it; it changes nothing."""
+_REFUSALS: Final = (
+    EditAmbiguousError, EditConflictError, EditNotFoundError, PathExistsError, PathNotFoundError, VersionMismatchError,
+)  # fmt: skip
+"""Refusals that an approval does not change."""
 Texts = tuple[str | None, str, str]
 """Base, ours, theirs."""
 Taken = Sequence[tuple[WorkspacePath, WorkspacePath | None]]
@@ -71,53 +77,55 @@ Taken = Sequence[tuple[WorkspacePath, WorkspacePath | None]]
 
 
 class Act(Struct, frozen=True, kw_only=True):
-    """What a call wants to do. Lives as long as the call."""
+    """A call that is about to be made, while a person may be asked about it."""
 
     tool: str
     paths: Sequence[WorkspacePath]
     arguments: Mapping[str, Any]
-    """All that tells this call from others."""
-    previews: Previews = ()
+    """Everything that distinguishes this call from others."""
+    actor: Actor
+    steps: Sequence[Step] = ()
+    """What it would do; they are only asked, and not run."""
+    text: Callable[[], str] | None = None
+    """Returns the new text of the first path, where no step writes it."""
     taken: Taken = ()
+    """Files that move because they are written anew elsewhere."""
     is_text: bool = False
     """Whether it writes the text of one file, so that a person can give it another."""
     looks_at_disk: bool = False
-    """Whether unsaved text is not in its way, but what it writes."""
+    """Whether the unsaved text is what it writes."""
     met: list[UnsavedQuestion] = field(default_factory=list)
     """The unsaved text that the last proposal was about, if the call would drop any."""
 
     def propose(self, parts: Parts) -> Proposal:
-        """Return the words and texts by which it is decided, bound to the versions that stand there now.
+        """Return the words and texts that a person decides by, bound to the present versions.
 
         Raises:
-            EditConflictError: It could not be done, because of unsaved text.
+            FileToolsError: An approval would not help, because the call is refused in any case.
         """
         self.met.clear()
         return _propose(parts, self, with_diff=True)
 
     def digest(self, parts: Parts) -> str:
-        """Return what an approval of it holds for, as things stand now."""
+        """Return what an approval is bound to, as things are now."""
         self.met.clear()
         return _propose(parts, self, with_diff=False).digest
 
     def require_allowed(self, parts: Parts, digest: str) -> None:
-        """Raise ChangedMeanwhileError unless it still is what a person has allowed."""
+        """Raise ChangedMeanwhileError unless the call would still do what a person has allowed."""
         if self.digest(parts) != digest:
             raise ChangedMeanwhileError(self.paths[0] if self.paths else ".", 1)
 
 
-def previews_of(steps: Sequence[Step]) -> Previews:
-    """Return what some steps would put, path by path."""
-    return [(step.path, step.preview) for step in steps if isinstance(step, PutFile)]
-
-
 def taken_by(steps: Sequence[Step]) -> Taken:
-    """Return what some steps take as a whole."""
+    """Return what steps take as a whole; a folder that other steps leave empty is not among it."""
     taken: list[tuple[WorkspacePath, WorkspacePath | None]] = []
     for step in steps:
         if isinstance(step, MoveFolder | MoveFile):
             taken.append((step.paths[0], step.paths[1]))
-        elif isinstance(step, RemoveFile) or (isinstance(step, RemoveFolderStep) and step.is_recursive):
+        elif isinstance(step, RemoveFile) or (
+            isinstance(step, RemoveFolderStep) and (step.is_recursive or len(steps) == 1)
+        ):
             taken.append((step.paths[0], None))
     return taken
 
@@ -143,20 +151,24 @@ def conflict_proposal(
 def _propose(parts: Parts, act: Act, *, with_diff: bool) -> Proposal:
     source = act.arguments.get("source")
     looked_at = [*act.paths, source] if isinstance(source, WorkspacePath) else act.paths
+    taken, puts = [*taken_by(act.steps), *act.taken], [step for step in act.steps if isinstance(step, PutFile)]
     # What is only named, or goes, is not read if it is large.
-    limits = dict.fromkeys((path for path, _ in act.previews), parts.settings.max_write_bytes)
+    limits = dict.fromkeys((step.path for step in puts), parts.settings.max_write_bytes)
     standing = {
         path: _standing(parts, path, with_unsaved=not act.looks_at_disk, limit=limits.get(path, LARGEST_COMPARED_BYTES))
         for path in looked_at
     }
-    contents = {path: contents_of(parts, path) for path, _ in act.taken}
-    made = {path: _made(parts, act, path, preview, standing[path]) for path, preview in act.previews}
+    _refuse_changed(parts, act, standing)
+    contents = {path: contents_of(parts, path) for path, _ in taken}
+    made = {step.path: _made(parts, act, step, standing[step.path]) for step in puts}
+    if act.text is not None:
+        made[act.paths[0]] = act.text()
     diffs: list[str] = []
     if with_diff:
         patch = act.arguments.get("patch")
         is_patch = isinstance(patch, str) and not act.is_text
         diffs = [str(patch)] if is_patch else [_file_diff(path, new, standing[path]) for path, new in made.items()]
-        diffs += _taken_diffs(parts, act.taken, contents)
+        diffs += _taken_diffs(parts, taken, contents)
     first = standing[act.paths[0]] if act.paths else None
     old = None if first is None else first.text
     new_text = made.get(act.paths[0]) if len(act.paths) == 1 else None
@@ -181,7 +193,7 @@ def _propose(parts: Parts, act: Act, *, with_diff: bool) -> Proposal:
     unsaved_version = None if opened is None else parts.documents.texts.bytes_of(opened)[1]
     return Proposal(
         description=printable(
-            _description(parts, act, contents) + (f"; not saved: {_named(unsaved)}" if unsaved else "")
+            _description(parts, act, taken, contents) + (f"; not saved: {_named(unsaved)}" if unsaved else "")
         ),
         digest=digest_of(bound),
         version=version,
@@ -192,44 +204,63 @@ def _propose(parts: Parts, act: Act, *, with_diff: bool) -> Proposal:
         by_words=None if met is None else parts.settings.is_prose(met.path),
         diff=diff,
         can_merge=act.is_text and new is not None and (version is None or old is not None),
-        is_destructive=_destroys(parts, act, contents),
+        is_destructive=_destroys(parts, taken, contents),
         is_cut=diff is not None and len(diff) < sum(map(len, diffs)),
     )
 
 
-def _destroys(parts: Parts, act: Act, contents: Mapping[WorkspacePath, Contents]) -> bool:
+def _destroys(parts: Parts, taken: Taken, contents: Mapping[WorkspacePath, Contents]) -> bool:
     """Whether something is there no more afterwards that stands there now."""
-    moved_there = [after for before, after in act.taken if after is not None and after != before]
-    return any(after is None for before, after in act.taken if contents[before]) or any(
+    moved_there = [after for before, after in taken if after is not None and after != before]
+    return any(after is None for before, after in taken if contents[before]) or any(
         parts.store.stat(after) is not None for after in moved_there
     )
 
 
-def _made(
-    parts: Parts,
-    act: Act,
-    path: WorkspacePath,
-    preview: Callable[[Parts, Look], PutDecision | str],
-    standing: ShownState,
-) -> str | bytes | FileToolsError:
-    """Return what a call would make of a file. Of several, those that it cannot change are for it to tell in its turn."""
-    look, opened = standing.look, standing.opened
+def _refuse_changed(parts: Parts, act: Act, standing: Mapping[WorkspacePath, ShownState]) -> None:
+    """Refuse a deletion or a move that is refused after any answer."""
+    for step in act.steps:
+        looks = [standing[path].look for path in step.paths if path in standing]
+        if isinstance(step, RemoveFile | MoveFile) and len(looks) == len(step.paths) and looks[0].stat is not None:
+            try:
+                step.permit(*looks)
+            except FileToolsError as exc:
+                if _is_answer(parts, act, looks[0].path, exc):
+                    raise
+
+
+def _is_answer(parts: Parts, act: Act, path: WorkspacePath, refusal: FileToolsError) -> bool:
+    """Return True if a refusal is what the call is answered, whatever a person says about it.
+
+    Of several files, those that cannot be changed are named together when the call is made. Other refusals may show what is
+    in the file, which the caller may not be allowed to read.
+    """
+    is_withheld = parts.gatekeeper.policy.withholding(act.actor, "read_file")
+    is_readable = is_withheld is None or not is_withheld(path)
+    return len(act.steps) == 1 and isinstance(refusal, _REFUSALS) and is_readable
+
+
+def _made(parts: Parts, act: Act, step: PutFile, standing: ShownState) -> str | bytes | FileToolsError:
+    """Return what a call would make of a file, or why it cannot.
+
+    Raises:
+        FileToolsError: The call is refused in any case.
+    """
+    look, opened, path = standing.look, standing.opened, step.path
     try:
         if look.is_opaque and look.stat is not None:
             raise FileTooLargeError(path, look.stat.size, parts.settings.max_write_bytes)
-        decision = preview(parts, look)
+        decision = step.preview(parts, look)
     except UnsavedQuestion as question:
         act.met.append(question)
         return question.proposed
     except HeadMovedError:
         return ChangedMeanwhileError(path, 1)
     except FileToolsError as exc:
-        # Other refusals may tell what is in the file, which the caller may not be allowed to read.
-        if isinstance(exc, PathExistsError) or (opened is not None and isinstance(exc, EditConflictError)):
+        is_conflict = opened is not None and isinstance(exc, EditConflictError)
+        if is_conflict or isinstance(exc, PathExistsError) or _is_answer(parts, act, path, exc):
             raise
         return exc
-    if isinstance(decision, str):
-        return decision
     text = decision.text_for(path)
     if decision.facts.version == look.version and decision.shown is None:
         text = standing.text  # it changes nothing
@@ -316,8 +347,8 @@ def _whole_text(parts: Parts, before: WorkspacePath, after: WorkspacePath) -> st
     return _gone_text(before, old) if old.text is None else unified_diff("", old.text, "/dev/null", f"b/{after}")
 
 
-def _description(parts: Parts, act: Act, contents: Mapping[WorkspacePath, Contents]) -> str:
-    folder, destination = act.taken[0] if len(act.taken) == 1 else (WorkspacePath(), None)
+def _description(parts: Parts, act: Act, taken: Taken, contents: Mapping[WorkspacePath, Contents]) -> str:
+    folder, destination = taken[0] if len(taken) == 1 else (WorkspacePath(), None)
     inside = contents.get(folder, {})
     if inside.get(folder) != FOLDER:
         return f"{_words(act.tool)} {_named(act.paths) or act.arguments.get('name', 'the workspace')}"

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from filetools.changes.decision import PutDecision
 from filetools.changes.knowledge import Knowledge
-from filetools.changes.operations import SeenPath, UnsavedText
+from filetools.changes.seen_path import SeenPath, UnsavedText
 from filetools.content.facts import inspect
 from filetools.errors import ChangedMeanwhileError, PathNotFoundError, VersionGoneError
 from filetools.facade.parts import Parts

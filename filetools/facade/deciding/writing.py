@@ -9,18 +9,17 @@ from msgspec import structs
 
 from filetools.changes import writing as changes
 from filetools.changes.decision import PutDecision
-from filetools.changes.knowledge import Knowledge, base_bytes, require_version
-from filetools.changes.operations import SeenPath
+from filetools.changes.knowledge import Knowledge, base_bytes, refuse_changed, require_version
 from filetools.changes.rebasing import unmergeable
+from filetools.changes.seen_path import SeenPath
 from filetools.content.facts import inspect
 from filetools.editors.open_text import OpenText
 from filetools.errors import EditConflictError, InvalidArgumentError, PathExistsError
-from filetools.facade.deciding.preconditions import refuse_changed, same_change
+from filetools.facade.deciding.preconditions import same_change
 from filetools.facade.deciding.seeing import seen_by
 from filetools.facade.parts import Parts
 from filetools.facade.requests import WriteRequest
 from filetools.facade.steps.look import Look
-from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.unsaved import (
     UnsavedQuestion,
     disk_text,
@@ -39,11 +38,6 @@ class DecideWrite(Protocol):
 
     def __call__(self, parts: Parts, look: Look, request: WriteRequest, actor: Actor) -> PutDecision:
         """Return what shall stand there, or raise the refusal."""
-
-
-def put_step(where: WorkspacePath, request: WriteRequest, actor: Actor, decide: DecideWrite) -> PutFile:
-    """Return the step that writes what an actor sends."""
-    return PutFile(where, partial(decide, request=request, actor=actor), create_parents=request.create_parents)
 
 
 def decide_write(parts: Parts, look: Look, request: WriteRequest, actor: Actor) -> PutDecision:
@@ -192,6 +186,6 @@ def decide_copy(parts: Parts, look: Look, source: WorkspacePath, actor: Actor, *
         raise PathExistsError(look.path)
     if parts.workspace.key(source) == look.key:
         raise InvalidArgumentError(f"Source and destination are the same file: {source}", path=source)
-    refuse_changed(parts, actor, look)
+    refuse_changed(*seen_by(parts, look, actor))
     content, stat = parts.store.read(source, limit=parts.settings.max_write_bytes)
     return PutDecision(content=content, facts=inspect(content, name=look.path)[0], mode=stat.mode, is_strict=True)

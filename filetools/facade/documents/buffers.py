@@ -11,17 +11,13 @@ from filetools.content.editing.text_edits import TextEdit
 from filetools.content.formats import TextFormat, format_named
 from filetools.content.lines import newline_of
 from filetools.content.wire import wire_text
-from filetools.editors.documents import Documents
 from filetools.editors.open_text import OpenText
 from filetools.errors import BufferClosedError, ChangedMeanwhileError, LockTimeoutError
 from filetools.facade.deciding.outcomes import write_result
-from filetools.facade.deciding.proposals import Previews
 from filetools.facade.documents.document_news import DocumentNews
 from filetools.facade.documents.following import follow_disk
 from filetools.facade.documents.saving import MOST_TRIES, DocumentSave, keep_and_close, text_to_open
-from filetools.facade.parts import Parts
 from filetools.facade.runner import READER_WAIT_SECONDS, CallRunner
-from filetools.facade.steps.look import Look
 from filetools.facade.steps.pipeline import Outcome
 from filetools.facade.steps.put import PutFile
 from filetools.journal.documents import Document
@@ -117,9 +113,10 @@ class Buffers:
             _, opened = await self._parts.workers.run(partial(self._parts.documents.held, handle, self._actor))
             where = self._runner.resolve(opened.document.path)
             arguments = {"handle": handle, "buffer_version": buffer_version, "edits": repr(edits), "text": text}
-            previewed = partial(Documents.preview, opened=opened, buffer_version=buffer_version, edits=edits, text=text)
-            previews: Previews = [(where, lambda parts, _look: previewed(parts.documents))]
-            await self._authorise("buffer_change", [where], arguments, change=True, previews=previews)
+            preview = partial(
+                self._parts.documents.preview, opened, buffer_version=buffer_version, edits=edits, text=text
+            )
+            await self._authorise("buffer_change", [where], arguments, change=True, text=preview)
         work = partial(
             self._parts.documents.change, handle, self._actor, buffer_version,
             edits=edits, text=text, change_id=change_id,
@@ -215,8 +212,8 @@ class Buffers:
         for _ in range(MOST_TRIES):
             _, opened = await self._parts.workers.run(partial(self._parts.documents.held, handle, self._actor))
             where = self._runner.resolve(opened.document.path)
-            arguments, previews = {"content": opened.text}, [(where, partial(_saved, opened.text))]
-            await self._authorise("write_file", [where], arguments, change=True, previews=previews, looks_at_disk=True)
+            arguments, text = {"content": opened.text}, partial(str, opened.text)
+            await self._authorise("write_file", [where], arguments, change=True, text=text, looks_at_disk=True)
             step = PutFile(where, DocumentSave(opened.document.id, on_conflict, self._actor, text_format))
             try:
                 return step, await self._runner.change([step], self._actor)
@@ -261,8 +258,3 @@ class Buffers:
             bom=bool(document.text_format.bom),
             newline=newline_of(opened.text),
         )
-
-
-def _saved(text: str, _parts: Parts, _look: Look) -> str:
-    """Return what saving a document leaves; asked of `DocumentSave` it would save."""
-    return text

@@ -1,43 +1,56 @@
-"""Files of any size as a stream of bytes, for servers and copies: one open descriptor, one chunk in memory."""
+"""Files of any size as a stream of bytes, for servers and copies: one open file, one chunk in memory."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator
-
-import aiofiles
+from functools import partial
+from typing import Final
 
 from filetools.errors import ChangedMeanwhileError, InvalidArgumentError
 from filetools.facade.parts import Parts
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import Reader
 
-CHUNK_BYTES = 256 * 1024
+CHUNK_BYTES: Final = 256 * 1024
 
 
-async def stream(parts: Parts, path: WorkspacePath, *, offset: int, count: int | None) -> AsyncIterator[bytes]:
-    """Yield a file's bytes; a replacement meanwhile changes nothing, since the old file stays open.
-
-    Args:
-        parts: The workspace.
-        path: A regular file.
-        offset: First byte.
-        count: Most bytes; None for all to the end.
+async def stream(parts: Parts, path: WorkspacePath, offset: int, count: int | None) -> AsyncIterator[bytes]:
+    """Yield a file's bytes as `chunks`; a replacement meanwhile changes nothing, since the old file stays open.
 
     Raises:
         PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError
+        InvalidArgumentError, ChangedMeanwhileError
+    """
+    reader = await parts.workers.run(partial(parts.store.open, path))
+    try:
+        async for chunk in chunks(parts, path, reader, offset, count):
+            yield chunk
+    finally:
+        reader.close()
+
+
+async def chunks(
+    parts: Parts, path: WorkspacePath, reader: Reader, offset: int, count: int | None
+) -> AsyncIterator[bytes]:
+    """Yield the bytes of an open file in chunks of at most 256 KiB.
+
+    Args:
+        parts: The workspace.
+        path: The file's path.
+        reader: The open file.
+        offset: First byte from 0.
+        count: Most bytes; None for all to the end.
+
+    Raises:
         InvalidArgumentError: `offset` or `count` is negative.
-        ChangedMeanwhileError: Another program wrote into the open file while it was read.
+        ChangedMeanwhileError: Another program wrote into the file itself while it was read.
     """
     if offset < 0 or (count is not None and count < 0):
         raise InvalidArgumentError("offset and count must not be negative")
-    descriptor = await parts.workers.run(lambda: parts.workspace.open_file(path))
-    before = os.fstat(descriptor)
-    async with aiofiles.open(descriptor, "rb", executor=parts.workers) as file:
-        await file.seek(offset)
-        left = before.st_size - offset if count is None else min(count, before.st_size - offset)
-        while left > 0 and (chunk := await file.read(min(CHUNK_BYTES, left))):
-            left -= len(chunk)
-            yield chunk
-        after = os.fstat(descriptor)
-    if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
-        raise ChangedMeanwhileError(path, 1)
+    end = reader.stat.size if count is None else min(reader.stat.size, offset + count)
+    while offset < end:
+        chunk = await parts.workers.run(partial(reader.read_at, offset, min(CHUNK_BYTES, end - offset)))
+        if not chunk or reader.has_changed():
+            raise ChangedMeanwhileError(path, 1)
+        offset += len(chunk)
+        yield chunk

@@ -41,7 +41,7 @@ class MoveFile(Step):
         self.source = source
         self.destination = destination
         self._overwrite = overwrite
-        self._permit = permit
+        self.permit = permit
         self.seen: tuple[Look, Look]
         """The looks of the current try at source and destination."""
 
@@ -70,7 +70,7 @@ class MoveFile(Step):
             raise SymlinkNotAllowedError(self.destination, self.destination)
         if destination.stat is not None and not self._overwrite:
             raise PathExistsError(self.destination)
-        self._permit(source, destination)
+        self.permit(source, destination)
         return True
 
     def _made_path(self) -> WorkspacePath | None:

@@ -33,7 +33,7 @@ class RemoveFile(Step):
         super().__init__(path)
         self.path = path
         self._keeps_bytes = keeps_bytes
-        self._permit = permit
+        self.permit = permit
         self.seen: Look
         """The look of the current try."""
         self._is_left_in_trash = False
@@ -53,7 +53,7 @@ class RemoveFile(Step):
         """Refuse what is not there or not as expected."""
         if self.seen.stat is None:
             raise PathNotFoundError(self.path)
-        self._permit(self.seen)
+        self.permit(self.seen)
         return True
 
     def prepare(self, parts: Parts) -> None:

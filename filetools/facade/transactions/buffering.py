@@ -10,7 +10,6 @@ from typing import Final, cast
 
 from msgspec import structs
 
-from filetools.changes.operations import MakeFolder, Move, Put, Remove, RemoveFolder
 from filetools.editors.documents import Documents
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
 from filetools.events.bus import EventBus
@@ -37,14 +36,6 @@ from filetools.versions.read_tracker import ReadTracker, Rows, added, owner_of
 from filetools.writer.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
 
 OUTSIDE: Final = "A transaction works inside its block only; begin another with `async with files.transaction() as tx`"
-_OPERATIONS: Final[dict[type[object], Operation]] = {
-    PutFile: Operation.MODIFY,
-    RemoveFile: Operation.DELETE,
-    MoveFile: Operation.MOVE,
-    MakeFolderStep: Operation.CREATE_DIRECTORY,
-    RemoveFolderStep: Operation.DELETE_DIRECTORY,
-    MoveFolder: Operation.MOVE_DIRECTORY,
-}
 
 
 class BufferingRunner(CallRunner):
@@ -148,9 +139,8 @@ def inner_parts(parts: Parts, held: HeldTree, tracker: TransactionTracker) -> Pa
 
 
 def _record(step: Step, actor: Actor) -> ChangeRecord:
-    """Return a record that only says that something will change; its number is 0, as it has none yet."""
-    operation = _OPERATIONS.get(type(step), Operation.MODIFY)
-    return ChangeRecord(number=0, operation=operation, path=step.paths[-1], actor=actor, time=time.time())
+    """Return a record which only says that something will change; it has no number yet, so that is 0."""
+    return ChangeRecord(number=0, operation=Operation.MODIFY, path=step.paths[-1], actor=actor, time=time.time())
 
 
 class TransactionTracker(ReadTracker):
@@ -262,21 +252,21 @@ def act(parts: Parts, held: HeldTree, step: Step) -> None:
             held.note(step.path, step.seen, becomes="file")
             if decision.is_strict and is_first:
                 held.demand(step.path)
-            held.overlay.apply(
-                Put(path=step.path, content=decision.content, mode=decision.mode, encoding=decision.encoding)
-            )
+            held.overlay.put(step.path, decision.content, mode=decision.mode, encoding=decision.encoding)
         case RemoveFile():
             held.note(step.path, step.seen)
-            held.take(Remove(path=step.path))
+            held.overlay.remove(step.path)
+            held.drop_empty(step.path)
         case MoveFile():
             _move(parts, held, step)
         case MakeFolderStep():
             for path in step.new_folders(parts):
                 held.note(path, becomes="directory")
-                held.overlay.apply(MakeFolder(path=path, mode=FOLDER_MODE))
+                held.overlay.make_folder(path, FOLDER_MODE)
         case RemoveFolderStep():
             _note_whole(parts, held, step.paths[0])
-            held.take(RemoveFolder(path=step.paths[0]))
+            held.overlay.remove_folder(step.paths[0])
+            held.drop_empty(step.paths[0])
         case MoveFolder():
             _move_folder(parts, held, step)
         case _:
@@ -297,8 +287,9 @@ def _move(parts: Parts, held: HeldTree, step: MoveFile) -> None:
     held.note(step.source, source)
     held.note(step.destination, destination, becomes="file")
     if destination.stat is not None:
-        held.overlay.apply(Remove(path=step.destination))
-    held.take(Move(path=step.source, to=step.destination))
+        held.overlay.remove(step.destination)
+    held.overlay.move(step.source, step.destination)
+    held.drop_empty(step.source)
     held.demand(step.destination)  # one file's text on top of another one's is no merge
 
 
@@ -312,8 +303,9 @@ def _move_folder(parts: Parts, held: HeldTree, step: MoveFolder) -> None:
         held.note(WorkspacePath(destination + path[len(source) :]), becomes=kind)
     node = held.overlay.find(source)
     if node is not None and node.origin is None:
-        held.overlay.apply(MakeFolder(path=source, mode=FOLDER_MODE))
-    held.take(Move(path=source, to=destination))
+        held.overlay.make_folder(source, FOLDER_MODE)
+    held.overlay.move(source, destination)
+    held.drop_empty(source)
 
 
 def _note_whole(parts: Parts, held: HeldTree, folder: WorkspacePath) -> list[tuple[WorkspacePath, EntryType]]:

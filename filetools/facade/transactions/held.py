@@ -13,8 +13,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from filetools.changes.operations import Move, Remove, RemoveFolder, SeenPath
-from filetools.changes.overlay import BaseTree, Overlay, OverlayNode
+from filetools.changes.overlay import BaseTree, Overlay
+from filetools.changes.seen_path import SeenPath
 from filetools.content.version import stat_version, version_of
 from filetools.errors import (
     DirectoryNotFoundError,
@@ -128,14 +128,13 @@ class HeldTree:
                 path=path,
             )
 
-    def take(self, operation: Remove | RemoveFolder | Move) -> None:
-        """Remove or move something, with the folders that were there for it alone."""
-        self.overlay.apply(operation)
-        for folder in operation.path.folders[::-1]:
+    def drop_empty(self, path: WorkspacePath) -> None:
+        """Remove the folders that were there only for a path that is gone."""
+        for folder in path.folders[::-1]:
             node = self.overlay.find(folder)
             if node is None or node.origin is not None or node.mode is not None or self.overlay.children(node):
                 break
-            self.overlay.place(folder, OverlayNode(name=node.name, kind=None))
+            self.overlay.clear(folder)
 
     def demand(self, path: WorkspacePath) -> None:
         """Have a changed file refuse at the exit what others changed there, in place of merging it."""

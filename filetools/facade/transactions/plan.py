@@ -24,7 +24,6 @@ from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.put_back import opened
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
-from filetools.facade.steps.unsaved import unsaved_error, unsaved_text
 from filetools.facade.transactions.held import DiskPath, HeldTree, is_same
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
@@ -175,7 +174,7 @@ def permit_removal(parts: Parts, actor: Actor, base: DiskPath, seen: Look) -> No
     Raises:
         VersionMismatchError, EditConflictError
     """
-    preconditions.permit_removal(parts, actor, seen.version, seen)
+    preconditions.permit_leaving(parts, actor, seen)
     permit_seen(base, seen)
 
 
@@ -185,9 +184,7 @@ def permit_move(parts: Parts, bases: tuple[DiskPath, DiskPath], source: Look, de
     Raises:
         VersionMismatchError, EditConflictError
     """
-    opened = unsaved_text(parts, destination)
-    if opened is not None:
-        raise unsaved_error(destination.path, opened.document.version)
+    preconditions.refuse_unsaved(parts, destination)
     permit_seen(bases[0], source)
     permit_seen(bases[1], destination)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextvars import ContextVar
 from functools import partial
-from io import BytesIO
 from types import TracebackType
 from typing import Any, Final, Never
 
@@ -13,13 +12,12 @@ from filetools.changes.decision import PutDecision
 from filetools.errors import EditConflictError, InvalidArgumentError
 from filetools.facade.calls import ActorCalls
 from filetools.facade.deciding.answered import decide_as_allowed
-from filetools.facade.deciding.proposals import Previews, Taken, taken_by
+from filetools.facade.deciding.proposals import Taken, taken_by
 from filetools.facade.deciding.seeing import tried
 from filetools.facade.deciding.writing import DecideWrite
 from filetools.facade.parts import Parts
 from filetools.facade.read_calls import ReadCalls
 from filetools.facade.reading.feed import Feed
-from filetools.facade.reading.streaming import CHUNK_BYTES
 from filetools.facade.requests import WriteRequest
 from filetools.facade.runner import CallRunner
 from filetools.facade.steps.look import Look
@@ -105,23 +103,6 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         """
         raise InvalidArgumentError(_NESTED)
 
-    async def stream_file(self, path: AnyPath, *, offset: int = 0, count: int | None = None) -> AsyncIterator[bytes]:
-        """Yield a file's bytes in chunks of at most 256 KiB; one that the transaction changed comes from memory.
-
-        Raises:
-            As outside of a transaction.
-        """
-        where = self._runner.resolve(path)
-        if not await self._is_changed(where):
-            async for chunk in super().stream_file(path, offset=offset, count=count):
-                yield chunk
-            return
-        await self._authorise("read_file", [where], {}, change=False)
-        content, _ = await self._parts.workers.run(partial(self._parts.store.read, where))
-        source = BytesIO(content[offset : None if count is None else offset + count])
-        while chunk := source.read(CHUNK_BYTES):
-            yield chunk
-
     async def _put(
         self, tool: str, path: AnyPath, request: WriteRequest, decide: DecideWrite, lock_timeout_seconds: float | None
     ) -> WriteResult:
@@ -136,9 +117,10 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         arguments: Mapping[str, Any],
         *,
         change: bool,
-        previews: Previews = (),
-        is_text: bool = False,
+        steps: Sequence[Step] = (),
+        text: Callable[[], str] | None = None,
         taken: Taken = (),
+        is_text: bool = False,
         looks_at_disk: bool = False,
     ) -> Permit | None:
         """Have reads decided at once; changes are asked at the end of the block, if anything comes of them."""
@@ -149,39 +131,39 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
             return None
         return await super()._authorise(tool, paths, arguments, change=False)
 
-    async def _is_changed(self, path: WorkspacePath) -> bool:
-        held = self._buffer.held
-        return held.is_changed(held.key(path)) and await self._parts.workers.run(partial(held.stat, path)) is not None
-
     async def _permit(self, steps: list[Step]) -> tuple[list[Step], list[Permit]]:
-        """Have the permissions decide.
+        """Check the permissions, and ask people where they say so.
 
         Returns:
-            The steps, with the texts that people gave in place of the transaction's, and what they have allowed.
+            The steps, which write what people were shown or gave in its place, and what they have allowed.
         """
         held, permits, parts = self._buffer.held, list[Permit](), self._buffer.outer.parts
-        texts, taken = await self._parts.workers.run(lambda: (_texts(steps, held), _taken(steps, held)))
+        texts, rewritten = await self._parts.workers.run(lambda: (_texts(steps, held), _rewritten(steps, held)))
         shown: dict[WorkspacePath, Decide] = {path: partial(_shown, text) for path, text in texts.items()}
+        allowed: dict[WorkspacePath, PutFile] = {}
+        others = [step for step in steps if not isinstance(step, PutFile)]
         touched = {path for step in steps for path in step.paths}
         for tool, paths in self._asked.items():
             changing = [path for path in paths if path in touched or any(path.is_below(above) for above in touched)]
             if not changing:
                 continue
-            put = [path for path in changing if path in texts]
+            put = {path: PutFile(path, shown[path]) for path in changing if path in texts}
             if parts.gatekeeper.asked(tool, changing, self.actor, change=True):
                 for path in filter(held.is_strict, put):  # nobody is asked about what will be refused
-                    await parts.workers.run(partial(tried, parts, PutFile(path, shown[path])))
+                    await parts.workers.run(partial(tried, parts, put[path]))
             permit = await self._outside._authorise(
                 tool, changing, {"transaction": {path: texts[path].plain.facts.version for path in put}}, change=True,
-                previews=[(path, shown[path]) for path in put], is_text=len(changing) == 1, taken=taken,
+                steps=[*put.values(), *others], taken=rewritten, is_text=len(changing) == 1,
             )  # fmt: skip
-            permits += [] if permit is None else [permit]
-            if permit is not None and permit.edited_text is not None:
+            if permit is None:
+                continue
+            permits.append(permit)
+            if permit.edited_text is not None:
                 [path] = put
                 shown[path] = decide_as_allowed(permit, partial(_always, shown[path]), "merge", self.actor)
-                replaced = PutFile(path, shown[path])
-                steps = [replaced if isinstance(each, PutFile) and each.path == path else each for each in steps]
-        return steps, permits
+                put[path] = PutFile(path, shown[path])
+            allowed.update(put)
+        return [allowed.get(step.paths[0], step) if isinstance(step, PutFile) else step for step in steps], permits
 
     async def _finish(self) -> None:
         outer = self._buffer.outer
@@ -218,17 +200,18 @@ def _always(decide: Decide, _on_conflict: OnConflict) -> Decide:
     return decide
 
 
-def _taken(steps: Sequence[Step], held: HeldTree) -> Taken:
-    """Return what the steps take as a whole, and the files that are moved by being written anew."""
-    taken = taken_by(steps)
-    known = {source for source, _ in taken}
+def _rewritten(steps: Sequence[Step], held: HeldTree) -> Taken:
+    """Return the files that move because they are written anew, unless they are in what a step takes as a whole."""
+    known = {source for source, _ in taken_by(steps)}
     made = [(step.path, held.overlay.find(step.path)) for step in steps if isinstance(step, PutFile)]
-    rewritten = [
+    return [
         (node.origin.path, path)
         for path, node in made
-        if node is not None and node.origin is not None and node.content is None
+        if node is not None
+        and node.origin is not None
+        and node.content is None
+        and not _is_covered(node.origin.path, known)
     ]
-    return [*taken, *(pair for pair in rewritten if not _is_covered(pair[0], known))]
 
 
 def _is_covered(path: WorkspacePath, known: Set[WorkspacePath]) -> bool:

@@ -328,6 +328,7 @@ async def test_reads_see_what_the_transaction_has_made(files: FileToolsFacade) -
         assert (await tx.read_file("a.txt", byte_offset=4, byte_count=1)).content == "3"
         assert b"".join([chunk async for chunk in tx.stream_file("a.txt", offset=2, count=3)]) == b"2\n3"
         assert b"".join([chunk async for chunk in tx.stream_file("b.txt")]) == b"b\n"
+        await refused("INVALID_ARGUMENT", anext(aiter(tx.stream_file("a.txt", offset=-1))))
         info = await tx.file_info("a.txt")
         assert (info.size, info.version, info.total_lines) == (6, version("1\n2\n3\n"), 3)
         edited = await tx.edit_file("a.txt", [filetools.Edit(old="2", new="two")], dry_run=True)
@@ -478,6 +479,22 @@ async def test_a_person_is_shown_what_a_text_becomes_on_top_of_what_others_saved
     others = "saved meanwhile\n" + "".join(lines[1:])
     made = others.replace("line 8", "LINE 8")
     assert (seen, (root / "b.txt").read_text()) == ([(others, made)], made)
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+async def test_a_text_that_overlaps_is_written_as_the_person_saw_it(root: Path, is_gone: bool) -> None:
+    async with filetools.open(root, settings={**QUIET, "permissions": "ask"}) as files:
+        person = Person("allow", "allow")
+        files.answer_approvals(person)
+        async with files.transaction() as tx:
+            await tx.edit_file("a.txt", [filetools.Edit(old="three", new="3")])
+            await tx.write_file("new.txt", "new\n")
+            (root / "a.txt").unlink() if is_gone else (root / "a.txt").write_bytes(b"saved meanwhile\n")
+        versions = [version.version for version in (await files.versions("a.txt")).versions]
+    mine = "one\ntwo\n3\nfour\nfive\n"
+    assert [request.new_text for request in person.asked if request.path == "a.txt"] == [mine]
+    assert (root / "a.txt").read_text() == mine
+    assert is_gone or version(b"saved meanwhile\n") in versions
 
 
 @pytest.mark.parametrize("answer", ["allow", ApprovalDecision(answer="merge", edited_text="a person's\n")])

@@ -128,7 +128,7 @@ export class Editor {
 			return saved !== null;
 		} catch (error) {
 			const isLost = error.code === "CONNECTION_LOST";
-			const told = isLost ? "the connection was lost, and whether the file was written is not known." : error.message;
+			const told = isLost ? "the connection was lost, perhaps after the file was written." : error.message;
 			this.say(`Not saved: ${tab.path}: ${told.replace(/\.?$/, ".")} Your text stays here.`, { kind: "error" });
 			return false;
 		} finally {

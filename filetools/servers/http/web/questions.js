@@ -8,7 +8,7 @@ import { monaco, PLAIN } from "./monaco.js";
 const TYPING_MS = 1500; // whoever pressed a key that recently is not interrupted
 const GUARD_MS = 500; // a key that was meant for the text answers nothing
 const STEP_MS = 2000;
-const OPTIONS = { ...PLAIN, tabFocusMode: true, links: false }; // links report an error when the text goes meanwhile
+const OPTIONS = { ...PLAIN, tabFocusMode: true, links: false }; // report an error if the text goes
 const REASONS = {
 	protected: "This file can make other programs run code.",
 	conflict: "It meets text that is not saved.",
@@ -122,11 +122,7 @@ export class Questions {
 
 	#begin(approvals) {
 		const open = new Set(approvals.map((request) => request.id));
-		for (const [id, entry] of this.#queue) {
-			if (open.has(id)) continue;
-			entry.isOwn = false; // its call ended with the connection, and tells no more
-			this.#drop(id, "was answered while there was no connection");
-		}
+		for (const id of this.#queue.keys()) if (!open.has(id)) this.#drop(id, "was answered while there was no connection");
 		for (const request of approvals) this.#add(request);
 		this.#offer();
 	}
@@ -179,7 +175,6 @@ export class Questions {
 		}
 		try {
 			await this.live.answer(request.id, answer, text);
-			// An own call tells how it ended, which may be heard before this answer's receipt.
 			if (!entry.isOwn) this.say(`Answered: ${request.description}`, { kind: "ok" });
 			if (isMerge) this.#back();
 		} catch (error) {
@@ -302,7 +297,7 @@ export class Questions {
 		}
 		const editor = loaded.editor.createDiffEditor(place, {
 			...OPTIONS, readOnly: true, renderSideBySideInlineBreakpoint: 900,
-			renderGutterMenu: false, // it has nothing to offer here, and reports an error if the editor goes soon
+			renderGutterMenu: false, // reports an error if the editor goes soon
 			originalAriaLabel: "As it is", modifiedAriaLabel: "As it would be",
 		});
 		const models = [old, fresh].map((text) => this.#model(loaded, text, request.path));

@@ -1,9 +1,8 @@
-"""Changes of the tree as data, and what a decision about them sees of a path."""
+"""What a decision sees of a path."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -11,47 +10,6 @@ from filetools.content.facts import ContentFacts
 from filetools.content.version import stat_version
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
-
-
-class Put(Struct, frozen=True, kw_only=True):
-    """Give a file new bytes, or make it. The folder that holds it exists or is made by an earlier operation."""
-
-    path: WorkspacePath
-    content: bytes
-    mode: int | None = None
-    """Permission bits; None keeps those of the file, or takes the default for a new one."""
-    encoding: str | None = None
-    """Codec that an actor named for the bytes."""
-
-
-class Remove(Struct, frozen=True, kw_only=True):
-    """Remove a file or a symbolic link."""
-
-    path: WorkspacePath
-
-
-class Move(Struct, frozen=True, kw_only=True):
-    """Rename a file, a link, or a folder with all below it. Nothing stands at `to`."""
-
-    path: WorkspacePath
-    to: WorkspacePath
-
-
-class MakeFolder(Struct, frozen=True, kw_only=True):
-    """Make a folder whose parent exists; an existing one gets the mode."""
-
-    path: WorkspacePath
-    mode: int | None = None
-    """Permission bits; None takes the default."""
-
-
-class RemoveFolder(Struct, frozen=True, kw_only=True):
-    """Remove a folder with all below it, in one step."""
-
-    path: WorkspacePath
-
-
-TreeOperation: TypeAlias = Put | Remove | Move | MakeFolder | RemoveFolder
 
 
 class UnsavedText(Struct, frozen=True, kw_only=True):
