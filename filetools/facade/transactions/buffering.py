@@ -48,7 +48,17 @@ class BufferingRunner(CallRunner):
         self.tracker = TransactionTracker(parts.journal, parts.tracker, self.held.is_changed)
         self.is_over = True
         self._turn = asyncio.Lock()
-        super().__init__(inner_parts(parts, self.held, self.tracker))
+        super().__init__(
+            structs.replace(
+                parts,
+                # It can only be read: what a transaction makes reaches the disk at its exit, and no other way.
+                store=cast("Store", OverlayStore(self.held)),
+                documents=Documents(parts.journal),
+                tracker=self.tracker,
+                bus=EventBus(),
+                is_inner=True,
+            )
+        )
 
     def check_open(self) -> None:
         """Raise unless the transaction goes on.
@@ -98,7 +108,13 @@ class BufferingRunner(CallRunner):
             else:
                 raise ChangedMeanwhileError(steps[0].paths[0], MOST_TRIES)
             (happened or partial(record_steps, self.parts, actor, steps))()
-        changes = tuple(_record(step, actor) if has else None for step, has in zip(steps, changed, strict=True))
+        # Records that only say that something will change; they have no number yet.
+        changes = tuple(
+            ChangeRecord(number=0, operation=Operation.MODIFY, path=step.paths[-1], actor=actor, time=time.time())
+            if has_changed
+            else None
+            for step, has_changed in zip(steps, changed, strict=True)
+        )
         return Outcome(records=(), changes=changes, mirror="off")
 
     def _apply(self, steps: Sequence[Step], actor: Actor, beat: Beat) -> list[bool]:
@@ -110,37 +126,15 @@ class BufferingRunner(CallRunner):
                 changed = []
                 for number, step in enumerate(steps):
                     beat(number, len(steps))
-                    changed.append(self._apply_one(step))
+                    step.look(self.parts)
+                    changed.append(step.decide(self.parts))
+                    if changed[-1]:
+                        act(self.parts, self.held, step)
             except (FileToolsError, HeadMovedError):
                 self.held.restore()
                 self.tracker.use(known)
                 raise
         return changed
-
-    def _apply_one(self, step: Step) -> bool:
-        step.look(self.parts)
-        if not step.decide(self.parts):
-            return False
-        act(self.parts, self.held, step)
-        return True
-
-
-def inner_parts(parts: Parts, held: HeldTree, tracker: TransactionTracker) -> Parts:
-    """Return the parts of a workspace as they are inside a transaction: its own tree and read tracker, and no listeners."""
-    return structs.replace(
-        parts,
-        # Only what reads is there: what a transaction makes reaches the disk at its exit, and by no other way.
-        store=cast("Store", OverlayStore(held)),
-        documents=Documents(parts.journal),
-        tracker=tracker,
-        bus=EventBus(),
-        is_inner=True,
-    )
-
-
-def _record(step: Step, actor: Actor) -> ChangeRecord:
-    """Return a record which only says that something will change; it has no number yet, so that is 0."""
-    return ChangeRecord(number=0, operation=Operation.MODIFY, path=step.paths[-1], actor=actor, time=time.time())
 
 
 class TransactionTracker(ReadTracker):

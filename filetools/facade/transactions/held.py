@@ -42,10 +42,12 @@ class DiskPath(SeenPath, frozen=True, kw_only=True):
     """What was at a path of the disk."""
 
     stat: FileStat | None = None
+    is_strict: bool = False
+    """True if what others write there meanwhile must not be merged with the transaction's text."""
 
 
 class HeldTree:
-    """The tree of one transaction. Lives as long as it; whoever reads or changes it holds `lock`."""
+    """The tree of one transaction, as long as that lives. Every reader and writer holds `lock`."""
 
     def __init__(self, disk: Store, key: Callable[[WorkspacePath], str], limit: int) -> None:
         """Begin without changes.
@@ -63,16 +65,11 @@ class HeldTree:
         self._limit = limit
         self._began_ns = time.time_ns()
         self._before: dict[str, DiskPath] = {}
-        self._strict: set[str] = set()
-        self._saved = (self._before, self._strict)
+        self._saved = self._before
 
     def is_changed(self, key: str) -> bool:
         """Whether the path of a key, or a folder above it, was changed."""
         return any(above in self._before for above in accumulate(key.split("/"), "{}/{}".format))
-
-    def is_strict(self, path: WorkspacePath) -> bool:
-        """Whether nothing may be merged into a file."""
-        return self.key(path) in self._strict
 
     def before(self, path: WorkspacePath) -> DiskPath:
         """Return what was at a path when it was first changed."""
@@ -137,18 +134,18 @@ class HeldTree:
             self.overlay.clear(folder)
 
     def demand(self, path: WorkspacePath) -> None:
-        """Have a changed file refuse at the exit what others changed there, in place of merging it."""
-        self._strict.add(self.key(path))
+        """Refuse at the exit what others change at a path that has changed here, instead of merging it."""
+        self._before[self.key(path)] = replace(self.before(path), is_strict=True)
 
     def save(self) -> None:
-        """Have `restore` return to the present state."""
+        """Mark the state to which `restore` returns."""
         self.overlay.save()
-        self._saved = (dict(self._before), set(self._strict))
+        self._saved = dict(self._before)
 
     def restore(self) -> None:
-        """Go back to the saved state."""
+        """Return to the marked state."""
         self.overlay.restore()
-        self._before, self._strict = self._saved
+        self._before = self._saved
 
     def _seen_path(self, path: WorkspacePath) -> SeenPath:
         # What others make where the transaction has changed something is met at the exit.

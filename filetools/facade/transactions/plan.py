@@ -100,7 +100,7 @@ def _put(held: HeldTree, path: WorkspacePath, node: OverlayNode, actor: Actor) -
         plain = PutDecision(
             content=content, facts=facts, mode=mode, encoding=node.encoding, sent=content, sent_version=facts.version
         )
-        yield PutFile(path, DecidePut(plain=plain, base=before, is_strict=held.is_strict(path), actor=actor))
+        yield PutFile(path, DecidePut(plain=plain, base=before, actor=actor))
 
 
 def _made_folder(node: OverlayNode, before: DiskPath) -> Iterator[Step]:
@@ -149,7 +149,6 @@ class DecidePut(Struct, frozen=True, kw_only=True):
     plain: PutDecision
     """The transaction's text."""
     base: DiskPath
-    is_strict: bool
     actor: Actor
 
     def __call__(self, parts: Parts, seen: Look) -> PutDecision:
@@ -164,7 +163,9 @@ class DecidePut(Struct, frozen=True, kw_only=True):
         if seen.version == plain.facts.version or is_base(self.base, seen):
             return plain
         now, knowledge = seen_by(parts, seen, self.actor)
-        merged = on_top(plain, self.base, now, kept=knowledge.kept, is_strict=self.is_strict, settings=parts.settings)
+        merged = on_top(
+            plain, self.base, now, kept=knowledge.kept, is_strict=self.base.is_strict, settings=parts.settings
+        )
         return replace(merged, mode=None)
 
 

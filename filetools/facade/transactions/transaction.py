@@ -149,7 +149,7 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
                 continue
             put = {path: PutFile(path, shown[path]) for path in changing if path in texts}
             if parts.gatekeeper.asked(tool, changing, self.actor, change=True):
-                for path in filter(held.is_strict, put):  # nobody is asked about what will be refused
+                for path in [path for path in put if texts[path].base.is_strict]:  # as it may be refused in any case
                     await parts.workers.run(partial(tried, parts, put[path]))
             permit = await self._outside._authorise(
                 tool, changing, {"transaction": {path: texts[path].plain.facts.version for path in put}}, change=True,
