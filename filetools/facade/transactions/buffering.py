@@ -39,7 +39,7 @@ OUTSIDE: Final = "A transaction works inside its block only; begin another with 
 
 
 class BufferingRunner(CallRunner):
-    """Runs the calls of one transaction. Lives as long as it."""
+    """Runs the calls of one transaction."""
 
     def __init__(self, outer: CallRunner) -> None:
         parts = outer.parts
@@ -61,7 +61,7 @@ class BufferingRunner(CallRunner):
         )
 
     def check_open(self) -> None:
-        """Raise unless the transaction goes on.
+        """Raise unless the transaction is open.
 
         Raises:
             InvalidArgumentError: It has not begun, or has ended.
@@ -72,11 +72,11 @@ class BufferingRunner(CallRunner):
         self.outer.check_open()
 
     def begin(self) -> None:
-        """Take calls from now on."""
+        """Accept calls from now on."""
         self.is_over = False
 
     async def end(self) -> None:
-        """Take no more calls, and wait for one that is at work."""
+        """Accept no more calls, and wait for the running one."""
         self.is_over = True
         async with self._turn:
             pass
@@ -91,7 +91,7 @@ class BufferingRunner(CallRunner):
         happened: Callable[[], None] | None = None,
         permits: Iterable[Permit | None] = (),
     ) -> Outcome:
-        """Have steps change the overlay, all or nothing; nothing is locked, recorded or told. People are asked at the exit.
+        """Apply steps to the overlay, all or nothing; nothing is locked, recorded or reported. People are asked at the exit.
 
         Raises:
             ChangedMeanwhileError: Others were moving a folder in every try.
@@ -138,9 +138,9 @@ class BufferingRunner(CallRunner):
 
 
 class TransactionTracker(ReadTracker):
-    """The rows of one transaction over those of the workspace. Lives as long as the transaction.
+    """The rows of one transaction over those of the workspace.
 
-    A text of the transaction's own is known only in it, until its exit; a text of the disk is known in any case.
+    A text that the transaction made is known only inside it until its exit; a text of the disk is known outside, too.
     """
 
     def __init__(self, journal: Journal, outer: ReadTracker, is_changed: Callable[[str], bool]) -> None:
@@ -149,7 +149,7 @@ class TransactionTracker(ReadTracker):
         Args:
             journal: Where texts may be kept.
             outer: The tracker of the workspace.
-            is_changed: Whether the transaction has changed the path of a key.
+            is_changed: Returns True if the transaction has changed the path of a key.
         """
         super().__init__(journal)
         self._outer = outer
@@ -158,7 +158,7 @@ class TransactionTracker(ReadTracker):
         self._own_texts: dict[str, bytes] = {}
 
     def is_loaded(self, actor: Actor) -> bool:
-        """Whether what the actor saw in earlier openings is in memory."""
+        """Return True if what the actor saw in earlier openings is in memory."""
         return self._outer.is_loaded(actor)
 
     def load(self, actor: Actor) -> None:
@@ -175,15 +175,15 @@ class TransactionTracker(ReadTracker):
         return self._outer.text(version) if content is None else content
 
     def own(self) -> dict[str, Rows]:
-        """Return the rows that are known here only, for `use`."""
+        """Return the rows that are known only here, for `use`."""
         return dict(self._own)
 
     def use(self, own: dict[str, Rows]) -> None:
-        """Go back to what was known."""
+        """Return to what was known."""
         self._own = own
 
     def publish(self, actor: Actor, steps: Sequence[Step], key_of: Callable[[WorkspacePath], str]) -> None:
-        """Have the workspace know what the actor knows of the files that its transaction has changed for good."""
+        """Record in the workspace what the actor knows of the files that its transaction has changed."""
         for key, rows in self._own.items():
             if not rows or self._is_changed(key):
                 self._outer._replace(owner_of(actor), key, rows)
@@ -228,7 +228,7 @@ class TransactionTracker(ReadTracker):
 
 
 def act(parts: Parts, held: HeldTree, step: Step) -> None:
-    """Have a step that has looked and decided change the tree of a transaction.
+    """Apply a step that has looked and decided to the tree of a transaction.
 
     Args:
         parts: The workspace as the transaction sees it.
@@ -236,8 +236,8 @@ def act(parts: Parts, held: HeldTree, step: Step) -> None:
         step: Has looked and decided.
 
     Raises:
-        DirectoryNotFoundError, PathNotDirectoryError: There is no folder to hold what it makes.
-        InvalidArgumentError: It is not for transactions.
+        DirectoryNotFoundError, PathNotDirectoryError: The folder that it needs does not exist.
+        InvalidArgumentError: It cannot be part of a transaction.
     """
     match step:
         case PutFile(decision=decision) if decision is not None:
@@ -284,7 +284,7 @@ def _move(parts: Parts, held: HeldTree, step: MoveFile) -> None:
         held.overlay.remove(step.destination)
     held.overlay.move(step.source, step.destination)
     held.drop_empty(step.source)
-    held.demand(step.destination)  # one file's text on top of another one's is no merge
+    held.demand(step.destination)  # there is no base to merge two files' texts by
 
 
 def _move_folder(parts: Parts, held: HeldTree, step: MoveFolder) -> None:
@@ -305,7 +305,7 @@ def _move_folder(parts: Parts, held: HeldTree, step: MoveFolder) -> None:
 def _note_whole(parts: Parts, held: HeldTree, folder: WorkspacePath) -> list[tuple[WorkspacePath, EntryType]]:
     """Note a folder and all below it, and return what is below."""
     below = [(path, entry.type) for path, entry in walk_tree(parts.store, folder)]
-    # What lies deepest comes first: once a folder has changed, what is below it is not the disk's any more.
+    # The deepest come first: once a folder has changed, the disk is not read below it.
     for path, _ in reversed(below):
         held.note(path)
     held.note(folder)
