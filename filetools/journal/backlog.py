@@ -46,7 +46,15 @@ _LACKING: Final = (
 _COUNT: Final = f"SELECT count(DISTINCT key) FROM ({_LACKING})"
 # A folder to be compared below stays so until the mirror has the folder.
 _BELOW: Final = " ON CONFLICT (mirror, key) DO UPDATE SET below = max(below, excluded.below)"
-_ADD: Final = f"INSERT INTO behind (mirror, key, path, number, below) VALUES (?, ?, ?, ?, ?){_BELOW}"
+# A change that is not applied yet outlasts a comparison: only what a record deletes goes with all that is in it.
+_ADD: Final = (
+    f"INSERT INTO behind (mirror, key, path, number, below) VALUES (?, ?, ?, ?, ?){_BELOW},"
+    " number = max(number, excluded.number)"
+)
+_IS_FILLING: Final = (
+    "SELECT NOT is_filled OR EXISTS (SELECT 1 FROM behind WHERE mirror = place AND number = 0 AND tries = 0)"
+    " FROM mirrors WHERE place = ?"
+)
 _REFUSE: Final = (
     f"INSERT INTO behind (mirror, key, path, number, below, tries, reason) VALUES (?, ?, ?, ?, ?, ?, ?){_BELOW},"
     " path = excluded.path, number = excluded.number, tries = excluded.tries, reason = excluded.reason"
@@ -130,6 +138,10 @@ class Backlog:
         (count,) = self._database.row(_COUNT, {"mirror": mirror})
         return int(count)
 
+    def is_filling(self, mirror: str) -> bool:
+        """True if a mirror does not have all that was there before it followed records, or that a comparison found."""
+        return any(is_filling for (is_filling,) in self._database.rows(_IS_FILLING, (mirror,)))
+
     def advance(
         self, mirror: str, position: int, done: Iterable[BacklogEntry], unsettled: Iterable[BacklogEntry] = ()
     ) -> None:
@@ -162,7 +174,7 @@ class Backlog:
         self._change("UPDATE behind SET tries = 0, reason = NULL WHERE mirror = ? AND tries > 0", [(mirror,)])
 
     def add(self, mirror: str, entries: Iterable[BacklogEntry]) -> None:
-        """Record that paths differ in a mirror; entries that exist stay as they are."""
+        """Record that paths differ in a mirror; what is known of paths already recorded stays."""
         self._change(_ADD, [_values(mirror, entry) for entry in entries])
 
     def _change(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
@@ -178,15 +190,12 @@ class Mirrors:
 
     def register(self, place: str) -> MirrorRow:
         """Return the row of a mirror, registering it if it is new; it follows records made after its first registration."""
-        known = self.get(place)
-        if known is None:
+        while (known := self.get(place)) is None:
             identity = f"{secrets.token_hex(8)}-{secrets.token_hex(4)}"
             self._change(
                 f"INSERT OR IGNORE INTO mirrors (place, identity, position) VALUES (?, ?, ({NEWEST}))",
                 (place, identity),
             )
-            known = self.get(place)
-            assert known is not None
         return known
 
     def get(self, place: str) -> MirrorRow | None:

@@ -38,24 +38,13 @@ class MirrorIdentity:
         self._row = row
         self._store = store
         self._context = context
-        self._is_marked = False
-        """Whether the folder had a marker at the last look."""
-
-    def check(self) -> None:
-        """Make sure, once `establish` has looked, that its place still holds that folder; costs next to nothing.
-
-        Raises:
-            SyncFailedError: The folder was emptied.
-            WorkspaceGoneError: Another folder stands in its place, or none.
-        """
-        if self._store.stat(MARKER) is None and self._is_marked:
-            raise SyncFailedError(None, "its folder was emptied")
 
     def establish(self) -> MirrorRow:
-        """Look which folder stands at the place; `is_filled` tells afterwards whether it must be filled. Returns its row.
+        """Check which folder is at the place, and set `is_filled`. Returns the mirror's row.
 
         Raises:
-            SyncFailedError: The mirror was removed from the root; or another folder is at the place of an added one.
+            SyncFailedError: The mirror was removed from the root; another folder is at the place of an added one; or the
+                folder was emptied since the last call.
         """
         mirrors = self._context.journal.mirrors
         row = self._registered()
@@ -64,12 +53,14 @@ class MirrorIdentity:
         if row.root is not None and not is_older:
             raise SyncFailedError(None, "another folder stands at its place")
         is_known = marker == row.identity and row.is_filled and not self._is_emptied()
+        was_filled, self.is_filled = self.is_filled, is_known
+        if was_filled and not is_known:
+            raise SyncFailedError(None, "its folder was emptied")
         if not is_known and row.is_filled:
             # Before anything is written here: if the former folder comes back, it lacks what goes to this one.
             mirrors.renew(row)
             row = self._registered()
-        self._row, self._is_marked, self.is_filled = row, marker is not None, is_known
-        self.is_older = is_older
+        self._row, self.is_older = row, is_older
         return row
 
     def renew(self) -> None:
@@ -81,7 +72,7 @@ class MirrorIdentity:
         """Mark the folder as filled: it holds all that was there before it followed changes, or is behind with it."""
         mark(self._store, self._row.identity)
         self._context.journal.mirrors.filled(self._row)
-        self._is_marked = self.is_filled = True
+        self.is_filled = True
 
     def _marker(self) -> str | None:
         try:

@@ -295,8 +295,7 @@ class SyncManager:
             self._looking.cancel()
             await asyncio.gather(self._looking, return_exceptions=True)
         for mirror in self._mirrors:
-            if mirror.state == "ready":
-                await in_thread(partial(mirror.wait_for_round, CLOSE_SECONDS))
+            await in_thread(partial(mirror.finish, CLOSE_SECONDS))
 
     async def aclose(self) -> None:
         """End the mirrors' threads; waits for no mirror that hangs. May be called twice."""

@@ -42,7 +42,6 @@ class MirrorProgress(Struct, frozen=True, kw_only=True):
     unsettled: int | None = None
     """The first change that was not applied yet."""
     is_ready: bool = True
-    is_filling: bool = False
     error: str | None = None
 
 
@@ -99,14 +98,11 @@ class Mirror:
         self._changed = threading.Condition()
         # Guarded by the condition:
         self._progress = MirrorProgress()
-        self._is_known = self._is_told = False
+        self._is_known = False
         self._late_until = 0
         self._heard_until = 0.0
-        self._refused: set[str] = set()
         self._waiters: list[Waiter] = []
-        self._is_due = self._is_whole = self._is_hasty = self._is_asked = False
-        self._is_at_work = self._is_outdated = False
-        self._is_closed = False
+        self._is_due = self._is_urgent = self._is_at_work = self._is_closed = False
         self._rounds = 0
 
     @property
@@ -117,12 +113,12 @@ class Mirror:
 
     @property
     def state(self) -> MirrorState:
-        """One word for people."""
+        """One word for people; reads the journal."""
         if self.is_paused:
             return "paused"
         if not (self.takes_calls and self._is_known):
             return "not_ready"
-        return "filling" if self._progress.is_filling else "ready"
+        return "filling" if self._context.journal.backlog.is_filling(self.place) else "ready"
 
     @property
     def error(self) -> str | None:
@@ -146,28 +142,25 @@ class Mirror:
 
     def is_current(self) -> bool:
         """Whether it has every change that is recorded."""
-        backlog, progress = self._context.journal.backlog, self._progress
-        if not self.takes_calls or progress.is_filling or any(each.tries for each in backlog.behind(self.place)):
+        backlog = self._context.journal.backlog
+        if self.state != "ready" or any(each.tries for each in backlog.behind(self.place)):
             return False
         with suppress(RecordsForgottenError):
-            return not backlog.since(progress.reached, limit=1).entries
+            return not backlog.since(self._progress.reached, limit=1).entries
         return False
 
-    def wake(self, *, is_whole: bool = False, is_hasty: bool = False, is_heard: bool = False) -> None:
-        """Have the backlog looked at now.
+    def wake(self, *, is_urgent: bool = False, is_heard: bool = False) -> None:
+        """Have the worker, here or in another process, follow new records now.
 
         Args:
-            is_whole: Also what the mirror is behind with, not only what is new.
-            is_hasty: Make durable at once what is written.
-            is_heard: Whether another process may be waiting.
+            is_urgent: Have it bring over all that the mirror is behind with, and make that durable at once.
+            is_heard: True if another process has asked for it, and may be waiting.
         """
         with self._changed:
             if is_heard:
                 self._heard_until = time.monotonic() + HEARD_SECONDS
             self._is_due = True
-            self._is_whole |= is_whole
-            self._is_asked |= is_whole
-            self._is_hasty |= is_hasty
+            self._is_urgent |= is_urgent
             self._changed.notify_all()
 
     def wait_for(self, number: int, keys: Iterable[str], tell: Callable[[bool], object]) -> Waiter:
@@ -179,8 +172,7 @@ class Mirror:
             if takes_calls:
                 self._waiters.append(waiter)
             if not self._leadership.is_leading:
-                self._is_asked = True
-                self.wake()
+                self.wake(is_urgent=True)
         if not takes_calls:
             tell(False)
         elif self._leadership.is_leading:
@@ -204,7 +196,7 @@ class Mirror:
 
     def _is_refused(self, key: str) -> bool:
         if self._leadership.is_leading:
-            return key in self._refused
+            return self.worker.is_refused(key)
         entry = self._context.journal.backlog.get(self.place, key)
         return entry is not None and entry.tries > 0
 
@@ -220,28 +212,28 @@ class Mirror:
         """Wait until all of the backlog was worked off once more and made durable; False if the time is over."""
         with self._changed:
             goal = self._rounds + (2 if self._is_at_work else 1)
-            self.wake(is_whole=True, is_hasty=True)
+            self.wake(is_urgent=True)
             return self._changed.wait_for(lambda: self._rounds >= goal or self._is_closed, seconds)
+
+    def finish(self, seconds: float) -> None:
+        """Bring over what is left and make it durable, if that is quick; wait at most so long."""
+        if self.state == "ready":
+            self.wait_for_round(seconds)
 
     def wait_for_look(self, seconds: float) -> None:
         """Wait until it is known how the mirror is, or the time is over."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_known or self.is_paused or self._thread is None, seconds)
 
-    def restart(self) -> None:
-        """Have the worker look at its backlog anew: something was taken out of it."""
-        with self._changed:
-            self._is_outdated = True
-
     def pause(self) -> None:
         """Write nothing until `resume`; another process may."""
         self.is_paused = True
-        self.wake(is_whole=True)
+        self.wake(is_urgent=True)
 
     def resume(self) -> None:
         """Write again, at once."""
         self.is_paused = False
-        self.wake(is_whole=True)
+        self.wake(is_urgent=True)
 
     def close(self, seconds: float) -> None:
         """Make durable what was written, and end the thread; wait for that at most so long."""
@@ -255,20 +247,7 @@ class Mirror:
 
     def goes_on(self) -> bool:
         """Whether the work is to go on as it was begun."""
-        return not (self._is_closed or self.is_paused or self._is_outdated)
-
-    def accepted(self, key: str) -> None:
-        """A path is there."""
-        if key in self._refused:
-            with self._changed:
-                self._refused.discard(key)
-
-    def refused(self, key: str, error: str | None) -> None:
-        """A path is not there; the error is None if it is not the mirror's."""
-        with self._changed:
-            self._refused.add(key)
-        if error is not None:
-            self.tell(error=error)
+        return not (self._is_closed or self.is_paused)
 
     # -- the thread --------------------------------------------------------------------------------------------------
 
@@ -285,19 +264,16 @@ class Mirror:
     def _work(self) -> None:
         while not self._is_closed:
             with self._changed:
-                # What another process has found out about a mirror has no number.
-                is_whole = self._is_whole or time.monotonic() < self._heard_until
-                is_hasty = self._is_hasty
-                self._is_due = self._is_whole = self._is_hasty = self._is_outdated = False
-                self._is_at_work = True
-            pause = self._turn(is_whole=is_whole, is_hasty=is_hasty)
+                is_urgent, self._is_urgent = self._is_urgent, False
+                self._is_due, self._is_at_work = False, True
+            pause = self._turn(is_urgent=is_urgent)
             with self._changed:
                 self._is_at_work = False
                 self._rounds += 1
                 self._changed.notify_all()
                 # Calls do not hurry a mirror that fails.
                 self._changed.wait_for(
-                    lambda: self._is_closed or self._is_whole or (self._is_due and self._progress.is_ready), pause
+                    lambda: self._is_closed or self._is_urgent or (self._is_due and self._progress.is_ready), pause
                 )
         if self._leadership.is_leading and self._progress.is_ready:
             try:
@@ -305,7 +281,7 @@ class Mirror:
             except FileToolsError as exc:
                 _log.debug("mirror %s was not made durable at the end: %s", self.name, exc)
 
-    def _turn(self, *, is_whole: bool, is_hasty: bool) -> float | None:
+    def _turn(self, *, is_urgent: bool) -> float | None:
         """Do all that can be done now; returns the seconds until there may be more."""
         if self.is_paused:
             self._leadership.close()
@@ -313,12 +289,13 @@ class Mirror:
             return None
         try:
             if not self._leads():
-                if self._is_asked:
-                    self._is_asked = False
+                if is_urgent:
                     self._context.notify()
                 self._take_note()
                 return _POLL_SECONDS if self._waiters else self._context.times.probe_seconds
-            pause = self.worker.round(is_whole=is_whole, is_hasty=is_hasty)
+            # What another process has found out about a mirror has no number.
+            is_heard = time.monotonic() < self._heard_until
+            pause = self.worker.round(is_whole=is_urgent or is_heard, is_hasty=is_urgent)
         except StoppedError:
             return 0.0
         except RecordsForgottenError:
@@ -346,7 +323,8 @@ class Mirror:
         except OSError as exc:
             raise SyncFailedError(None, f"no lock file can be made: {exc.strerror}") from exc
         if is_won:
-            self._is_told = False  # the note is of another process, which may have ended while the mirror failed
+            # The note is of another process, which may have ended while the mirror failed.
+            write_note(self._place_of_note, self._progress)
             self.worker.forget()
         return is_won
 
@@ -367,9 +345,8 @@ class Mirror:
         if progress.is_ready and not self._progress.is_ready:
             progress = replace(progress, error=None)
         is_news = replace(progress, reached=self._progress.reached) != self._progress
-        if is_news or not self._is_told or time.monotonic() < self._heard_until:
+        if is_news or time.monotonic() < self._heard_until:
             write_note(self._place_of_note, progress)
-            self._is_told = True
         self._know(progress)
 
     def _take_note(self) -> None:

@@ -24,8 +24,7 @@ class Plan(Struct, kw_only=True):
     added: list[WorkspacePath] = field(default_factory=list)
     modified: list[WorkspacePath] = field(default_factory=list)
     deleted: list[WorkspacePath] = field(default_factory=list)
-    emptied: list[WorkspacePath] = field(default_factory=list)
-    """Directories that are to go once nothing is in them, the deepest first."""
+    """Files, then directories that are to go once nothing is in them, the deepest first."""
     equal: list[WorkspacePath] = field(default_factory=list)
     """Files that are the same in both."""
     failed: dict[WorkspacePath, FileToolsError] = field(default_factory=dict)
@@ -33,13 +32,8 @@ class Plan(Struct, kw_only=True):
 
     @property
     def changes(self) -> list[WorkspacePath]:
-        """Everything to be mended but the emptied directories."""
+        """All paths to be mended."""
         return [*self.added, *self.modified, *self.deleted]
-
-    @property
-    def gone(self) -> list[WorkspacePath]:
-        """Everything that only the mirror has."""
-        return [*self.deleted, *self.emptied]
 
 
 class Versions:
@@ -85,7 +79,7 @@ def compared(
         is_fresh: Whether every file is read, even if it looks unchanged.
         go_on: Asked before each folder and file; what it raises ends the comparison.
     """
-    plan, pending = Plan(), [top]
+    plan, pending, emptied = Plan(), [top], list[WorkspacePath]()
     while pending:
         folder = pending.pop()
         go_on()
@@ -105,14 +99,14 @@ def compared(
                 _compare_files(plan, path, primary, mirror, is_fresh=is_fresh)
             elif kind not in ("file", "directory"):
                 if name in there:
-                    (plan.emptied if is_directory else plan.deleted).append(path)
+                    (emptied if is_directory else plan.deleted).append(path)
             elif name not in there:
                 plan.added.append(path)
             elif kind != there[name]:
                 plan.modified.append(path)
             if is_directory:
                 pending.append(path)
-    plan.emptied.sort(key=lambda path: len(path.parts), reverse=True)
+    plan.deleted += sorted(emptied, key=lambda path: len(path.parts), reverse=True)
     return plan
 
 

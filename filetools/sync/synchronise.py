@@ -74,7 +74,7 @@ class Synchronisation:
             await self._context.run(partial(self._context.journal.backlog.reset, mirror.place))
         go_on = request.refuse_if_aborted
         plan = await in_thread(lambda: mirror.worker.compare(ROOT, is_fresh=request.verify, go_on=go_on))
-        self._total = len(plan.changes) + len(plan.emptied) + len(plan.failed)
+        self._total = len(plan.changes) + len(plan.failed)
         if not request.preview:
             await self._mend(plan)
         return SyncResult(
@@ -86,7 +86,7 @@ class Synchronisation:
             duration_ms=round((time.monotonic() - started) * 1000),
             added=[shown(path) for path in plan.added],
             modified=[shown(path) for path in plan.modified],
-            deleted=[shown(path) for path in (*plan.deleted, *plan.emptied)],
+            deleted=[shown(path) for path in plan.deleted],
             errors=self._errors,
         )
 
@@ -96,7 +96,7 @@ class Synchronisation:
         try:
             for path, error in plan.failed.items():
                 self._fail(path, error.message, error.code)
-            await self._mend_all([*plan.changes, *plan.emptied])
+            await self._mend_all(plan.changes)
         finally:
             is_complete = not self._errors and self._synced == self._total
             tell(
@@ -113,7 +113,7 @@ class Synchronisation:
         known = (await self._context.run(self._entries)).keys()
         keys = await self._context.run(partial(mirror.worker.add_to_backlog, paths))
         left = dict(zip(keys, paths, strict=True))
-        mirror.wake(is_whole=True, is_hasty=True)
+        mirror.wake(is_urgent=True)
         pause = _SHORTEST_PAUSE_SECONDS
         while left:
             await asyncio.sleep(pause)
@@ -170,7 +170,6 @@ class Synchronisation:
                 place, backlog = self._mirror.place, self._context.journal.backlog
                 gone = [BacklogEntry(key=key, path=path, number=0) for key, path in added.items()]
                 await self._context.run(partial(backlog.advance, place, 0, gone))
-                self._mirror.restart()
             raise
 
 

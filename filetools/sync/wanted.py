@@ -101,18 +101,11 @@ def _head_content(context: SyncContext, path: WorkspacePath, head: Head, version
 
 
 def _head(context: SyncContext, path: WorkspacePath, key: str, *, is_settled: bool) -> Head | None:
-    """Return the head, unless it belongs to a change that the file does not show yet."""
+    """Return the newest version of a file that the journal knows."""
     if not is_text(path):
         return None
     view = context.journal.view(key)
     is_open = view.blocked or (view.head is not None and not view.head.applied)
-    if is_open and not is_settled and (view.blocked or not _is_shown(context, path, view.head)):
+    if is_open and not is_settled:
         raise UnsettledError
     return view.head
-
-
-def _is_shown(context: SyncContext, path: WorkspacePath, head: Head | None) -> bool:
-    """Whether the primary has a file, or none, as the head says; of its bytes the journal's count, also if they come later."""
-    assert head is not None
-    stat = context.primary.stat(path)
-    return (stat is not None and stat.type == "file") == (head.version is not None)

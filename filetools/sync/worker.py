@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
@@ -58,9 +57,7 @@ _LONGEST_DEFERRAL_SECONDS: Final = 0.5
 _PATIENCE_SECONDS: Final = 5.0
 """How long what is gone may come back, in a folder that goes on changing."""
 _LOOK_SECONDS: Final = 1.0
-"""How often it is looked which folder it is, at most."""
-_CHECK_SECONDS: Final = 0.2
-"""How often it is made sure that nobody emptied the folder."""
+"""How often the worker checks, at most, which folder is at the mirror's place, and that nobody emptied it."""
 _REMOVALS: Final = (Operation.DELETE, Operation.DELETE_DIRECTORY)
 _ABOUT_PATH: Final = (
     InvalidPathError, PathTooLongError, SymlinkNotAllowedError, NotRegularFileError, PathIsDirectoryError,
@@ -89,6 +86,11 @@ class _Waiting(NamedTuple):
     """When it was deferred first."""
 
 
+def _slot(entry: BacklogEntry) -> tuple[str, bool]:
+    """Return what distinguishes a recorded change of a path from a difference found in it: both may be on their way."""
+    return entry.key, entry.number > 0
+
+
 class BacklogWorker:
     """Brings one mirror what it lacks. Used by one thread; lives as the mirror.
 
@@ -97,29 +99,27 @@ class BacklogWorker:
         identity: Whether its place holds the right folder.
     """
 
-    def __init__(self, place: str, files: MirrorFiles, identity: MirrorIdentity, context: SyncContext, told: Mirror):
+    def __init__(self, place: str, files: MirrorFiles, identity: MirrorIdentity, context: SyncContext, mirror: Mirror):
         self.files = files
         self.identity = identity
         self._place = place
         self._context = context
-        self._told = told
+        self._mirror = mirror
         self._versions = (Versions(context.primary), Versions(files.store))
         self._is_whole_due = True
         self._seen = 0
         """Number up to which records were followed: what they are about is there, refused, or waits for others."""
         self._unsynced: dict[tuple[str, bool], BacklogEntry] = {}
-        """What was written since it was last made durable, by key and whether a record tells of it."""
+        """What was written since it was last made durable, by key and whether a record is of it."""
         self._sync_at = math.inf
         self._must_write: set[str] = set()
-        self._waiting: dict[str, _Waiting] = {}
-        self._is_lacking = False
-        """Whether paths that only a comparison found are on their way."""
+        self._waiting: dict[tuple[str, bool], _Waiting] = {}
         self._hidden: set[WorkspacePath] = set()
         self.looking: Future[object] | None = None
         """A look at the whole tree that a filling waits for."""
         self._is_swept = False
         self._is_unknown = True
-        self._look_at = self._check_at = 0.0
+        self._look_at = 0.0
         self._fill_at = time.monotonic() + context.times.sync_after_seconds
 
     def round(self, *, is_whole: bool, is_hasty: bool) -> float:
@@ -148,9 +148,8 @@ class BacklogWorker:
             if entry.number or self._context.journal.backlog.get(self._place, entry.key) is not None:
                 self._bring(entry)
             else:
-                del self._waiting[entry.key]  # somebody has taken it back
+                del self._waiting[_slot(entry)]  # somebody has taken it back
         if due or self._is_whole_due:
-            self._is_lacking = any(each.unsettled == 0 for each in self._waiting.values())
             self._follow()
         self._is_whole_due = False
         if is_hasty or self._sync_at <= time.monotonic():
@@ -161,15 +160,11 @@ class BacklogWorker:
         return max(0.0, soonest - time.monotonic())
 
     def _look_at_folder(self, now: float) -> None:
-        """Make sure that the place still holds the folder that was filled, and now and then that nobody emptied it."""
-        if now < self._check_at:
+        """Check that the place still holds the folder that was filled, and now and then that nobody emptied it."""
+        if now < self._look_at:
             self.files.store.stat(ROOT)  # the folder itself
             return
-        self._check_at = now + _CHECK_SECONDS
-        if now < self._look_at:
-            self.identity.check()
-            return
-        self._look_at = now + max(self._context.times.probe_seconds, _LOOK_SECONDS)
+        self._look_at = now + _LOOK_SECONDS
         if self._is_unknown:
             self.files.store.probe()
         row = self.identity.establish()
@@ -183,7 +178,7 @@ class BacklogWorker:
     def forget(self) -> None:
         """Trust nothing that was found out about the mirror's folder: another one may be at its place."""
         self._is_unknown = self._is_whole_due = True
-        self._look_at = self._check_at = 0
+        self._look_at = 0.0
         self._unsynced.clear()
         self._sync_at = math.inf
 
@@ -208,13 +203,18 @@ class BacklogWorker:
             self._context.journal.backlog.advance(self._place, self._seen, batch.values(), unsettled)
 
     def is_unsettled(self, key: str) -> bool:
-        """Whether a path waits for others who are at work on it; any thread may ask."""
-        waiting = self._waiting.get(key)
+        """True if a path waits for others who are changing it; callable from any thread."""
+        waiting = self._waiting.get((key, True))
         return waiting is not None and waiting.unsettled is not None
+
+    def is_refused(self, key: str) -> bool:
+        """True if the mirror refused the newest change of a path; callable from any thread."""
+        waiting = self._waiting.get((key, True))
+        return waiting is not None and waiting.unsettled is None
 
     def has_written(self, entry: BacklogEntry) -> bool:
         """Whether a path is there, and only waits to be made durable; any thread may ask."""
-        return (entry.key, entry.number > 0) in self._unsynced
+        return _slot(entry) in self._unsynced
 
     def compare(self, top: WorkspacePath, *, is_fresh: bool, go_on: Callable[[], None]) -> Plan:
         """Compare the mirror with the primary, as `compared`; any thread may call."""
@@ -230,21 +230,20 @@ class BacklogWorker:
 
     def _bring_behind(self) -> None:
         """Bring over what the mirror refused, and what differs in it; and what is new in between."""
-        after, page, looked_at = "", _BATCH, time.monotonic()
-        while page == _BATCH:
-            entries = self._context.journal.backlog.behind(self._place, after, limit=_BATCH)
-            self._is_lacking |= any(entry.number == 0 and not entry.tries for entry in entries)
-            for entry in entries:
-                self._go_on()
-                waiting = self._waiting.get(entry.key)
-                is_early = waiting is not None and waiting.unsettled is None and waiting.at > time.monotonic()
-                is_written = entry.number > 0 and self.has_written(entry)
-                if entry.tries < MAX_TRIES and not (is_early and entry.tries) and not is_written:
-                    self._bring(entry)
-                if time.monotonic() - looked_at > _LONGEST_LOOK_SECONDS:
-                    self._follow()
-                    looked_at = time.monotonic()
-            page, after = len(entries), entries[-1].key if entries else after
+        after, looked_at = "", time.monotonic()
+        # One by one: an aborted synchronisation takes entries out of the backlog.
+        while entries := self._context.journal.backlog.behind(self._place, after, limit=1):
+            (entry,) = entries
+            after = entry.key
+            self._go_on()
+            waiting = self._waiting.get(_slot(entry))
+            is_early = waiting is not None and waiting.unsettled is None and waiting.at > time.monotonic()
+            is_written = entry.number > 0 and self.has_written(entry)
+            if entry.tries < MAX_TRIES and not (is_early and entry.tries) and not is_written:
+                self._bring(entry)
+            if time.monotonic() - looked_at > _LONGEST_LOOK_SECONDS:
+                self._follow()
+                looked_at = time.monotonic()
 
     def _follow(self) -> None:
         """Bring over the changes that are recorded since the last time."""
@@ -261,12 +260,11 @@ class BacklogWorker:
             self._seen = entries[-1].number if entries else self._seen
         self._seen = max(own, self._seen)
         unsettled = min((each.unsettled for each in self._waiting.values() if each.unsettled), default=None)
-        is_filling = self._is_lacking or not self.identity.is_filled
-        self._told.tell(reached=self._seen, unsettled=unsettled, is_filling=is_filling)
+        self._mirror.tell(reached=self._seen, unsettled=unsettled)
 
     def _bring_together(self, entries: Sequence[BacklogEntry], files: Mapping[int, KeptFile]) -> None:
         """Bring over the paths of one change, both of a move; what is to be there goes first."""
-        several = [replace(one, below=True) if one.key in self._waiting else one for one in entries]
+        several = [replace(one, below=True) if _slot(one) in self._waiting else one for one in entries]
         if len(several) > 1:
             several.sort(key=lambda entry: self._context.primary.stat(WorkspacePath(entry.path)) is None)
         for entry in several:
@@ -280,49 +278,43 @@ class BacklogWorker:
             self._note_written(entry)
             return
         try:
-            goal = self._wanted(path, entry) if known is None else Wanted(kind="file", **known._asdict())
+            record = self._record(entry) if known is None else None
+            goal = self._wanted(path, entry, record) if known is None else Wanted(kind="file", **known._asdict())
         except UnsettledError:
             self._defer(entry)
             return
         except FileToolsError as exc:  # of the primary, or of the journal
-            self._refuse(entry, exc, None)
+            self._refuse(entry, exc)
             return
         try:
-            self._put_there(path, goal, entry)
-        except UnsettledError:
-            self._defer(entry)
+            self._put_there(path, goal, entry, record)
         except FileToolsError as exc:
             self._judge(exc)
-            self._refuse(entry, exc, exc.message)
+            self._refuse(entry, exc)
+            self._mirror.tell(error=exc.message)
         else:
             self._note_written(entry)
 
-    def _wanted(self, path: WorkspacePath, entry: BacklogEntry) -> Wanted:
-        waiting, now = self._waiting.get(entry.key), time.monotonic()
-        is_late = waiting is not None and 0 < waiting.since < now - _PATIENCE_SECONDS
-        look = partial(wanted, self._context, path, entry.key, is_told=bool(entry.number), is_late=is_late)
-        try:
-            goal = look()
-        except UnsettledError:
+    def _record(self, entry: BacklogEntry) -> ChangeRecord | None:
+        """Return the record of the change that an entry is about, applied or not; None if a newer one is of the path."""
+        if not entry.number:
+            return None
+        records = self._context.journal.records(key=entry.key, newest_first=True, limit=1)
+        return records[0] if records and records[0].number == entry.number else None
+
+    def _wanted(self, path: WorkspacePath, entry: BacklogEntry, record: ChangeRecord | None) -> Wanted:
+        is_made = False
+        if record is not None:
             # Strict calls wait before their changes are marked as applied.
-            if not self._is_made(path, entry):
-                raise
-            return look(is_settled=True)
-        if goal.kind == "file" or not entry.number:
-            return goal
-        if not self._is_made(path, entry, only_pending=True):
-            raise UnsettledError  # a folder has no head that would say so
-        return look()  # again: it may have been made since
+            is_there = self._context.primary.stat(path) is not None
+            is_made = is_there == (record.path == path and record.operation not in _REMOVALS)
+            if record.state is RecordState.PENDING and not is_made:
+                raise UnsettledError
+        waiting = self._waiting.get(_slot(entry))
+        is_late = waiting is not None and 0 < waiting.since < time.monotonic() - _PATIENCE_SECONDS
+        return wanted(self._context, path, entry.key, is_told=bool(entry.number), is_settled=is_made, is_late=is_late)
 
-    def _is_made(self, path: WorkspacePath, entry: BacklogEntry, *, only_pending: bool = False) -> bool:
-        """Whether the primary shows the change that an entry is about; of a change that is applied, it did."""
-        record = self._record(entry)
-        if record is None or (only_pending and record.state is not RecordState.PENDING):
-            return only_pending
-        is_there = self._context.primary.stat(path) is not None
-        return is_there == (record.path == path and record.operation not in _REMOVALS)
-
-    def _put_there(self, path: WorkspacePath, goal: Wanted, entry: BacklogEntry) -> None:
+    def _put_there(self, path: WorkspacePath, goal: Wanted, entry: BacklogEntry, record: ChangeRecord | None) -> None:
         spelled = self.files.spelled(path)
         twins = [] if spelled is None else twins_of(path, self._context.primary)
         if goal.kind == "nothing":
@@ -339,8 +331,6 @@ class BacklogWorker:
             self.files.respell(path)
         if twins:
             self._bring_again(twins)
-        may_be_renamed = goal.kind == "directory" or len(goal.content) > MOST_COPIED
-        record = self._record(entry) if entry.number and may_be_renamed else None
         is_renamed = record is not None and self._renamed(record, path, goal)
         if goal.kind == "file":
             must_write = entry.number == 0 or entry.key in self._must_write
@@ -359,22 +349,17 @@ class BacklogWorker:
         """Have the next round bring paths over, also those that were refused: their place in the mirror may be free."""
         for key in self.add_to_backlog(paths):
             if (entry := self._context.journal.backlog.get(self._place, key)) is not None:
-                self._waiting[key] = _Waiting(entry, 0.0)
+                self._waiting[_slot(entry)] = _Waiting(entry, 0.0)
         self._hidden.difference_update(paths)
-
-    def _record(self, entry: BacklogEntry) -> ChangeRecord | None:
-        """Return the record of the change that an entry is about, applied or not."""
-        records = self._context.journal.records(key=entry.key, newest_first=True, limit=1)
-        return records[0] if records and records[0].number == entry.number else None
 
     def _renamed(self, record: ChangeRecord, path: WorkspacePath, goal: Wanted) -> bool:
         """Rename in the mirror what the primary has moved, if the mirror has it; then bring over what it lacked of it."""
-        if record.old_path is None or record.path != path:
+        is_file = goal.kind == "file"
+        if record.old_path is None or record.path != path or (is_file and len(goal.content) <= MOST_COPIED):
             return False
         source = WorkspacePath(record.old_path)
         if self._context.left_out(source, False) or self._context.primary.stat(source) is not None:
             return False
-        is_file = goal.kind == "file"
         lacking = [] if is_file else self._context.journal.backlog.below(self._place, self._context.key(source))
         if not self.files.move(source, path, goal.version if is_file else None, goal.mode):
             return False
@@ -387,9 +372,6 @@ class BacklogWorker:
         plan = self.compare(folder, is_fresh=False, go_on=self._go_on)
         for path in plan.changes:
             self._bring_place(path)
-        for path in plan.emptied:
-            with suppress(HoldsStateError):  # somebody's root, which stays
-                self.files.remove(path, only_empty=True)
         for error in plan.failed.values():
             raise error
 
@@ -397,7 +379,7 @@ class BacklogWorker:
         """Bring over a path that has no entry of its own, or gets one: it holds up no other."""
         entry = BacklogEntry(key=self._context.key(path), path=path, number=0)
         self._bring(entry)
-        if entry.key in self._waiting:
+        if _slot(entry) in self._waiting:
             self.add_to_backlog([path])
 
     def _prune(self, folder: WorkspacePath) -> None:
@@ -410,41 +392,37 @@ class BacklogWorker:
             folder = folder.parent
 
     def _go_on(self) -> None:
-        if not self._told.goes_on():
+        if not self._mirror.goes_on():
             raise StoppedError
 
     # -- what became of an entry -------------------------------------------------------------------------------------
 
     def _note_written(self, entry: BacklogEntry) -> None:
         """The mirror has it; it leaves the backlog when it is durable there."""
-        self._unsynced[(entry.key, entry.number > 0)] = entry
-        waiting = self._waiting.get(entry.key)
-        if waiting is not None and (waiting.entry.number == entry.number or 0 < waiting.entry.number < entry.number):
-            del self._waiting[entry.key]
-        self._told.accepted(entry.key)
+        slot = _slot(entry)
+        self._unsynced[slot] = entry
+        if slot in self._waiting and self._waiting[slot].entry.number <= entry.number:
+            del self._waiting[slot]
         self._sync_at = min(self._sync_at, time.monotonic() + self._context.times.sync_after_seconds)
 
     def _defer(self, entry: BacklogEntry) -> None:
-        """Look at it again soon: others are at work on it."""
-        now, former = time.monotonic(), self._waiting.get(entry.key)
+        """Try a path again soon: others are changing it."""
+        now, former = time.monotonic(), self._waiting.get(_slot(entry))
         if former is None or former.unsettled is None:
-            self._waiting[entry.key] = _Waiting(entry, now + _SHORTEST_DEFERRAL_SECONDS, entry.number, since=now)
+            self._waiting[_slot(entry)] = _Waiting(entry, now + _SHORTEST_DEFERRAL_SECONDS, entry.number, since=now)
             return
         # The oldest change: the mirror has come no further, whatever else is recorded of the path.
-        oldest = min((number for number in (former.unsettled, entry.number) if number), default=0)
-        self._waiting[entry.key] = _Waiting(entry, now + _LONGEST_DEFERRAL_SECONDS, oldest, since=former.since)
+        self._waiting[_slot(entry)] = former._replace(entry=entry, at=now + _LONGEST_DEFERRAL_SECONDS)
 
-    def _refuse(self, entry: BacklogEntry, error: FileToolsError, told: str | None) -> None:
+    def _refuse(self, entry: BacklogEntry, error: FileToolsError) -> None:
         """Count one more refusal; the path is tried again with growing pauses, and blocks no other."""
-        # First, because waiting calls check for a refusal once the path is settled.
-        self._told.refused(entry.key, told)
         self._context.journal.backlog.refuse(self._place, entry, f"{error.code}: {error.message}")
-        if entry.tries + 1 < MAX_TRIES:
+        again = replace(entry, tries=entry.tries + 1)
+        if again.tries < MAX_TRIES:
             pause = min(self._context.times.probe_seconds * 2**entry.tries, LONGEST_PAUSE_SECONDS)
-            again = replace(entry, tries=entry.tries + 1)
-            self._waiting[entry.key] = _Waiting(again, time.monotonic() + pause)
+            self._waiting[_slot(entry)] = _Waiting(again, time.monotonic() + pause)
             return
-        self._waiting.pop(entry.key, None)
+        self._waiting[_slot(entry)] = _Waiting(again, math.inf)
         _log.error("the mirror refused %s %d times: %s", entry.path, MAX_TRIES, error)
         self._context.tell(events.SyncError(error=error.message, error_code=error.code, file=entry.path))
 
@@ -460,20 +438,17 @@ class BacklogWorker:
 
         Only a folder that is an older state of this mirror loses what was deleted since.
         """
-        self._told.tell(reached=0, unsettled=None, is_filling=True)
         plan = self.compare(ROOT, is_fresh=False, go_on=self._go_on)
         if ROOT in plan.failed:
             raise plan.failed[ROOT]
         self.add_to_backlog(plan.failed, below=True)
-        # What is known may be gone for an instant of which nobody is ever told.
-        known = self._context.journal.tree_index.rows().items()
-        rows = {key: row for key, row in known if row.kind in ("file", "directory")}
-        gone = plan.gone if self.identity.is_older else ()
-        lacking = [*plan.added, *plan.modified, *(path for path in gone if self._context.key(path) not in rows)]
+        lacking = [*plan.added, *plan.modified, *(plan.deleted if self.identity.is_older else ())]
         met = {self._context.key(path) for path in (*lacking, *plan.equal)}
-        unmet = (WorkspacePath(row.path) for key, row in rows.items() if row.kind == "file" and key not in met)
+        # What is known may be gone for an instant of which no record is ever made.
+        rows = self._context.journal.tree_index.rows().items()
+        unmet = (WorkspacePath(row.path) for key, row in rows if row.kind == "file" and key not in met)
         self.add_to_backlog([*lacking, *(path for path in unmet if not self._context.left_out(path, False))])
-        self._is_lacking = self._is_whole_due = True
+        self._is_whole_due = True
         self.identity.confirm()
         self.files.look()
 
@@ -483,14 +458,14 @@ class BacklogWorker:
             return True
         if self.looking is None:
             self.looking = self._context.look()
-            self.looking.add_done_callback(lambda _: self._told.wake())
+            self.looking.add_done_callback(lambda _: self._mirror.wake())
         if not self.looking.done():
             return False
         looking, self.looking = self.looking, None
         try:
             looking.result()
         except (CancelledError, FileToolsError) as exc:
-            _log.debug("a mirror is filled later, as the tree could not be looked at: %s", exc)
+            self._mirror.tell(error=f"it is filled later: the tree could not be looked at ({exc})")
             self._fill_at = time.monotonic() + self._context.times.probe_seconds
             return False
         return True

@@ -126,22 +126,6 @@ async def test_a_file_that_moves_after_a_chmod_has_its_new_mode_in_the_mirror(tm
         assert (mirror / "b").stat().st_mode & 0o777 == 0o755
 
 
-async def test_a_folder_that_is_made_while_the_mirror_looks_is_made_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "root").mkdir()
-    async with filetools.open(tmp_path / "root", mirror=tmp_path / "mirror", settings=QUICK) as files:
-        await files.write_file("a.txt", "1")
-        await caught_up(files)
-        early = [Wanted(kind="nothing")]
-        monkeypatch.setattr(
-            worker, "wanted", lambda *args, **options: early.pop() if early else wanted(*args, **options)
-        )
-        await files.create_directory("d")
-        await caught_up(files)
-        assert (early, (tmp_path / "mirror/d").is_dir()) == ([], True)
-
-
 async def test_a_file_that_was_back_for_an_instant_does_not_stay_in_the_mirror(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

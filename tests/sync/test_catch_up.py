@@ -12,7 +12,7 @@ import pytest
 from filetools.content.version import version_of
 from filetools.errors import AbortedError, AccessDeniedError, InvalidPathError, LockTimeoutError, StorageFailedError
 from filetools.events.activity import SyncError, SyncPaused
-from filetools.journal.changes import Change
+from filetools.journal.changes import BacklogEntry, Change
 from filetools.journal.tree_index import Looked
 from filetools.models.records import Operation
 from filetools.stores.local import LocalStore
@@ -193,6 +193,46 @@ async def test_a_folder_that_is_about_to_go_is_not_taken_for_one_that_stays(open
     opened.journal.marks.applied([record.number])
     await opened.until_paid()
     assert tree(inner) == {"b": b"2"}
+
+
+async def test_a_folder_that_is_made_while_the_mirror_looks_is_made_there(tmp_path: Path, inner: LocalStore) -> None:
+    async with world(tmp_path, inner, is_started=False) as opened:
+        (record,) = opened.commit(folder(Operation.CREATE_DIRECTORY, "d"))
+
+        def make(method: str, path: str) -> None:
+            if (method, path) == ("stat", "d") and not (opened.root / "d").exists():
+                (opened.root / "d").mkdir()
+                opened.journal.marks.applied([record.number])
+
+        await opened.build(primary=scripted(opened.primary, after=make)).start()
+        await opened.until_paid()
+        assert tree(inner) == {"d": None}
+
+
+async def test_a_moved_folder_that_also_differed_leaves_nothing_at_its_former_place(
+    tmp_path: Path, inner: LocalStore
+) -> None:
+    """Another program makes a folder there for an instant, so that the move and the difference wait at the same time."""
+    looks: list[str] = []
+    async with world(tmp_path, inner) as opened:
+        await opened.write("d/a", b"1")
+        await opened.until_paid()
+        await opened.manager.aclose()
+        opened.rename("d", "moved")
+        opened.journal.backlog.add("mirror", [BacklogEntry(key="d", path="d", number=0)])
+
+        def come_and_go(method: str, path: str) -> None:
+            if (method, path) == ("stat", "d"):
+                looks.append(path)
+                if len(looks) <= 20:
+                    (opened.root / "d").mkdir(exist_ok=True)
+                    (opened.root / "d").touch()  # the folder is always young
+                elif (opened.root / "d").exists():
+                    (opened.root / "d").rmdir()
+
+        await opened.build(primary=scripted(opened.primary, before=come_and_go)).start()
+        await opened.until_paid()
+        assert tree(inner) == {"moved": None, "moved/a": b"1"}
 
 
 async def test_a_folder_that_is_made_again_before_its_deletion_is_followed_keeps_nothing(
@@ -386,6 +426,17 @@ async def test_a_look_that_fails_is_tried_again_before_a_mirror_is_filled(tmp_pa
         await opened.until(lambda: tree(inner) == {"a": b"1"})
         assert not [event for event in opened.events if isinstance(event, SyncError | SyncPaused)]
     assert len(looks) == 3
+
+
+async def test_a_mirror_says_why_it_is_not_filled_yet(tmp_path: Path, inner: LocalStore) -> None:
+    async def look() -> None:
+        raise LockTimeoutError("the tree", 1.0, "somebody")
+
+    async with world(tmp_path, inner, is_filled=False, is_started=False) as opened:
+        await opened.manager.start(look)
+        await opened.until(lambda: opened.manager.status()["mirror"]["last_error"] is not None)
+        status = opened.manager.status()["mirror"]
+        assert (status["state"], "the tree could not be looked at" in status["last_error"]) == ("filling", True)
 
 
 async def test_an_aborted_synchronisation_deletes_nothing_more_while_a_filling_waits_for_a_look(

@@ -367,18 +367,19 @@ async def test_other_kinds_in_the_way_are_kept_and_replaced(tmp_path: Path) -> N
         assert not (tmp_path / "b").exists()
 
 
-async def test_only_a_folder_that_was_marked_counts_as_emptied_without_its_marker(
+async def test_only_a_folder_that_was_filled_counts_as_emptied_without_its_marker(
     inner: LocalStore, tmp_path: Path
 ) -> None:
     async with world(tmp_path, inner, is_filled=False, is_started=False) as opened:
         identity = identity_of(opened)
         identity.establish()
-        identity.check()
         identity.confirm()
-        identity.check()
+        identity.establish()
         inner.remove(MARKER).discard()
         with pytest.raises(SyncFailedError, match="emptied"):
-            identity.check()
+            identity.establish()
+        identity.establish()
+        assert not identity.is_filled
 
 
 async def test_a_folder_that_could_not_be_listed_when_a_mirror_was_filled_comes_later(tmp_path: Path) -> None:
