@@ -328,12 +328,7 @@ def _alike(store: Store, folder: WorkspacePath, name: str) -> list[str]:
 
 def make_parents(store: Store, path: WorkspacePath) -> None:
     """Make the folders above a path that are missing."""
-    missing = []
-    parent = path.parent
-    while not parent.is_root and store.stat(parent) is None:
-        missing.append(parent)
-        parent = parent.parent
-    for folder in reversed(missing):
+    for folder in path.folders:
         store.make_directory(folder)
 
 
