@@ -331,21 +331,16 @@ class HistoryCalls(ActorCalls):
         where = ROOT if path is None else self._runner.resolve_name(path, allow_root=True)
         found, tree = await self._known(name, self._parts.journal.checkpoints.snapshot)
 
-        unread: list[str] = []
-
         async def aim() -> restoring.RestoreTarget:
-            seen = await self._runner.look_at_tree()
-            unread[:] = seen.unread
-            target = restoring.RestoreTarget(found.number, tree, seen, where)
+            target = restoring.RestoreTarget(found.number, tree, await self._runner.look_at_tree(), where)
             restoring.require_known(target, name, self._parts.workspace.key)
             return target
 
         since = RecordFilter(since=found.number + 1)
-        result = await self._take_back(
+        return await self._take_back(
             lambda history: selection.effective(history, history.select(since, limit=selection.MOST_NUMBER)),
             dry_run=dry_run, partly=partial, tool="restore", aim=aim,
         )  # fmt: skip
-        return result.model_copy(update={"unread": unread})
 
     async def provenance(self, path: AnyPath) -> ProvenanceResult:
         """Return who wrote each line of a file last, as far back as the journal's texts reach.
@@ -379,14 +374,14 @@ class HistoryCalls(ActorCalls):
         """Return what stood in the tree at a checkpoint; None is now."""
         if name is None:
             seen = await self._runner.look_at_tree()
-            return tree_diff.WholeTree(seen.position, snapshot_of(seen), unread=tuple(seen.unread))
+            return tree_diff.WholeTree(snapshot_of(seen), unread=frozenset(seen.unread))
         checkpoint, rows = await self._known(name, self._parts.journal.checkpoints.snapshot)
         if rows is None:
             raise InvalidArgumentError(
                 f"The checkpoint {name!r} is a number without a tree: there is nothing to compare",
                 suggested_action="Compare with a checkpoint that this release has made.",
             )
-        return tree_diff.WholeTree(checkpoint.number, rows, checkpoint)
+        return tree_diff.WholeTree(rows, checkpoint)
 
     async def _known(self, name: str, find: Callable[[str], T | None]) -> T:
         """Return what is found under the name of a checkpoint."""
@@ -423,8 +418,7 @@ class HistoryCalls(ActorCalls):
                 await self._authorise(tool, touched, {}, change=False)
                 if plan.conflicts and not partly and not dry_run:
                     raise plan.error()
-                result = await self._parts.workers.run(partial(plan.result, None))
-                return result.model_copy(update={"dry_run": dry_run})
+                return await self._parts.workers.run(partial(plan.result, None, dry_run=dry_run))
             authorise = partial(self._authorise_steps, tool, touched, {"facts": plan.facts}, plan.steps)
             allowed = await authorise(deleted=plan.deleted)
             try:

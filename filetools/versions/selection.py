@@ -173,16 +173,15 @@ def choose_last(history: History, wanted: RecordFilter, *, redo: bool = False) -
 
 
 def effective(history: History, records: Sequence[ChangeRecord]) -> list[ChangeRecord]:
-    """Leave out what is taken back already, and with it the undo if both are among the records."""
+    """Omit records that are taken back, and undos whose records are all among the given ones.
+
+    If an undo stays although some of its records are among the given ones, these stay with it: they count again once the
+    undo is taken back.
+    """
     numbers = {record.number for record in records}
-    targets = history.taken_back(numbers)
-    cancelled: set[int] = set()
-    for number in sorted(targets, reverse=True):
-        # Not what a redo took back already; but several records of one undo take back the same.
-        if number not in cancelled and numbers.issuperset(targets[number]):
-            cancelled |= {number, *targets[number]}
-    left = numbers - cancelled
-    outside = {number: set(by) - numbers for number, by in history.undoers(left).items()}
-    active = {each for several in outside.values() for each in several}
-    active -= history.undone(active)
-    return [record for record in records if record.number in left and not outside.get(record.number, set()) & active]
+    undone = history.undone(numbers)
+    undos = history.taken_back(numbers - undone)
+    cancelled = {number for number, targets in undos.items() if numbers.issuperset(targets)}
+    again = {target for number, targets in undos.items() if number not in cancelled for target in targets}
+    left = numbers - cancelled - (undone - again)
+    return [record for record in records if record.number in left]

@@ -118,8 +118,9 @@ class Undoing:
         return self._findings
 
     def _take_back(self, record: ChangeRecord) -> None:
-        if record.operation is Operation.DELETE_DIRECTORY or self._is_in_trash(record):
-            self._restore_folder(record)
+        is_in_trash = record.operation is Operation.DELETE and record.before_unknown and bool(self._trashed(record))
+        if is_in_trash or record.operation is Operation.DELETE_DIRECTORY:
+            self._restore(record)
         elif record.operation in (Operation.MOVE, Operation.MOVE_DIRECTORY):
             self._move_back(record)
         elif record.before_unknown or record.number in self._unknown:
@@ -166,7 +167,7 @@ class Undoing:
         then = self._without(run, here)
         if isinstance(then, Clash):
             self._find(run.records, run.path, then)
-        elif then is here or (then and here and self._tree.is_same(here, then)):
+        elif self._tree.is_same(here, then):
             self._find(run.records, run.path, "unchanged")
         else:
             self._tree.put(run.path, then)
@@ -255,21 +256,14 @@ class Undoing:
             self._tree.wholes.add(self._tree.key(where))
         self._find([record], where, "undone")
 
-    def _is_in_trash(self, record: ChangeRecord) -> bool:
-        """Whether a file was deleted without anybody knowing its bytes, and the trash has it."""
-        if record.operation is not Operation.DELETE or not record.before_unknown:
-            return False
-        where = self._names.above(record.path)
-        return where is not None and bool(self._trashed(record, where))
-
-    def _restore_folder(self, record: ChangeRecord) -> None:
+    def _restore(self, record: ChangeRecord) -> None:
         where = self._names.above(record.path)
         if where is None or (blocking := self._file_above(where)) is not None:
             reason = "its folder is gone" if where is None else f"{blocking} is a file now"
             self._find([record], record.path, Clash(reason=reason))
             return
         here = self._settled(where)
-        trashed = self._trashed(record, where)
+        trashed = self._trashed(record)
         if here is not None and (here.kind != "directory" or (trashed and not self._is_free(where, for_folder=True))):
             self._find([record], where, Clash(reason="something else is there now"))
             return
@@ -280,8 +274,11 @@ class Undoing:
         outcome: Outcome = "undone" if here is None else "unchanged"
         self._find([record], where, "unknown" if record.before_unknown else outcome)
 
-    def _trashed(self, record: ChangeRecord, where: str) -> dict[str, DraftNode]:
-        found = (self._tree.trashed(where, str(number), record.mode) for number in deletions(self._history, record))
+    def _trashed(self, record: ChangeRecord) -> dict[str, DraftNode]:
+        """Return by path what the trash still has of a deletion."""
+        where = self._names.above(record.path)
+        numbers = [] if where is None else deletions(self._history, record)
+        found = (self._tree.trashed(where or "", str(number), record.mode) for number in numbers)
         return next((each for each in found if each), {})
 
     def _rebuild(self, record: ChangeRecord, where: str) -> None:
@@ -401,9 +398,7 @@ class _Name(Struct, eq=False):
 
     def pair(self, twin: _Name) -> None:
         """Stand for what has another name in the other tree."""
-        self.twin = twin
-        if twin.twin is not self:
-            twin.pair(self)
+        self.twin, twin.twin = twin, self
 
     def move(self, root: _Name, path: str) -> None:
         """Go to a path, in the place of what is there."""

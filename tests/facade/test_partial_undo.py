@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import filetools
 from filetools import Actor, Edit
-from filetools.errors import AccessDeniedError
+from filetools.errors import AccessDeniedError, FileBusyError
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.history.undo_steps import with_blocked
 from filetools.models.history import UndoResult
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.versions.undo import Clash, UndoFinding
-from tests.support.crashing import Tree, grow, snapshot
+from tests.support.crashing import QUIET, Tree, grow, snapshot
 from tests.support.inside import damage_version, lose_version, parts
 from tests.support.opened import version
 
 ALICE = Actor(kind="agent", id="alice", session="s1")
+SMALL: dict[str, Any] = {"snapshot_max_file_bytes": 1000, "max_foreign_bytes": 1000}
 BEFORE: Tree = {"d": None, "d/x": b"x\n", "d/y": b"y\n", "q": b"q\n"}
 
 
@@ -256,3 +259,31 @@ async def test_a_mode_is_taken_back_though_a_file_in_the_folder_stays(alice: Fil
     result = await alice.redo(partial=True)
     assert (root / "d").stat().st_mode & 0o777 == 0o700
     assert [outcome for operation, _, outcome in outcomes(result) if operation == "modify_directory"] == ["undone"]
+
+
+async def test_a_file_that_must_stay_where_it_went_is_not_copied_back(
+    alice: FileToolsFacade, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(source: WorkspacePath, _destination: WorkspacePath, **_options: Any) -> None:
+        raise FileBusyError(source)
+
+    await alice.move_file("q", "p")
+    await alice.write_file("n", "n\n")
+    monkeypatch.setattr(parts(alice).store, "move", refuse)
+    result = await alice.undo(since=1, partial=True)
+    assert snapshot(root) == {**{path: BEFORE[path] for path in ("d", "d/x", "d/y")}, "p": b"q\n"}
+    assert outcomes(result) == [("create", "n", "undone"), ("move", "p", "conflict")]
+    assert [(conflict.path, conflict.code) for conflict in result.conflicts] == [("q", "FILE_BUSY")]
+
+
+@pytest.mark.parametrize("deeds", ["rm large", "echo other > large"])
+async def test_a_file_too_large_to_be_kept_comes_back_from_where_programs_copied_it(tmp_path: Path, deeds: str) -> None:
+    (tmp_path / "large").write_bytes(b"large\n" * 1000)
+    async with filetools.open(tmp_path, settings=QUIET | SMALL) as files:
+        assert (await files.checkpoint("before")).by_hash_alone == ["large"]
+        subprocess.run(["sh", "-ec", f"cp large moved; {deeds}"], cwd=tmp_path, check=True)
+        result = await files.restore("before")
+        assert (result.conflicts, result.unknown) == ([], [])
+        assert snapshot(tmp_path) == {"large": b"large\n" * 1000}
+        await files.redo()
+        assert (tmp_path / "moved").read_bytes() == b"large\n" * 1000

@@ -488,6 +488,17 @@ async def test_what_a_person_took_back_is_not_taken_back_again(
     assert text(root) == "1\n2\nthree\nfour\nfive\n"
 
 
+async def test_what_a_person_brought_back_is_taken_back_with_the_span_that_made_it(
+    alice: FileToolsFacade, ann: FileToolsFacade, root: Path
+) -> None:
+    await alice.edit_file("a.txt", edit("one", "1"))
+    undo = await alice.undo()
+    await ann.undo(numbers=[undo.number or 0])
+    assert text(root).startswith("1")
+    await alice.undo(since=1)
+    assert snapshot(root) == BEFORE
+
+
 async def test_the_replaced_text_of_an_undo_stays_a_version(alice: FileToolsFacade) -> None:
     done = await alice.edit_file("a.txt", edit("two", "TWO"))
     await alice.undo()

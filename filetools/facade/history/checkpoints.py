@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -17,7 +16,7 @@ from filetools.errors import FileToolsError, WorkspaceGoneError
 from filetools.facade.background.tree_look import TreeLook
 from filetools.facade.parts import Parts
 from filetools.facade.runner import CallRunner
-from filetools.journal.checkpoints import Checkpoint, SnapshotRow
+from filetools.journal.checkpoints import Checkpoint, SnapshotRow, Tree
 from filetools.models.records import Actor
 from filetools.models.words import VERSION_PREFIX
 from filetools.paths.workspace_path import WorkspacePath
@@ -54,32 +53,29 @@ def take(
         The checkpoint, the files that are too large to be kept, and what could not be read, or changed meanwhile; None if
         another has the name already.
     """
-    tree = snapshot_of(seen)
-    too_large: list[str] = []
-    changed: list[str] = []
+    too_large, changed = dict[str, str](), dict[str, str]()
+
+    def keep(tree: Tree) -> set[str]:
+        """Keep the bytes; returns the keys of the rows whose bytes are not kept."""
+        nonlocal too_large, changed
+        too_large, changed = _keep(parts, tree)
+        lost = too_large | changed
+        return {key for key, row in tree.items() if row.version in lost}
+
     made = parts.journal.checkpoints.save(
-        name, tree, seen.position, replace=replace, automatic=automatic, keep=partial(_keep, parts, too_large, changed)
+        name, snapshot_of(seen), seen.position, replace=replace, automatic=automatic, keep=keep
     )
-    if made is None:
-        return None
-    unread = {*seen.unread, *changed}
-    return made, sorted(too_large), sorted(unread)
+    return None if made is None else (made, sorted(too_large.values()), sorted({*seen.unread, *changed.values()}))
 
 
-def _keep(parts: Parts, too_large: list[str], changed: list[str], tree: Mapping[str, SnapshotRow]) -> set[str]:
-    """Keep the bytes of all files that are not kept yet, as far as they are not too large and stand as they were met.
-
-    Args:
-        parts: The workspace.
-        too_large: Gets the paths of files that are.
-        changed: Gets the paths of those that stand no more as they were met, or cannot be read.
-        tree: What is to be kept.
+def _keep(parts: Parts, tree: Tree) -> tuple[dict[str, str], dict[str, str]]:
+    """Keep the bytes of all files of a snapshot that are not kept yet.
 
     Returns:
-        The keys of those that they still lack.
+        The versions of files that are too large, with a path of each; and those of files that have changed since the
+        look, or cannot be read.
     """
-    too_large.clear()
-    changed.clear()
+    too_large, changed = dict[str, str](), dict[str, str]()
     files = {row.version: row for row in tree.values() if row.kind in ("file", "symlink") and row.version is not None}
     most_bytes = parts.settings.snapshot_max_file_bytes
     portion: dict[str, bytes] = {}
@@ -87,11 +83,11 @@ def _keep(parts: Parts, too_large: list[str], changed: list[str], tree: Mapping[
     for version in parts.journal.contents.missing(files):
         row = files[version]
         if (row.size or 0) > min(most_bytes, left):
-            too_large.append(row.path)
+            too_large[version] = row.path
             continue
         content = _content_of(parts, row, most_bytes)
         if content is None:
-            changed.append(row.path)
+            changed[version] = row.path
             continue
         portion[version] = content
         left -= len(content)
@@ -100,9 +96,7 @@ def _keep(parts: Parts, too_large: list[str], changed: list[str], tree: Mapping[
             parts.journal.contents.keep_all(portion)
             portion, held = {}, 0
     parts.journal.contents.keep_all(portion)
-    lost = {*too_large, *changed}
-    versions = {row.version for row in tree.values() if row.path in lost} if lost else set()
-    return {key for key, row in tree.items() if row.version in versions} if lost else set()
+    return too_large, changed
 
 
 def _content_of(parts: Parts, row: SnapshotRow, most_bytes: int) -> bytes | None:

@@ -13,10 +13,9 @@ from msgspec import Struct, structs
 
 from filetools.errors import AccessDeniedError, InvalidArgumentError
 from filetools.facade.background.tree_look import TreeLook
-from filetools.facade.history.undo_steps import with_blocked
 from filetools.facade.parts import Parts
 from filetools.journal.checkpoints import SnapshotRow
-from filetools.models.records import ChangeRecord, Operation
+from filetools.models.records import Operation
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.versions.draft_tree import DraftNode, DraftTree, Origin, within
 from filetools.versions.undo import Clash, UndoFinding
@@ -34,25 +33,26 @@ class RestoreTarget(Struct, frozen=True):
     path: WorkspacePath = ROOT
     """What is restored, with all below; the root is all."""
 
-    def covers(self, path: str | None) -> bool:
-        """Whether a path is restored; None is."""
-        return path is None or self.path in (ROOT, path) or path.startswith(f"{self.path}/")
-
-    def covers_all_of(self, record: ChangeRecord) -> bool:
-        """Whether both ends of a change are restored."""
-        return self.covers(record.path) and self.covers(record.old_path)
+    def covers(self, *paths: str | None) -> bool:
+        """True if all of these paths are restored."""
+        return self.path.is_root or all(path is None or self.path in within(path) for path in paths)
 
 
-def completed(parts: Parts, tree: DraftTree, findings: list[UndoFinding], target: RestoreTarget) -> list[UndoFinding]:
-    """Have the draft be the tree of the snapshot, of which every change since then is known; or a part of it.
+def completed(
+    parts: Parts, tree: DraftTree, findings: list[UndoFinding], target: RestoreTarget
+) -> tuple[list[UndoFinding], dict[str, Clash]]:
+    """Make a draft, which has gone back over all records since the checkpoint, equal to the snapshot or a part of it.
 
     Returns:
-        What becomes of each change, and what stays although it is not in the snapshot, or cannot be read.
+        The findings, with one for each path that stays although it is not in the snapshot; and the paths that cannot be
+        read, with the reason.
     """
     met, closed = (set(), set()) if target.tree is None else _complete(parts, tree, target, target.tree)
     if not target.path.is_root:
         tree.keep_within(target.path)
-        findings = [each for each in findings if all(target.covers_all_of(record) for record in each.records)]
+        findings = [
+            each for each in findings if all(target.covers(record.path, record.old_path) for record in each.records)
+        ]
     unknown = sorted(path for path in {*met, *target.seen.unnamed} if target.covers(path))
     if target.tree is not None:
         covered = {row.path for row in target.tree.values() if row.kind != "other"}
@@ -62,10 +62,8 @@ def completed(parts: Parts, tree: DraftTree, findings: list[UndoFinding], target
             else finding
             for finding in findings
         ]
-    findings = with_blocked(
-        findings, {path: Clash.of(AccessDeniedError(path)) for path in closed if target.covers(path)}
-    )
-    return [*(UndoFinding(records=(), path=path, outcome="unknown") for path in unknown), *findings]
+    refused = {path: Clash.of(AccessDeniedError(path)) for path in closed if target.covers(path)}
+    return [*(UndoFinding(records=(), path=path, outcome="unknown") for path in unknown), *findings], refused
 
 
 def _complete(
@@ -124,11 +122,7 @@ def _put(tree: DraftTree, row: SnapshotRow, home: Origin | None) -> None:
         here = None
     if row.kind == "directory":
         if here is None or row.mode not in (None, here.mode):
-            # One out of the trash does not come back whole: it has another mode there.
-            is_whole = here is not None and (here.origin is None or here.origin.trash is None)
-            tree.put(
-                row.path, replace(here, mode=row.mode) if here and is_whole else DraftNode(kind=row.kind, mode=row.mode)
-            )
+            tree.put(row.path, replace(here or DraftNode(kind=row.kind), mode=row.mode))
         return
     mode = row.mode if row.kind == "file" else None
     if here is not None and row.kind == "symlink" and here.origin is not None and here.origin.top == row.path:

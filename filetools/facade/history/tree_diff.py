@@ -39,12 +39,10 @@ Patch = tuple[str | None, Omitted | None]
 class WholeTree(Struct, frozen=True):
     """What stood in the whole tree at a moment."""
 
-    number: int
-    """Number of the newest record that it shows."""
     rows: Mapping[str, SnapshotRow]
     checkpoint: Checkpoint | None = None
     """None for the current tree."""
-    unread: tuple[str, ...] = ()
+    unread: frozenset[str] = frozenset()
     """Paths of which nothing is known."""
 
 
@@ -68,8 +66,8 @@ def diff_tree(
     differences = [
         each
         for each in _differences(parts, old, new)
-        if _concerns(each, below)
-        and not any(each.path == path or each.path.startswith(f"{path}/") for path in new.unread)
+        if any(below.is_root or below in within(row.path) for row in (each.old, each.new) if row is not None)
+        and new.unread.isdisjoint(within(each.row.path))
     ]
     # What is in one state alone may be so because other ignore rules held.
     has_same_rules = old.rows.get(ROOT) == new.rows.get(ROOT)
@@ -87,29 +85,22 @@ def diff_tree(
         total=len(found),
         counts=dict(Counter(each.change for each in found)),
         by_actor=_by_actor(found),
-        unread=list(new.unread),
-        unknown=sorted(each.path for each, known in zip(differences, is_known, strict=True) if not known),
+        unread=sorted(new.unread),
+        unknown=sorted(each.row.path for each, known in zip(differences, is_known, strict=True) if not known),
     )
 
 
 def _differences(parts: Parts, old: WholeTree, new: WholeTree) -> list[Difference]:
-    is_backwards = new.checkpoint is not None and new.number < old.number
-    first, last = (new, old) if is_backwards else (old, new)
-    until = None if last.checkpoint is None else last.number
-    records = parts.journal.history.select(RecordFilter(since=first.number + 1, until=until), limit=MOST_NUMBER)
-    before, after = ({key: row for key, row in state.rows.items() if key != ROOT} for state in (first, last))
-    found = compare_trees(before, after, records[::-1], parts.workspace.key)
-    if not is_backwards:
-        return found
-    return [
-        structs.replace(each, change=_REVERSED.get(each.change, each.change), old=each.new, new=each.old)
-        for each in found
-    ]
-
-
-def _concerns(difference: Difference, below: WorkspacePath) -> bool:
-    paths = [row.path for row in (difference.old, difference.new) if row is not None]
-    return below.is_root or any(path == below or path.startswith(f"{below}/") for path in paths)
+    assert old.checkpoint is not None
+    since, until = old.checkpoint.number, None if new.checkpoint is None else new.checkpoint.number
+    if until is not None and until < since:
+        return [
+            structs.replace(each, change=_REVERSED.get(each.change, each.change), old=each.new, new=each.old)
+            for each in _differences(parts, new, old)
+        ]
+    records = parts.journal.history.select(RecordFilter(since=since + 1, until=until), limit=MOST_NUMBER)
+    before, after = ({key: row for key, row in state.rows.items() if key != ROOT} for state in (old, new))
+    return compare_trees(before, after, records[::-1], parts.workspace.key)
 
 
 def _by_actor(found: list[Difference]) -> list[ActorChanges]:
@@ -122,9 +113,7 @@ def _by_actor(found: list[Difference]) -> list[ActorChanges]:
 
 
 def _change(difference: Difference, diff: str | None, omitted: Omitted | None) -> TreeChange:
-    old, new = difference.old, difference.new
-    row = new or old
-    assert row is not None
+    old, new, row = difference.old, difference.new, difference.row
     return TreeChange(
         path=row.path,
         change=difference.change,
@@ -236,11 +225,11 @@ class Difference(Struct, frozen=True):
     """Who had a hand in it; nobody if no record tells of it."""
 
     @property
-    def path(self) -> str:
-        """Where it is, or was if it is gone."""
+    def row(self) -> SnapshotRow:
+        """The new row; the old one if it was deleted."""
         row = self.new or self.old
         assert row is not None
-        return row.path
+        return row
 
 
 def compare_trees(
@@ -280,7 +269,7 @@ def compare_trees(
         change = _kind_of_change(old[key], new[key])
         if change is not None:
             found.append(Difference(change, old[key], new[key], actors(key, key)))
-    return sorted(found, key=lambda each: each.path)
+    return sorted(found, key=lambda each: each.row.path)
 
 
 class _Thing(Struct, eq=False):

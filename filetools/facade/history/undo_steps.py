@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -20,7 +21,7 @@ from filetools.changes.decision import PutDecision
 from filetools.content.facts import inspect
 from filetools.content.formats import TextFormat, decode
 from filetools.editors.documents import changed
-from filetools.errors import ChangedMeanwhileError, EditConflictError, EncodingError, VersionGoneError
+from filetools.errors import ChangedMeanwhileError, EditConflictError, EncodingError, FileToolsError, VersionGoneError
 from filetools.facade.parts import Parts
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.look import Look
@@ -41,21 +42,6 @@ OF_TEXTS: Final = frozenset((Operation.CREATE, Operation.MODIFY, Operation.DELET
 """Changes of the text that is at a path."""
 OF_PLACES: Final = frozenset((Operation.MOVE, Operation.MODIFY_DIRECTORY))
 """Changes that no text at their path, or below it, stands in the way of."""
-
-
-def keep_last_texts(tree: DraftTree) -> dict[str, Clash]:
-    """Have files come back from the trash as they went there where no former text of them is kept; returns why, by path."""
-    found: dict[str, Clash] = {}
-    for path, node in list(tree.drafted.values()):
-        if node is None or node.version is None or node.origin is None or node.origin.trash is None:
-            continue
-        try:
-            tree.content(node)
-        except VersionGoneError as exc:
-            if tree.standing(path) is None:
-                tree.put(path, replace(node, version=None))
-                found[path] = Clash.of(exc)
-    return found
 
 
 def with_blocked(
@@ -97,38 +83,82 @@ def with_blocked(
     ]
 
 
-def possible(parts: Parts, tree: DraftTree, refused: Mapping[str, Clash]) -> tuple[list[Drafted], dict[str, Clash]]:
-    """Return what a draft changes, and the paths that stay as they are with all below them, with the reason.
+def possible(
+    parts: Parts, tree: DraftTree, refused: Mapping[str, Clash], closed: Mapping[str, Clash]
+) -> tuple[list[Drafted], dict[str, Clash], dict[str, Clash]]:
+    """Return the changes of a draft that can be made.
 
     Args:
         parts: The workspace.
         tree: The draft.
         refused: Paths whose change was refused.
+        closed: Paths that cannot be read.
+
+    Returns:
+        The changes; the paths that stay with all below them, with the reason; and the files that come back with a later
+        text, with the reason.
     """
-    drafted = tree.changes()
-    blocked = {one.path: clash for one in drafted if (clash := refused.get(one.path) or _obstacle(parts, tree, one))}
+    drafted, lost, texts = _with_texts(tree)
+    blocked = dict(closed)
+    for one in drafted:
+        clash = refused.get(one.path) or lost.get(one.path) or _obstacle(parts, tree, one)
+        if clash is not None:
+            blocked[one.path] = clash
     stays = _staying(tree, drafted, blocked)
     keys = set(map(tree.key, stays))
     above = {folder for key in keys for folder in within(key)}
     left = [one for one in drafted if keys.isdisjoint(within(tree.key(one.path)))]
-    return [one for one in left if one.then is not None or tree.key(one.path) not in above], stays
+    return [one for one in left if one.then is not None or tree.key(one.path) not in above], stays, texts
+
+
+def _with_texts(tree: DraftTree) -> tuple[list[Drafted], dict[str, Clash], dict[str, Clash]]:
+    """Find another source for each text that is not kept: a file that goes or changes, else the last text in the trash.
+
+    Returns:
+        The changes of the draft; the files without any source, with the reason; and those out of the trash, with the reason.
+    """
+    drafted, lost, texts = tree.changes(), dict[str, Clash](), dict[str, Clash]()
+    for one in drafted:
+        try:
+            if one.then is not None and one.then.version is not None:
+                tree.content(one.then)
+        except VersionGoneError as exc:
+            lost[one.path] = Clash.of(exc)
+    if not lost:
+        return drafted, lost, texts
+    sources: dict[tuple[str, str | None], DraftNode] = {}
+    for one in drafted:
+        if one.now is not None and one.now.kind in ("file", "symlink"):
+            with suppress(FileToolsError):  # it is too large, or cannot be read
+                sources[one.now.kind, tree.version(one.now)] = one.now
+    for path, then in [(one.path, one.then) for one in drafted if one.then is not None and one.path in lost]:
+        source = sources.get((then.kind, then.version))
+        if source is not None:
+            tree.put(path, replace(source, mode=then.mode))
+            del lost[path]
+        elif then.origin is not None and then.origin.trash is not None and tree.standing(path) is None:
+            tree.put(path, replace(then, version=None))
+            texts[path] = lost.pop(path)
+    return tree.changes(), lost, texts
 
 
 def _staying(tree: DraftTree, drafted: Sequence[Drafted], blocked: Mapping[str, Clash]) -> dict[str, Clash]:
-    """Return what stays if some paths do, and why.
+    """Return all paths that stay if some do, with the reason.
 
-    What cannot come to a place, or into it, stays where it is. A folder in which something stays gives way to nothing else.
+    Both ends of a move stay together: else the file would be lost, or would be there twice. A folder in which something
+    stays is not replaced by another kind.
     """
-    origins: defaultdict[str, list[str]] = defaultdict(list)
+    others: defaultdict[str, list[str]] = defaultdict(list)
     for path, node in tree.drafted.values():
         if node is not None and node.origin is not None and node.origin.trash is None:
-            for key in within(tree.key(path)):
-                origins[key].append(node.origin.path)
+            for end, other in ((path, node.origin.path), (node.origin.path, path)):
+                for key in within(tree.key(end)):
+                    others[key].append(other)
     swaps = {tree.key(one.path): one.path for one in drafted if one.is_swap and one.now and one.now.kind == "directory"}
     stays, keys, queue = dict(blocked), set(map(tree.key, blocked)), list(blocked.items())
     for path, clash in queue:  # it grows
         key = tree.key(path)
-        for each in sorted([*origins[key], *(swaps[above] for above in within(key) if above in swaps)]):
+        for each in sorted([*others[key], *(swaps[above] for above in within(key) if above in swaps)]):
             if keys.isdisjoint(within(tree.key(each))):
                 keys.add(tree.key(each))
                 stays[each] = clash
@@ -139,11 +169,6 @@ def _staying(tree: DraftTree, drafted: Sequence[Drafted], blocked: Mapping[str, 
 def _obstacle(parts: Parts, tree: DraftTree, one: Drafted) -> Clash | None:
     if one.is_swap and not _can_go(tree, one):
         return _impossible(one.path)
-    if one.then is not None and one.then.version is not None:
-        try:
-            tree.content(one.then)
-        except VersionGoneError as exc:
-            return Clash.of(exc)
     return _unsaved_clash(parts, tree, one)
 
 
@@ -162,14 +187,12 @@ def in_phases(tree: DraftTree, drafted: list[Drafted]) -> list[list[Drafted]]:
         return not places.isdisjoint(within(key))
 
     for one in drafted:
-        if not is_cleared(tree.key(one.path)):
-            second.append(replace(one, then=tree.made_anew(one.then, is_cleared)))
-            continue
-        if one.now is not None:
+        now = one.now
+        if now is not None and is_cleared(tree.key(one.path)):
             first.append(replace(one, then=None))
-        if one.then is not None:
-            second.append(replace(one, now=None, then=tree.made_anew(one.then, is_cleared)))
-    return [first, second]
+            now = None
+        second.append(Drafted(path=one.path, now=now, then=tree.made_anew(one.then, is_cleared)))
+    return [first, [one for one in second if one.now or one.then]]
 
 
 def _can_go(tree: DraftTree, swap: Drafted) -> bool:
@@ -225,9 +248,10 @@ class StepMaker:
                     WorkspacePath(each) for each in self._tree.below(path) if self._workspace.is_addressable(each)
                 ]
                 self.steps.append(RestoreFolder(path, origin.trash, inside))
-                come = [(one, self._tree.trashed(path, origin.trash).get(path))]
-                if come[0][1] is None:
+                trashed = self._tree.trashed(path, origin.trash)
+                if path not in trashed:
                     raise ChangedMeanwhileError(path, 1)  # somebody has just brought it back, or emptied the trash
+                come = [(each, trashed.get(each.path)) for each in taken]
             for each, now in come:
                 self._change_mode(each.path, now, each.then)
 
@@ -271,7 +295,10 @@ class StepMaker:
             if origin is None or origin.trash is not None or then is None or then.version or then.kind not in kinds:
                 continue
             source = self._left.get(self._tree.key(origin.path))
-            if source is not None and source.then is None and self._workspace.is_addressable(one.path):
+            is_moved = (
+                source is not None and source.then is None and source.now is not None and source.now.mode == then.mode
+            )
+            if is_moved and self._workspace.is_addressable(one.path):
                 self.steps.append(MoveFile(WorkspacePath(origin.path), WorkspacePath(one.path), overwrite=False))
                 del self._left[self._tree.key(origin.path)], self._left[self._tree.key(one.path)]
 

@@ -28,7 +28,6 @@ from filetools.facade.history.undo_steps import (
     StepMaker,
     assign,
     in_phases,
-    keep_last_texts,
     place_of,
     plan_unsaved,
     possible,
@@ -81,6 +80,8 @@ class UndoPlan(Struct, frozen=True, dict=True):
     """What each step does."""
     is_withheld: IsWithheld
     """Whether no text of a path may be shown."""
+    unread: Sequence[str]
+    """Paths that a look at the whole tree could not read."""
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
@@ -134,8 +135,8 @@ class UndoPlan(Struct, frozen=True, dict=True):
         inside = sorted(path for path in map(WorkspacePath, self.changed) if matches_protected(path, protected))
         return list(dict.fromkeys([*(path for step in self.steps for path in step.paths), *inside]))
 
-    def result(self, outcome: Outcome | None) -> UndoResult:
-        """Return what it did; `outcome` is None if nothing was done."""
+    def result(self, outcome: Outcome | None, *, dry_run: bool = False) -> UndoResult:
+        """Return the result of the call; `outcome` is None if nothing was changed."""
         changes = [
             UndoneChange(
                 number=record.number, operation=record.operation.value, path=record.path, old_path=record.old_path,
@@ -149,7 +150,8 @@ class UndoPlan(Struct, frozen=True, dict=True):
             conflicts=self.conflicts,
             unknown=sorted({one.path for one in self.findings if one.outcome == "unknown"}),
             not_undone=self.not_undone,
-            dry_run=False,
+            unread=list(self.unread),
+            dry_run=dry_run,
             number=None if outcome is None or not outcome.records else outcome.records[-1].number,
             mirror="off" if outcome is None else outcome.mirror,
             warnings=[] if outcome is None else list(outcome.warnings),
@@ -231,18 +233,20 @@ def _make_plan(
     chosen = pick(history)
     changed, waiting, saved = split_buffered(history, chosen)
     if target is not None:
-        waiting, saved = ([one for one in several if target.covers_all_of(one)] for several in (waiting, saved))
+        waiting, saved = (
+            [one for one in several if target.covers(one.path, one.old_path)] for several in (waiting, saved)
+        )
     tree = DraftTree(
         parts.workspace, parts.store, parts.journal.contents, parts.facts,
         walk=lambda folder: (path for path, _ in walk_tree(parts.store, folder)),
         most_bytes=parts.settings.max_write_bytes,
     )  # fmt: skip
     findings = Undoing(tree, history, changed, is_prose=parts.settings.is_prose).take_back()
+    closed: Mapping[str, Clash] = {}
     if target is not None:
-        findings = completed(parts, tree, findings, target)
+        findings, closed = completed(parts, tree, findings, target)
     findings += [UndoFinding(records=(record,), path=record.path, outcome="undone") for record in saved]
-    texts = keep_last_texts(tree)
-    drafted, blocked = possible(parts, tree, refused)
+    drafted, blocked, texts = possible(parts, tree, refused, closed)
     makers = [StepMaker(parts, tree, phase) for phase in in_phases(tree, drafted)]
     for maker in makers:
         blocked |= maker.blocked
@@ -263,6 +267,7 @@ def _make_plan(
         phases=tuple(tuple(maker.steps) for maker in makers if maker.steps),
         files=tuple(_file_of(tree, *one, shown=is_shown) for one, is_shown in zip(planned, shown, strict=True)),
         is_withheld=is_withheld,
+        unread=() if target is None else target.seen.unread,
     )
 
 
