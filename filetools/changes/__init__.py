@@ -1,1 +1,1 @@
-"""What a call changes: decisions as pure functions, drafts over the tree, and plans of operations."""
+"""What a call changes: decisions as pure functions, and overlays over the tree."""

@@ -1,4 +1,4 @@
-"""What a call wants to stand at a path, and what becomes of the document that editors have open there."""
+"""The bytes that a call puts at a path, and what changes in the document that editors have open there."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ class ShownText(Struct, frozen=True, kw_only=True):
     content: bytes
     """Its bytes."""
     text: str
-    """What they say."""
+    """Its text."""
 
 
 class EditReport(Struct, frozen=True, kw_only=True):
-    """What edits did to a text."""
+    """The effect of edits on a text."""
 
     text: str
-    """What they made of it."""
+    """The new text."""
     hunks: tuple[dict[str, Any], ...]
-    """What changed, in the form of a structured patch."""
+    """The changes as a structured patch."""
     counts: tuple[int, ...] = ()
     """How many matches each edit replaced."""
     repairs: tuple[str, ...] = ()
-    """Where a text was not there as it was sent and was taken for what it means: a sentence each."""
+    """A sentence for each edit that was applied although it did not match exactly."""
     context_lines: int = 3
     """Unchanged lines around each change in the hunks."""
 
 
 class PutDecision(Struct, frozen=True, kw_only=True):
-    """What a call wants to stand at its path."""
+    """The bytes that a call puts at its path."""
 
     content: bytes
     facts: ContentFacts
     mode: int | None = None
     """Permission bits; None keeps those of the replaced file."""
     like: WorkspacePath | None = None
-    """File whose owner, attributes and access list a new one takes over, since it stands for it."""
+    """File whose owner, attributes and access list a new file gets, because it replaces it."""
     added_bytes: int | None = None
     """For append: how many bytes were added."""
     sent: bytes | None = None
@@ -63,33 +63,33 @@ class PutDecision(Struct, frozen=True, kw_only=True):
     newline: Newline | None = None
     """Line end that was kept although the caller wrote another."""
     encoding: str | None = None
-    """Codec that its actor named, in this call or when it read the file."""
+    """Codec that the actor named in this call, or when it read the file."""
     is_merged: bool | None = None
-    """Whether others' text is in it; None if it is where something else was sent than shall stand there."""
+    """True if others' text is in it; None if that follows from `sent_version`."""
     is_same_change: bool = False
-    """Whether others have made the same change since the writer knew the file."""
+    """True if others have made the same change since the writer read the file."""
     is_strict: bool = False
-    """Whether the caller named the version that it changes, so that a transaction merges nothing into it."""
+    """True if the caller named the version that it changes, so that a transaction merges nothing into it."""
     edits: Sequence[TextEdit] | None = None
-    """What should make the file's text this one, in order, where that is known."""
+    """The edits that make the file's text this one, in order, if they are known."""
     report: EditReport | None = None
-    """What edits did; None for other calls."""
+    """The effect of edits; None for other calls."""
     document: DocumentChange | None = None
-    """What becomes of the path's open document along with it."""
+    """The change of the path's open document."""
     in_buffer: bool = False
-    """Whether the open document alone changes, since the change needs its unsaved text; `content` is that text's."""
+    """True if only the open document changes, because the change needs its unsaved text; `content` is that text's."""
     shown: ShownText | None = None
-    """What reads return, where that is an open document's unsaved text."""
+    """The text that reads return, if it is an open document's unsaved text."""
     kept_unsaved: bytes | None = None
-    """Unsaved text that is replaced on purpose, as bytes; kept as a version first."""
+    """Unsaved text that is replaced on purpose, as bytes; it is kept as a version first."""
     relations: tuple[Relation, ...] = ()
     """Older records that this change undoes or builds on."""
     warnings: tuple[dict[str, Any], ...] = ()
-    """What its caller should hear."""
+    """Warnings for the caller."""
 
     @property
     def merged(self) -> bool:
-        """Whether others' text is in it."""
+        """True if others' text is in it."""
         if self.is_merged is not None:
             return self.is_merged
         return self.sent is not None and self.sent_version != self.facts.version

@@ -84,9 +84,9 @@ def with_text(
     Args:
         decision: The decision.
         path: The file.
-        text: What shall stand there.
+        text: The new text.
         text_format: How it is stored.
-        before: What stands there now.
+        before: The current text.
 
     Raises:
         EncodingError: The encoding lacks a character.

@@ -1,4 +1,4 @@
-"""What an actor knows of a file, what a change demands of that knowledge, and which version a text was made from."""
+"""What an actor knows of a file, and what a change requires it to know."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Knowledge(Struct, frozen=True, kw_only=True):
     rows: Sequence[SeenVersion] = ()
     """The newest last; its base is the text that the actor works from."""
     had: Callable[[], Collection[str]] = lambda: ()
-    """Finds the versions that the path is known to have had, for one that a call names."""
+    """Returns the versions that the path is known to have had, to complete one that a call names."""
     kept: Callable[[str], bytes | None] = lambda _version: None
     """Reads the bytes of a version; None if they are not kept."""
 
     @property
     def newest(self) -> SeenVersion | None:
-        """What the actor works from; None if it knows nothing of the path."""
+        """The newest version that the actor knows; None if it knows nothing of the path."""
         return self.rows[-1] if self.rows else None
 
     @property
@@ -49,12 +49,12 @@ class Knowledge(Struct, frozen=True, kw_only=True):
         return None if self.newest is None else self.newest.encoding
 
     def is_outdated(self, *versions: str | None) -> bool:
-        """Whether none of the versions that are there is the one the actor knows; False if it knows nothing of the file."""
+        """Return True if the actor knows the file, but none of these versions."""
         return self.newest is not None and self.newest.base not in versions
 
     def of_version(self, version: str | None) -> SeenVersion | None:
-        """Return what the actor knows by a version, else what it works from."""
-        return next((row for row in self.rows if row.version == version), self.newest)
+        """Return what the actor knows by a version, else the newest that it knows."""
+        return next((row for row in reversed(self.rows) if row.version == version), self.newest)
 
     def named(self, expected: str) -> str | None:
         """Return the full form of a version that the actor names; None if the path is not known to have had it."""
@@ -64,7 +64,7 @@ class Knowledge(Struct, frozen=True, kw_only=True):
 
 
 def is_version(version: str | None, expected: str) -> bool:
-    """Return whether a version is the one that a caller names, maybe by its first 12 or more hex digits.
+    """Return True if a version is the one that a caller names, maybe by its first 12 or more hex digits.
 
     Raises:
         InvalidArgumentError: The caller names something else.
@@ -82,7 +82,7 @@ def is_version(version: str | None, expected: str) -> bool:
 
 
 def is_at(now: SeenPath, expected: str, version: str | None) -> bool:
-    """Return whether a version that is at a path is the one that a caller names.
+    """Return True if a version that is at a path is the one that a caller names.
 
     Args:
         now: The path.
@@ -117,7 +117,7 @@ def refuse_changed(now: SeenPath, knowledge: Knowledge) -> None:
 
 
 def _on_disk(now: SeenPath) -> SeenPath:
-    """Return a path as the file has it: where only its version counts, an error that names another one leads nowhere."""
+    """Return a path without its unsaved text: an error about the file must name the file's own version."""
     return now if now.unsaved is None else replace(now, unsaved=None)
 
 
@@ -177,7 +177,7 @@ def read_as(
         content: All bytes of the file.
         encoding: The codec; None finds out.
         name: Workspace-relative path.
-        is_foreign: Whether others have written them since the codec was named. Then a byte-order mark, or valid UTF-8,
+        is_foreign: True if others have written them since the codec was named. Then a byte-order mark, or valid UTF-8,
             that gives another text shows that the file was converted.
     """
     found = inspect(content, name=name)

@@ -1,4 +1,4 @@
-"""A whole text whose base is not what the file holds by now: merged three ways, or refused with both sides."""
+"""Three-way merge of a whole text whose base is older than the file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def merged_into(
         current: Bytes of the file.
         facts: Facts of `current`.
         proposed: The text that the writer wants.
-        by_words: Whether the file is prose, so that a line that both changed may be merged by words.
+        by_words: True if the file is prose, so that a line that both changed may be merged by words.
 
     Raises:
         EditConflictError: The changes overlap, or there is no text to merge; both sides are in the details.
@@ -80,7 +80,7 @@ def on_top(
         before: What the transaction has changed.
         now: What others have made of it.
         kept: Reads the bytes of a version; None if they are not kept.
-        is_strict: Whether the caller named the version, so that nothing may be merged.
+        is_strict: True if the caller named the version, so that nothing may be merged.
         settings: Which files are prose.
 
     Raises:

@@ -33,7 +33,7 @@ class SeenPath(Struct, frozen=True, kw_only=True):
     content: bytes | Callable[[], bytes] | None = None
     """Bytes of a file, target of a link, or what reads them; None unless the call asked for them."""
     facts: ContentFacts | None = None
-    """What is known of the bytes, where no encoding is named."""
+    """Facts of the bytes, for calls that name no encoding."""
     identity: tuple[int, int, int, int, int] | None = None
     """Of a file: device, inode, size and times. They make its version where it is too large to be hashed."""
     unsaved: UnsavedText | None = None

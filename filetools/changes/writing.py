@@ -42,7 +42,7 @@ NewlineChoice: TypeAlias = Literal["exact", "keep"]
 
 
 class NewText(Struct, frozen=True, kw_only=True):
-    """What a write asks for."""
+    """The text or bytes of a write, with its options."""
 
     content: str | bytes
     encoding: str | None = None
@@ -52,16 +52,16 @@ class NewText(Struct, frozen=True, kw_only=True):
     expected_version: str | None = None
     """Version that the writer names: the full form, or 12 or more hex digits of it."""
     on_stale: OnStale | None = None
-    """What to do if the file is not at the named version: "merge" puts the text on top of what is there, None refuses."""
+    """If the file is not at the named version: "merge" merges the text into what is there, None refuses."""
     require_read: bool = False
-    """Whether replacing a file without naming its version needs a writer that has read, or written, all of it."""
+    """True if a writer that does not name the version must have read or written all of the file."""
     require_version: bool = False
-    """Whether replacing a file needs its version."""
+    """True if a writer that replaces a file must name its version."""
     create_parents: bool = True
 
     @property
     def is_strict(self) -> bool:
-        """Whether nothing may be merged into the named version."""
+        """True if nothing may be merged into the named version."""
         return self.expected_version is not None and self.on_stale != "merge"
 
 
@@ -70,10 +70,10 @@ class EncodedText(Struct, frozen=True, kw_only=True):
 
     content: bytes
     text: str | None = None
-    """What they say; None for bytes as such."""
+    """Their text; None if the caller sent bytes."""
     text_format: TextFormat = UTF8
     keeps_crlf: bool = False
-    """Whether LF became CRLF, as the file has it."""
+    """True if LF became CRLF, because the file has only that."""
 
 
 def decide_write(now: SeenPath, *, new: NewText, knowledge: Knowledge, settings: Settings) -> PutDecision:
@@ -102,7 +102,7 @@ def decide_write(now: SeenPath, *, new: NewText, knowledge: Knowledge, settings:
     if plain.facts.version == now.version:
         plain = replace(plain, is_same_change=is_stale)
     elif coded.text is not None and now.kind is not None and len(coded.content) < (now.size or 0):
-        # Who leaves most of a file out writes less than there was; so most writes never search their text.
+        # A text that leaves most of a file out is shorter than the file; other texts are not searched.
         line = left_out(lambda: inspect(bytes_now(now), name=now.path)[1], coded.text)
         plain = plain if line is None else replace(plain, warnings=(_left_out(now.path, line),))
     return plain
@@ -111,10 +111,10 @@ def decide_write(now: SeenPath, *, new: NewText, knowledge: Knowledge, settings:
 def plain_write(
     now: SeenPath, *, new: NewText, knowledge: Knowledge, settings: Settings
 ) -> tuple[PutDecision, EncodedText]:
-    """Return what a write makes of a file if nobody else's text is merged into it, and the text in the file's form.
+    """Return the decision of a write before others' text is merged into it, and the text in the file's form.
 
     Raises:
-        FileToolsError: As `decide_write`, except what its writer's knowledge is refused for.
+        FileToolsError: As `decide_write`, except for what its writer does not know.
     """
     require_file_or_nothing(now, settings)
     coded = encoded(now, new, knowledge)
@@ -131,9 +131,9 @@ def plain_write(
 
 
 def require_read(now: SeenPath, knowledge: Knowledge, new: NewText) -> None:
-    """Refuse to replace a file whose version the writer does not name, or which it has not read, where that is demanded.
+    """Refuse to replace a file whose version the writer does not name, or which it has not read, if that is required.
 
-    An agent that has read a part of a version never replaces the rest, even if it names the version.
+    An agent that has read only a part of a version cannot replace the file, even if it names the version.
 
     Raises:
         VersionMismatchError: The current version is in the details.
@@ -142,7 +142,7 @@ def require_read(now: SeenPath, knowledge: Knowledge, new: NewText) -> None:
         return
     known, expected = knowledge.newest, new.expected_version
     if expected is not None:
-        known = next((row for row in knowledge.rows if is_version(row.version, expected)), known)
+        known = next((row for row in reversed(knowledge.rows) if is_version(row.version, expected)), known)
     if knowledge.actor.kind == "agent" and known is not None and not known.is_whole:
         reason = "you have read only a part of it; read the rest first, or change what you have read with an edit"
     elif expected is not None:
@@ -157,7 +157,7 @@ def require_read(now: SeenPath, knowledge: Knowledge, new: NewText) -> None:
 
 
 def base_of_write(now: SeenPath, knowledge: Knowledge, new: NewText) -> SeenVersion | None:
-    """Return what a text was made from; None if its writer need know nothing, and replaces the file.
+    """Return the version that a text was made from; None if its writer knows none, and replaces the file.
 
     Raises:
         VersionMismatchError: The file is not at the named version and may not be merged, or the version is unknown.
@@ -173,7 +173,7 @@ def base_of_write(now: SeenPath, knowledge: Knowledge, new: NewText) -> SeenVers
     if named is None:
         raise stale_error(now, knowledge, expected)
     known = knowledge.of_version(named)
-    # A text made from an older version than its writer knows by now would undo what came in between.
+    # A text that was made from an older version than its writer has read since would undo the changes in between.
     is_older = known is not None and known.version != named and current is None and known.base in now.standing
     if known is None or is_older or expected.startswith("stat:"):
         return SeenVersion(version=named, base=named)
@@ -181,7 +181,7 @@ def base_of_write(now: SeenPath, knowledge: Knowledge, new: NewText) -> SeenVers
 
 
 def decide_append(now: SeenPath, *, new: NewText, knowledge: Knowledge, settings: Settings) -> PutDecision:
-    """Add to the end of a file, whatever it holds. Otherwise as `decide_write`."""
+    """Add to the end of a file, whatever its content. Otherwise as `decide_write`."""
     require_file_or_nothing(now, settings)
     require_version(now, knowledge, new.expected_version)
     added = encoded(now, new, knowledge, is_continuation=True)
@@ -222,7 +222,7 @@ def encoded(now: SeenPath, new: NewText, knowledge: Knowledge, *, is_continuatio
         text_format = TextFormat(encoding=text_format.encoding, bom=b"")
     text = new.content.removeprefix("\ufeff") if text_format.bom else new.content
     newline = None if facts is None else facts.newline
-    # Models answer in LF, and a file that has nothing but CRLF keeps it.
+    # Models write LF; a file that has only CRLF keeps it.
     keeps_crlf = newline == "crlf" and "\r" not in text and new.newline != "exact" and new.encoding is None
     if keeps_crlf:
         text = text.replace("\n", "\r\n")
@@ -242,7 +242,7 @@ def from_base64(text: str, path: str) -> bytes:
         content = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as exc:
         raise EncodingError(path, "base64", str(exc)) from exc
-    # The decoder stops at the first padding that fits, and drops bits that belong to no byte.
+    # The decoder stops at the first valid padding, and ignores trailing bits.
     last = base64.b64encode(content[(len(content) - 1) // 3 * 3 :]).decode("ascii") if content else ""
     if len(text) != (len(content) + 2) // 3 * 4 or not text.endswith(last):
         raise EncodingError(path, "base64", "its end is not what an encoder writes; the text was cut or padded")
@@ -258,7 +258,7 @@ def _merged(
     known: SeenVersion,
     settings: Settings,
 ) -> PutDecision:
-    """Put a text that was made from another version on top of what the file holds."""
+    """Merge a text that was made from another version into the file's."""
     path = now.path
     if now.kind is None:
         raise unmergeable(path, known.base, None, reason="it is no longer there")
@@ -313,7 +313,7 @@ def left_out(old: Callable[[], str | None], new: str) -> int | None:
 
 
 def _left_out(path: str, line: int) -> dict[str, Any]:
-    """Return the warning for a writer who left most of a file out and said that it stays."""
+    """Return the warning for a text that leaves most of a file out and says that it stays."""
     message = (
         f"Line {line} says that the rest is unchanged, but this text is now the whole file and most of what stood"
         f" there is gone. Undo this call, or write the whole text."

@@ -1,4 +1,4 @@
-"""The calls on files as bodies of bytes, for servers: held open, taken in part by part, replaced, patched."""
+"""The calls on files as bytes, for servers: files are held open, uploaded in parts, replaced and patched."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class BodyCalls(WriteCalls):
 
     @asynccontextmanager
     async def open_file(self, path: AnyPath) -> AsyncIterator[OpenedFile]:
-        """Hold a file open for a block, whatever its size: its version, and its bytes, of one moment.
+        """Hold a file of any size open for a block, with the version and the bytes of one moment.
 
         Args:
             path: Workspace-relative path.
@@ -61,23 +61,23 @@ class BodyCalls(WriteCalls):
             await file.aclose()
 
     def upload(self) -> Upload:
-        """Return what takes in bytes that come slowly, for `replace_file` or `create_file`: `async with files.upload()`."""
+        """Return a receiver of bytes that arrive slowly, for `replace_file` or `create_file`: `async with files.upload()`."""
         self._runner.check_open()
         return Upload(self._parts)
 
     async def replace_file(self, path: AnyPath, content: bytes, *, expected_version: str | None = None) -> WriteResult:
         """Create or replace a file with exactly these bytes, whatever this actor knows of it.
 
-        What is replaced stays readable by its version. Only text that an editor has not saved is merged with, if the bytes
-        are text; what cannot be is decided as `on_conflict` of `for_actor` says.
+        What is replaced stays readable by its version. Only unsaved text of an editor is merged, if the bytes are text; if
+        it cannot be merged, `on_conflict` of `for_actor` decides.
 
         Args:
             path: Workspace-relative path.
             content: All bytes.
-            expected_version: Refuse unless this version stands there, even if equal bytes do.
+            expected_version: Refuse unless the file is at this version, even if it has equal bytes.
 
         Raises:
-            EditConflictError: An editor has unsaved text that cannot be merged with.
+            EditConflictError: An editor has unsaved text that cannot be merged.
             VersionMismatchError, FileTooLargeError, PathIsDirectoryError, SyncFailedError
         """
         request = WriteRequest(content=content, expected_version=expected_version, on_conflict=self._on_conflict)
@@ -91,11 +91,11 @@ class BodyCalls(WriteCalls):
         Args:
             path: Workspace-relative path of the file.
             diff: The hunks of one file, which only change its text.
-            expected_version: Refuse unless this version stands there.
-            dry_run: Only say what would change.
+            expected_version: Refuse unless the file is at this version.
+            dry_run: Only report what would change.
 
         Raises:
-            InvalidArgumentError: It is malformed, is for several files, or does more than to change text.
+            InvalidArgumentError: It is malformed, is for several files, or changes more than text.
             EditNotFoundError, EditAmbiguousError: A hunk does not fit; nothing was changed.
             PathNotFoundError, VersionMismatchError, EncodingError
         """
@@ -175,15 +175,15 @@ def _explained(error: OSError) -> DiskFullError | StorageFailedError:
 
 _TRIES: Final = 5
 _VERSIONS: Final[IdentityCache[str]] = IdentityCache()
-"""Versions of files that nothing else has looked at as a whole."""
+"""Versions of files that nothing else has read as a whole."""
 
 
 class OpenedFile:
-    """A file as it was when it was opened; replacing it meanwhile changes nothing. Close it with `aclose`.
+    """A file as it was when it was opened, even if it is replaced meanwhile. Close it with `aclose`.
 
     Args:
         parts: The workspace.
-        path: Where it stands.
+        path: Its path.
         reader: Reads it.
         version: Version of its bytes.
     """
@@ -192,7 +192,7 @@ class OpenedFile:
         self.path = path
         self.version = version
         self.stat: FileStat = reader.stat
-        """Its facts, of the moment its version is of."""
+        """Its facts at the moment of its version."""
         self._parts = parts
         self._reader = reader
 
@@ -216,12 +216,12 @@ class OpenedFile:
             yield chunk
 
     async def aclose(self) -> None:
-        """Let go of it; may be called twice."""
+        """Close it; may be called twice."""
         self._reader.close()
 
 
 def opened(parts: Parts, path: WorkspacePath) -> OpenedFile:
-    """Open a file and find out its version; call it in a worker thread.
+    """Open a file and compute its version; call it in a worker thread.
 
     Raises:
         PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError
@@ -241,7 +241,7 @@ def opened(parts: Parts, path: WorkspacePath) -> OpenedFile:
 
 
 def _version(parts: Parts, reader: Reader) -> str | None:
-    """The version of an open file, of as many bytes as it had before; None if it changed meanwhile."""
+    """Return the version of an open file; None if it changed meanwhile."""
     taken_ns, stat = time.time_ns(), reader.stat
     facts = parts.facts.get(stat.identity)
     known = _VERSIONS.get(stat.identity) if facts is None else facts.version

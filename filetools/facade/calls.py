@@ -1,4 +1,4 @@
-"""What the calls of every theme share: whose they are, and the permission that comes first."""
+"""The base of all calls: their actor, and the permission check that comes first."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from filetools.permissions.gatekeeper import Permit
 from filetools.settings import Settings
 
 MOST_QUESTIONS: Final = 3
-"""How often a person is asked about one call whose files keep changing meanwhile."""
+"""Most questions about one call whose files keep changing meanwhile."""
 
 
 class ActorCalls:
@@ -57,12 +57,12 @@ class ActorCalls:
 
     @property
     def root_paths(self) -> tuple[str, ...]:
-        """The absolute paths of the root: as it was given, and with its links resolved, if that is another."""
+        """The absolute paths of the root: as it was given, and with its links resolved if that differs."""
         return self._parts.workspace.spellings
 
     @property
     def state_directory(self) -> Path:
-        """Where the journal and the secrets of the workspace lie, out of reach of every tool."""
+        """The folder of the workspace's journal and secrets, out of reach of every tool."""
         return self._parts.workspace.state_directory
 
     async def _authorise(
@@ -84,12 +84,12 @@ class ActorCalls:
             tool: Name of the tool.
             paths: Every path the call works on.
             arguments: Everything that distinguishes this call from others.
-            change: Whether it changes anything.
+            change: True if it changes anything.
             steps: What it would do.
             text: Returns the new text of the first path, where no step writes it.
             taken: Files that move because they are written anew elsewhere.
-            is_text: Whether a person can give the call another text to write.
-            looks_at_disk: Whether the unsaved text is what it writes.
+            is_text: True if a person can give the call another text to write.
+            looks_at_disk: True if it writes the unsaved text itself.
 
         Returns:
             What a person has allowed just now, with the text to be written instead if they gave one; None if nobody
@@ -129,7 +129,7 @@ class ActorCalls:
         *,
         deleted: Sequence[WorkspacePath],
     ) -> Permit | None:
-        """As `_authorise`, for several steps of which some may delete."""
+        """As `_authorise`, for steps of which some may delete."""
         permit = await self._authorise(tool, paths, arguments, change=True, steps=steps)
         if deleted and permit is None:
             removals = [step for step in steps if not isinstance(step, PutFile)]

@@ -21,7 +21,7 @@ ON_CONFLICT: Final[tuple[OnConflict, ...]] = get_args(OnConflict)
 
 
 class ReadRequest(Struct, frozen=True, kw_only=True):
-    """Which part of a file is wanted, and how."""
+    """Which part of a file to read, and how."""
 
     offset: int | None = None
     """First line from 1, or from the end: -1 is the last."""
@@ -36,11 +36,11 @@ class ReadRequest(Struct, frozen=True, kw_only=True):
     byte_count: int | None = None
     """Most bytes."""
     encoding: str | None = None
-    """Read as text in this encoding, whatever it looks like; None finds out."""
+    """Read as text in this encoding; None detects it."""
     version: str | None = None
     """Read this kept version instead of what is on disk."""
     page: bool = False
-    """Whether no more than a model gets at once is wanted: the settings `max_text_lines` and `max_text_characters`."""
+    """True for at most what a model gets at once: the settings `max_text_lines` and `max_text_characters`."""
     on_locked: OnLocked = "flag"
     view: View = "auto"
     """"auto" returns a document's text where it is unsaved; "disk" the file's, "buffer" the open document's."""
@@ -58,34 +58,33 @@ class ReadRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def is_lines(self) -> bool:
-        """Whether a range of lines is wanted."""
-        # A tuple compared, and no generator: every read asks this.
+        """True for a range of lines."""
+        # Tuples are compared, instead of a generator, because every read does this.
         return (self.offset, self.limit, self.column, self.max_characters) != (None, None, None, None)
 
     @property
     def is_bytes(self) -> bool:
-        """Whether a range of bytes is wanted."""
+        """True for a range of bytes."""
         return self.byte_offset is not None or self.byte_count is not None
 
     @property
     def is_whole(self) -> bool:
-        """Whether the whole file is wanted as it is on disk, in the encoding it is found to have."""
+        """True for the whole file as it is on disk, in the encoding that is detected."""
         is_plain = self.encoding is None and self.version is None and self.view != "buffer"
         return is_plain and not (self.is_lines or self.is_bytes)
 
 
 @cache
 def whole_file() -> ReadRequest:
-    """Return what most readers want: all of it, whatever else is going on."""
+    """Return the request of most reads: the whole file."""
     return ReadRequest()
 
 
 class WriteRequest(NewText, frozen=True, kw_only=True):
-    """What shall stand at a path."""
+    """The text or bytes of a write, with its options."""
 
     on_conflict: OnConflict = "merge"
-    """What to do if the file has unsaved text in an editor: merge with it, refuse, replace it, have a person decide, or
-    have them decide only about what cannot be merged."""
+    """What to do if an editor has unsaved text of the file, as `write_file` says."""
 
     def __post_init__(self) -> None:
         if self.on_stale not in (None, "merge", "refuse"):
@@ -114,10 +113,10 @@ def refuse_many(items: Sequence[object]) -> None:
 def chosen_edits(
     edits: Sequence[Edit] | None, old: str | None, new: str | None, *, replace_all: bool
 ) -> Sequence[Edit]:
-    """Return the edits that a call asks for: a list, or the one of `old` and `new`.
+    """Return the edits of a call: a list, or the one of `old` and `new`.
 
     Raises:
-        InvalidArgumentError: It is something else, or both, or neither.
+        InvalidArgumentError: Both are given, neither is, or they have another type.
     """
     if edits is None:
         if not isinstance(old, str) or not isinstance(new, str):

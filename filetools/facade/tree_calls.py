@@ -1,4 +1,4 @@
-"""The calls that take files and folders away, move them, or make folders."""
+"""The calls that delete and move files and folders, and make folders."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _STAYS: Final = {
 
 
 class TreeCalls(ActorCalls):
-    """Calls that change the tree without new bytes."""
+    """Calls that change the tree, and no content."""
 
     async def delete_file(self, path: AnyPath, *, expected_version: str | None = None) -> DeleteResult:
         """Delete a file; its bytes stay readable by `read_file(version=…)`.
@@ -87,10 +87,10 @@ class TreeCalls(ActorCalls):
         return move_result(step, moved)
 
     async def create_directory(self, path: AnyPath) -> DirectoryResult:
-        """Create a folder and its missing parents; one that exists is no error.
+        """Create a folder and its missing parents; an existing one is not an error.
 
         Raises:
-            PathExistsError: A file stands there.
+            PathExistsError: A file is there.
         """
         where = self._runner.resolve_new(path, is_folder=True)
         await self._authorise("create_directory", [where], {}, change=True)
@@ -99,13 +99,13 @@ class TreeCalls(ActorCalls):
     async def delete_directory(
         self, path: AnyPath, *, recursive: bool = False, abort: Abort | None = None, progress: Progress | None = None
     ) -> DeleteResult:
-        """Delete a folder, with `recursive` also all that is in it.
+        """Delete a folder, with `recursive` also everything in it.
 
         Args:
             path: Workspace-relative path.
-            recursive: Whether all that is in it goes, too.
-            abort: Asked of every entry; True stops the call before anything is changed.
-            progress: Told from 0 to 100.
+            recursive: True to delete everything in it, too.
+            abort: Called for every entry; True stops the call before anything is changed.
+            progress: Called with 0 to 100.
 
         Raises:
             DirectoryNotFoundError, PathNotDirectoryError, DirectoryNotEmptyError
@@ -114,13 +114,13 @@ class TreeCalls(ActorCalls):
         where = self._runner.resolve_name(path)
         inside = await self._parts.workers.run(partial(folders.survey, self._parts, where))
         if inside.is_link and self._parts.workspace.follow_symlinks:
-            return await self.delete_file(path)  # as rm -r: the link goes, and what it leads to stays
+            return await self.delete_file(path)  # as rm -r does: the link is deleted, and not its target
         beat = beat_of(abort, progress)
         step = RemoveFolderStep(where, recursive=recursive, inside=inside.count, beat=beat)
         paths = [where, *inside.protected]
         allowed = await self._authorise("delete_directory", paths, {"recursive": recursive}, change=True, steps=[step])
         outcome = await self._runner.change([step], self.actor, beat=beat, happened=lambda: None, permits=[allowed])
         await self._runner.afterwards(partial(record_steps, self._parts, self.actor, [step]))
-        with suppress(AbortedError):  # it is done, and too late to stop it
+        with suppress(AbortedError):  # it is done, so it cannot be stopped any more
             beat(1, 1)
         return delete_result(step, outcome)

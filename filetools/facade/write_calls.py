@@ -1,4 +1,4 @@
-"""The calls that give files new bytes: whole, added, edited, patched, copied, several at once."""
+"""The calls that change the content of files: write, append, edit, patch, copy, several at once."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.audience import Case
 
 IS_DIRTY: Final = "editor:is_dirty"
-"""Query that an editor answers which does not open documents here: {path}, true or {text} if it has unsaved changes."""
+"""Query for editors that do not open documents here: {path}; they answer true, or {text}, if they have unsaved changes."""
 _REFUSED: Final = "and a person refused to replace them"
 
 
 class WriteCalls(ActorCalls):
-    """Calls that give files new bytes."""
+    """Calls that change the content of files."""
 
     async def write_file(
         self,
@@ -62,31 +62,31 @@ class WriteCalls(ActorCalls):
     ) -> WriteResult:
         """Create or replace a file atomically, keeping mode, owner, attributes, encoding and byte-order mark.
 
-        If others have changed the file since this actor read or wrote it, their changes and these are merged; only
-        what overlaps is refused. The base of the merge is the text this actor knows.
+        If others have changed the file since this actor read or wrote it, both changes are merged; only overlapping
+        changes are refused. The base of the merge is the text that this actor knows.
 
         Args:
             path: Workspace-relative path.
             content: Text, or bytes.
-            expected_version: The version that these bytes are made from. If it stands there and this actor has seen it, it
-                is replaced; if a result only reported it, what others wrote is merged in again. If another version stands
-                there, the write is refused, equal bytes too, unless `on_stale` says otherwise.
+            expected_version: The version that these bytes are made from. If the file is at it and this actor has seen it,
+                it is replaced; if a result only reported it, what others wrote is merged in again. If the file is at
+                another version, the write is refused, even with equal bytes, unless `on_stale` says otherwise.
             encoding: Codec for the text, or "base64"; None keeps the file's own, UTF-8 for new files.
-            newline: "exact" writes line ends as given; None keeps CRLF in a file that has nothing else. "keep" also keeps those
-                of a file that has CR, or several kinds: each line its own, a new line its neighbour's.
+            newline: "exact" writes line ends as given; None keeps CRLF in a file that has only that. "keep" also keeps the
+                line ends of a file that has CR, or several kinds; a new line gets its neighbour's.
             create_parents: Create missing folders.
-            on_stale: What to do if the file is not at `expected_version`: None refuses; "merge" merges what was written
-                since, if that is a version the path is known to have had.
-            on_conflict: If an editor has unsaved text of the file: "merge" with it, "cancel" refuses, "allow" replaces
-                it, "ask" has a person decide, "merge_or_ask" only about what cannot be merged, "ask_if_attended" so only
-                where somebody is there to answer. With "merge" nothing unsaved gets onto the disk. None is as
+            on_stale: If the file is not at `expected_version`: None refuses; "merge" merges what was written since, if the
+                path is known to have had that version.
+            on_conflict: If an editor has unsaved text of the file: "merge" merges with it, "cancel" refuses, "allow"
+                replaces it, "ask" asks a person, "merge_or_ask" does so only if it cannot be merged, and "ask_if_attended"
+                only if somebody is also there to answer. "merge" never puts unsaved text on the disk. None is as
                 `for_actor` says, else "merge".
-            require_read: Refuse to replace a file, if no `expected_version` is given, unless this actor has read or written
-                all of it; a part is not enough.
-            lock_timeout_seconds: Longest wait for its turn; 30 s by default.
+            require_read: Without `expected_version`, refuse to replace a file unless this actor has read or written all of
+                it.
+            lock_timeout_seconds: Longest wait for the turn; 30 s by default.
 
         Raises:
-            EditConflictError: Changes of others overlap with these; both sides are in the details.
+            EditConflictError: Changes of others overlap with this text; both sides are in the details.
             VersionMismatchError, EncodingError, FileTooLargeError, PathIsDirectoryError, DirectoryNotFoundError,
             SyncFailedError
         """
@@ -100,7 +100,7 @@ class WriteCalls(ActorCalls):
     async def create_file(
         self, path: AnyPath, content: str | bytes = "", *, encoding: str | None = None
     ) -> WriteResult:
-        """Create a file; raises PathExistsError if something stands there. Otherwise as `write_file`."""
+        """Create a file; raises PathExistsError if something is there. Otherwise as `write_file`."""
         request = WriteRequest(content=content, encoding=encoding)
         return await self._put("create_file", path, request, writing.decide_create, None)
 
@@ -123,19 +123,19 @@ class WriteCalls(ActorCalls):
         dry_run: bool = False,
         context_lines: int = 3,
     ) -> EditResult:
-        """Replace exact texts in a file, all or nothing; bytes outside the touched spans stay as they are.
+        """Replace exact texts in a file, all or nothing; bytes outside the edited spans stay as they are.
 
         The edits are applied in order to the current text, in one turn. LF in an edit also matches CRLF
         in the file, and new lines take the line end of their neighbours.
 
         Args:
             path: Workspace-relative path.
-            edits: What to replace; each must match as often as it says. In place of a single one `old` and `new`.
-            old: The text to replace, which stands there once.
-            new: What stands there afterwards.
-            replace_all: Replace `old` wherever it stands.
-            expected_version: Refuse unless this version stands there.
-            dry_run: Only say what would change.
+            edits: What to replace; each must match as often as it says. For a single one give `old` and `new` instead.
+            old: The text to replace, which must occur once.
+            new: The text that replaces it.
+            replace_all: Replace every occurrence of `old`.
+            expected_version: Refuse unless the file is at this version.
+            dry_run: Only report what would change.
             context_lines: Unchanged lines around each change in `structured_patch`.
 
         Raises:
@@ -169,7 +169,7 @@ class WriteCalls(ActorCalls):
         Args:
             patch: `*** Begin Patch` … `*** End Patch`, or a diff with git's extended headers. Bytes that are not UTF-8
                 are surrogate escapes, as `os.fsdecode` makes them.
-            dry_run: Only say what would change.
+            dry_run: Only report what would change.
 
         Raises:
             InvalidArgumentError: It is malformed, or names a file twice.
@@ -186,7 +186,7 @@ class WriteCalls(ActorCalls):
             return call.result(await self._runner.change(call.steps, self.actor, permits=[allowed]))
         except (EditNotFoundError, EditAmbiguousError, PathNotFoundError, PathExistsError) as first:
             if len(call.patches) > 1:
-                # It stopped at the first file; what is wrong with the others is of use, too.
+                # It stopped at the first file; the caller can use what is wrong with the others, too.
                 look = PatchCall(self._runner, self.actor, patch)
                 await self._parts.workers.run(partial(look.add_refusals, self._parts, first))
             raise
@@ -268,11 +268,11 @@ class WriteCalls(ActorCalls):
         create_parents: bool = False,
         timeout_seconds: float | None = None,
     ) -> tuple[PutFile, Outcome]:
-        """Write one file's new bytes; a person decides about unsaved text where the call says so.
+        """Write one file; a person decides about unsaved text if the call says so.
 
         Raises:
-            EditConflictError: There is unsaved text, and it is in the way.
-            ChangedMeanwhileError: It kept changing while a person was asked.
+            EditConflictError: There is unsaved text that it can neither be merged with nor replace.
+            ChangedMeanwhileError: The unsaved text kept changing while a person was asked.
         """
         first = PutFile(where, decide(on_conflict))
         permit = await self._authorise(tool, [where], arguments, change=True, steps=[first], is_text=True)
@@ -281,7 +281,7 @@ class WriteCalls(ActorCalls):
         await self._ask_editors(tool, where, arguments.get("content", ""), on_conflict if is_whole else "merge")
         for _ in range(MOST_QUESTIONS):
             step = PutFile(where, wanted, create_parents=create_parents)
-            # A text that a person gave knows by itself what they saw.
+            # An `AnsweredPut` checks by itself that the file is what the person saw.
             permits = [] if isinstance(wanted, answered.AnsweredPut) else [permit]
             change = self._runner.change([step], self.actor, lock_timeout_seconds=timeout_seconds, permits=permits)
             try:

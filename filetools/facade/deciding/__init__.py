@@ -1,1 +1,1 @@
-"""What a change shall be: whole texts, edits, patches, several files; questions to people; results."""
+"""Decisions about changes: whole texts, edits, patches, several files; questions to people; results."""

@@ -1,4 +1,4 @@
-"""What a person decided who was asked about a change of one text: to drop unsaved text for it, or to have another text."""
+"""Carries out a person's answer about a change of one text: replace unsaved text, or write another text."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ from filetools.models.words import OnConflict
 from filetools.permissions.gatekeeper import Permit
 
 DecideWith: TypeAlias = Callable[[OnConflict], Decide]
-"""Returns how a call decides that may do this about unsaved text."""
+"""Returns the decision of a call for one policy about unsaved text."""
 
 
 class AnsweredPut(Struct, frozen=True, kw_only=True):
-    """Decides as a person did, if what they saw still stands there. A `Decide`."""
+    """Applies a person's answer if the file and its unsaved text are still what they saw. A `Decide`."""
 
     text: str
-    """What shall stand there."""
+    """The text that the person allowed or gave."""
     unsaved_version: str | None
     disk_version: str | None
     own: Decide
-    """How the call itself decides; what it refuses stays refused."""
+    """The call's own decision; what it refuses is refused."""
     again: Decide | None = None
-    """How it decides about other unsaved text than they saw; None if they saw none that would be dropped."""
+    """Decides about unsaved text that they have not seen; None if they saw none that would be dropped."""
     actor: Actor
 
     def __call__(self, parts: Parts, look: Look) -> PutDecision:
-        """Return what shall stand there.
+        """Return the decision for the person's text.
 
         Raises:
-            VersionMismatchError: It is not what the person saw.
-            UnsavedQuestion: Nor is it, and they must be asked again.
-            FileTooLargeError, EncodingError, FileToolsError: As the call itself.
+            VersionMismatchError: The file is not what the person saw.
+            UnsavedQuestion: The unsaved text is not what they saw, so they must be asked again.
+            FileToolsError: As the call itself.
         """
         opened = unsaved_text(parts, look)
         unsaved = None if opened is None else parts.documents.texts.bytes_of(opened)[1]
@@ -67,7 +67,7 @@ class AnsweredPut(Struct, frozen=True, kw_only=True):
             return own
         made = self._instead(parts, look, own, (disk_text(parts, look) or "") if opened is None else opened.text)
         if opened is not None and self.again is None:
-            # They saw the unsaved text; what they changed in it is put beside it, like any other change.
+            # They saw the unsaved text, and their change of it is merged into it like any other change.
             made = put_beside(parts, look, opened, opened.text, self.text, made)
         elif opened is not None:
             made = overwritten(parts, look, opened, made)
@@ -75,7 +75,7 @@ class AnsweredPut(Struct, frozen=True, kw_only=True):
         return replace(made, is_merged=True, foreign=tuple(dict(hunk.to_dict()) for hunk in hunks))
 
     def _instead(self, parts: Parts, look: Look, own: PutDecision, before: str) -> PutDecision:
-        """Return what would be decided for the person's text if nothing were unsaved."""
+        """Return the decision for the person's text, ignoring unsaved text."""
         now, knowledge = seen_by(parts, look, self.actor)
         there = facts_of(parts, look)
         form = own.facts.text_format or (there and there.text_format) or UTF8
@@ -83,10 +83,10 @@ class AnsweredPut(Struct, frozen=True, kw_only=True):
         refuse_size(look.path, len(made.content), parts.settings)
         known = knowledge.newest
         if made.sent is None and known is not None and known.base in now.standing:
-            # What its actor knows is what it sent: its next whole text is merged with what the person made of this one.
+            # Its actor knows only what it sent, so that its next whole text is merged with the person's.
             if own.shown is not None and known.base == own.shown.before:
                 made = replace(made, sent=own.shown.content, sent_version=own.shown.version)
-            elif own.in_buffer:  # it still knows the current content of the file
+            elif own.in_buffer:  # it knows the file as it is
                 made = replace(made, sent=content_of(parts, look), sent_version=known.base)
             else:
                 made = replace(made, sent=own.content, sent_version=own.facts.version)
@@ -94,7 +94,7 @@ class AnsweredPut(Struct, frozen=True, kw_only=True):
 
 
 def decide_as_allowed(permit: Permit | None, decide: DecideWith, on_conflict: OnConflict, actor: Actor) -> Decide:
-    """Return how a call decides that a person may have been asked about before."""
+    """Return the decision of a call about which a person may have been asked."""
     drops = permit is not None and permit.settled is not None
     text = None if permit is None else permit.settled if drops else permit.edited_text
     if permit is None or text is None:
@@ -106,7 +106,7 @@ def decide_as_allowed(permit: Permit | None, decide: DecideWith, on_conflict: On
 
 
 def decide_as_settled(question: UnsavedQuestion, text: str | None, decide: DecideWith, actor: Actor) -> Decide:
-    """Return how a call decides after a person has let it drop unsaved text, for its own text or for one that they gave."""
+    """Return the decision of a call after a person let it replace unsaved text, by its own text or by one that they gave."""
     return AnsweredPut(
         text=question.proposed if text is None else text, unsaved_version=question.unsaved_version,
         disk_version=question.disk_version, own=decide("allow"), again=decide("ask"), actor=actor,

@@ -1,4 +1,4 @@
-"""Edits and patches: applied in a turn to the bytes that stand there, and only the touched spans change."""
+"""Edits and patches: applied in a turn to the current bytes; only the edited spans change."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class TextChange(Struct, frozen=True, kw_only=True):
         Raises:
             EditNotFoundError, EditAmbiguousError, EncodingError, VersionMismatchError, PathNotFoundError
             EditConflictError: It overlaps with unsaved text.
-            UnsavedQuestion: So it does, and a person must decide.
+            UnsavedQuestion: It overlaps with unsaved text, and a person must decide.
         """
         now, knowledge = seen_by(parts, seen, self.actor)
         opened = unsaved_text(parts, seen)
@@ -56,7 +56,7 @@ class TextChange(Struct, frozen=True, kw_only=True):
         return self.made(bytes_now(now), facts_now(now, knowledge).text_format)
 
     def _beside(self, parts: Parts, seen: Look, opened: OpenText) -> PutDecision:
-        """Apply the change to unsaved text; to the file's where that has what the unsaved one has not."""
+        """Apply the change to the unsaved text, or to the file's if only that contains what is edited."""
         form = opened.document.text_format
         made, base = None, opened.text
         try:
@@ -75,7 +75,7 @@ class TextChange(Struct, frozen=True, kw_only=True):
         except EditConflictError as overlap:
             if self.on_conflict in ("merge", "cancel"):
                 raise
-            # Only what overlaps shall give way to an edit; what else is unsaved is none of its business.
+            # An edit replaces only what it overlaps with; other unsaved text stays.
             by_words = parts.settings.is_prose(self.path)
             merged = merge(base, opened.text, text, keep="theirs", by_words=by_words).text
             proposed = text if merged is None else merged
@@ -102,6 +102,6 @@ class TextChange(Struct, frozen=True, kw_only=True):
             InvalidArgumentError: They are not text.
             EditNotFoundError, EditAmbiguousError, EncodingError: The change does not fit them.
         """
-        # Hunks too: here, in the worker, and not for the result on the loop, since it takes time that grows with the text.
+        # Hunks are made here, in the worker, and not on the loop: the time for them grows with the text.
         made = changed_text(self.path, content, text_format, self.apply, context_lines=self.context_lines)
         return replace(made, is_strict=self.expected_version is not None, mode=self.mode)

@@ -1,4 +1,4 @@
-"""What must be known of a folder before somebody is asked whether it may go: what is in it, and what of that is protected."""
+"""What a folder contains, and what of that is protected: needed to decide whether it may be deleted or moved."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from filetools.search.walk import walk_tree
 from filetools.stores.store import FileStat
 
 LARGEST_HASHED_BYTES: Final = 1024 * 1024
-"""Larger files are told apart by their inode and times."""
+"""Larger files are identified by their inode and times."""
 FOLDER: Final = "directory"
 
 Contents = Mapping[WorkspacePath, str]
@@ -26,23 +26,23 @@ Contents = Mapping[WorkspacePath, str]
 
 
 class PathSurvey(Struct, frozen=True, kw_only=True):
-    """What stands at a path."""
+    """What is at a path."""
 
     is_folder: bool
     protected: tuple[WorkspacePath, ...]
-    """Protected paths inside, each of which needs an approval of its own, and hidden ones that would be hidden no more."""
+    """Protected paths inside, each of which needs an approval of its own, and hidden ones that a move would reveal."""
     count: int = 0
-    """How much is in it."""
+    """Number of entries below it."""
     is_link: bool = False
 
 
 def survey(parts: Parts, path: WorkspacePath, destination: WorkspacePath | None = None) -> PathSurvey:
-    """Look at a path and, if it is a folder, through all that is below it.
+    """Return what is at a path and, if it is a folder, below it.
 
     Args:
         parts: The workspace.
-        path: What may go.
-        destination: Where it may move to; what is protected there counts, too.
+        path: What may be deleted or moved.
+        destination: Where it may move to; paths that are protected there count, too.
     """
     stat = parts.store.stat(path)
     if stat is None or stat.type != "directory":
@@ -54,7 +54,7 @@ def survey(parts: Parts, path: WorkspacePath, destination: WorkspacePath | None 
         inside += [moved(below, path, destination) for below in inside]
     protected = tuple(below for below in inside if matches_protected(below, patterns))
     if destination is not None:
-        # A move must not take the rule off a path.
+        # A move must not reveal a hidden path.
         is_hidden = parts.gatekeeper.policy.is_hidden
         protected += tuple(
             below for below in inside[:count] if is_hidden(below) and not is_hidden(moved(below, path, destination))
@@ -68,7 +68,7 @@ def moved(path: WorkspacePath, folder: WorkspacePath, destination: WorkspacePath
 
 
 def contents_of(parts: Parts, path: WorkspacePath) -> Contents:
-    """Return what an approval of taking a file or folder as a whole is bound to; empty if nothing stands there."""
+    """Return what an approval to delete or move a file or folder is bound to; empty if nothing is there."""
     stat = parts.store.stat(path)
     if stat is None:
         return {}
@@ -85,7 +85,7 @@ def contents_of(parts: Parts, path: WorkspacePath) -> Contents:
 
 
 def _version(parts: Parts, path: WorkspacePath, stat: FileStat) -> str:
-    # A large file is hashed in the turn, if not before: what is known of it must not tell the same file from itself.
+    # A large file may be hashed between two calls of this; its version must be the same in both.
     known = None if stat.size > LARGEST_HASHED_BYTES else parts.facts.get(stat.identity)
     if known is not None:
         return known.version
@@ -96,7 +96,7 @@ def _version(parts: Parts, path: WorkspacePath, stat: FileStat) -> str:
         except FileTooLargeError:
             return stat_version(stat.identity)
         except FileToolsError as exc:
-            return exc.code  # not to be read, or gone: bound to that
+            return exc.code  # unreadable or gone: the approval is bound to that
         facts = inspect(content, name=path)[0]
         parts.facts.put(stat.identity, facts, taken_ns=taken_ns)
         return facts.version

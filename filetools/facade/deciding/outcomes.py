@@ -18,7 +18,7 @@ from filetools.paths.workspace_path import WorkspacePath
 
 
 def number_of(record: ChangeRecord | None) -> int | None:
-    """Return the journal number of a change; None if there is none, or none yet because a transaction holds it back."""
+    """Return the journal number of a change; None without a change, and in a transaction that has not ended."""
     return None if record is None else record.number or None
 
 
@@ -68,12 +68,12 @@ def edit_result(seen: Look, decision: PutDecision, outcome: Outcome | None) -> E
 
 
 def repaired(repairs: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the warnings that tell what was taken for what it means."""
+    """Return the warnings about edits that were applied although they did not match exactly."""
     return [{"code": "REPAIRED", "message": repair} for repair in repairs]
 
 
 def _disk_version(seen: Look, decision: PutDecision) -> str | None:
-    """Version of the file, where reads return another text than it holds."""
+    """Return the version of the file, where reads return another text than the file's."""
     if decision.in_buffer:
         return seen.version
     return None if decision.told_version == decision.facts.version else decision.facts.version

@@ -1,7 +1,4 @@
-"""What a change demands of what its actor knows, which text is its base, and what it leaves known: the read tracker's use.
-
-All of it is decided in a turn.
-"""
+"""What an actor must know of a file before it changes it, and what it knows afterwards. Decided in a turn."""
 
 from __future__ import annotations
 
@@ -67,7 +64,7 @@ def permit_move(parts: Parts, actor: Actor, source: Look, destination: Look) -> 
 
 
 def same_change(parts: Parts, seen: Look, actor: Actor) -> tuple[dict[str, Any], ...]:
-    """Return the warning for a writer whose own change stands there already, made by somebody else since it looked."""
+    """Return the warning for a writer whose change somebody else has already made since it looked."""
     records = parts.journal.records(key=seen.key, limit=1, newest_first=True)
     is_recorded = seen.is_recorded and bool(records)
     if is_recorded and all(
@@ -111,7 +108,7 @@ def _record_put(parts: Parts, actor: Actor, step: PutFile) -> None:
 
 
 def _record_made(parts: Parts, actor: Actor, key: str, step: PutFile) -> None:
-    """Record an edit: of the file, of the unsaved text over it, or of both. What the actor knew comes first."""
+    """Record an edit of the file, of its unsaved text, or of both; the one that the actor knew comes first."""
     decision = step.decision
     assert decision is not None
     made: list[tuple[str | None, str, bytes | None]] = []

@@ -1,4 +1,4 @@
-"""What a person is shown who must decide whether a call may go on: looked up only when somebody is asked."""
+"""What a person is shown who decides about a call; computed only if somebody is asked."""
 
 from __future__ import annotations
 
@@ -47,22 +47,22 @@ LARGEST_TEXT_CHARACTERS: Final = 1024 * 1024
 LARGEST_COMPARED_BYTES: Final = 16 * 1024 * 1024
 LARGEST_DIFF_CHARACTERS: Final = 4 * 1024 * 1024
 LONG_LINE_CHARACTERS: Final = 2000
-"""Of longer lines a question shows what changes in them, and what is near it."""
+"""Of longer lines a question shows only the change and the text around it."""
 MOST_NAMED_PATHS: Final = 20
 
 
 class ShownState(Struct, frozen=True, kw_only=True):
-    """What stands at a path."""
+    """What is at a path."""
 
     look: Look
     text: str | None
-    """None if nothing stands there, and for what is no text or too large to be shown; unsaved text comes first."""
+    """The unsaved text, else the file's; None without a file, and if it is not text or too large to be shown."""
     opened: OpenText | None = None
     """The document, if it has unsaved text."""
 
     @property
     def version(self) -> str | None:
-        """None if no file stands there."""
+        """None if there is no file."""
         return self.look.version
 
 
@@ -73,7 +73,7 @@ _REFUSALS: Final = (
 Texts = tuple[str | None, str, str]
 """Base, ours, theirs."""
 Taken = Sequence[tuple[WorkspacePath, WorkspacePath | None]]
-"""Files and folders that go as a whole: where each moves to; None for what is deleted."""
+"""Files and folders that are moved or deleted as a whole, each with its destination; None if it is deleted."""
 
 
 class Act(Struct, frozen=True, kw_only=True):
@@ -85,20 +85,20 @@ class Act(Struct, frozen=True, kw_only=True):
     """Everything that distinguishes this call from others."""
     actor: Actor
     steps: Sequence[Step] = ()
-    """What it would do; they are only asked, and not run."""
+    """What it would do; the steps are not run."""
     text: Callable[[], str] | None = None
     """Returns the new text of the first path, where no step writes it."""
     taken: Taken = ()
     """Files that move because they are written anew elsewhere."""
     is_text: bool = False
-    """Whether it writes the text of one file, so that a person can give it another."""
+    """True if it writes the text of one file, so that a person can give it another."""
     looks_at_disk: bool = False
-    """Whether the unsaved text is what it writes."""
+    """True if it writes the unsaved text itself."""
     met: list[UnsavedQuestion] = field(default_factory=list)
     """The unsaved text that the last proposal was about, if the call would drop any."""
 
     def propose(self, parts: Parts) -> Proposal:
-        """Return the words and texts that a person decides by, bound to the present versions.
+        """Return what a person is shown, bound to the present versions.
 
         Raises:
             FileToolsError: An approval would not help, because the call is refused in any case.
@@ -118,7 +118,7 @@ class Act(Struct, frozen=True, kw_only=True):
 
 
 def taken_by(steps: Sequence[Step]) -> Taken:
-    """Return what steps take as a whole; a folder that other steps leave empty is not among it."""
+    """Return what steps move or delete as a whole, without folders that other steps leave empty."""
     taken: list[tuple[WorkspacePath, WorkspacePath | None]] = []
     for step in steps:
         if isinstance(step, MoveFolder | MoveFile):
@@ -133,7 +133,7 @@ def taken_by(steps: Sequence[Step]) -> Taken:
 def conflict_proposal(
     tool: str, path: WorkspacePath, texts: Texts, arguments: Mapping[str, Any], *, by_words: bool
 ) -> Proposal:
-    """Return the words and texts by which a person decides about a text that meets another's unsaved one."""
+    """Return what a person is shown who decides whether a text replaces unsaved text."""
     base, ours, theirs = texts
     return Proposal(
         description=printable(f"{_words(tool)} {path}, which has unsaved changes"),
@@ -152,7 +152,7 @@ def _propose(parts: Parts, act: Act, *, with_diff: bool) -> Proposal:
     source = act.arguments.get("source")
     looked_at = [*act.paths, source] if isinstance(source, WorkspacePath) else act.paths
     taken, puts = [*taken_by(act.steps), *act.taken], [step for step in act.steps if isinstance(step, PutFile)]
-    # What is only named, or goes, is not read if it is large.
+    # A large file is read only if it would be written.
     limits = dict.fromkeys((step.path for step in puts), parts.settings.max_write_bytes)
     standing = {
         path: _standing(parts, path, with_unsaved=not act.looks_at_disk, limit=limits.get(path, LARGEST_COMPARED_BYTES))
@@ -182,7 +182,7 @@ def _propose(parts: Parts, act: Act, *, with_diff: bool) -> Proposal:
         "tool": act.tool,
         "arguments": _plain(act.arguments),
         "versions": {str(path): each.version for path, each in standing.items()},
-        # A text that is merged depends on what its writer knows, too.
+        # What a merge makes depends on what the writer knows, too.
         "made": {path: _version_made(new) for path, new in made.items()},
         **({"contents": {path: dict(inside) for path, inside in contents.items()}} if contents else {}),
         **({} if met is None else {"unsaved": met.opened.text}),
@@ -210,7 +210,7 @@ def _propose(parts: Parts, act: Act, *, with_diff: bool) -> Proposal:
 
 
 def _destroys(parts: Parts, taken: Taken, contents: Mapping[WorkspacePath, Contents]) -> bool:
-    """Whether something is there no more afterwards that stands there now."""
+    """Return True if steps delete or cover something."""
     moved_there = [after for before, after in taken if after is not None and after != before]
     return any(after is None for before, after in taken if contents[before]) or any(
         parts.store.stat(after) is not None for after in moved_there
@@ -267,7 +267,7 @@ def _made(parts: Parts, act: Act, step: PutFile, standing: ShownState) -> str | 
     elif text is not None and act.is_text and opened is not None and decision.sent is not None:
         on_disk, by_words = disk_text(parts, look) or "", parts.settings.is_prose(path)
         if merge(opened.base_text, opened.text, text, by_words=by_words).text != text:
-            # A whole text that lacks what a person has typed is for them to decide, whether or not its writer knows that.
+            # A whole text that lacks what a person has typed is their decision, even if its writer has read that.
             act.met.append(UnsavedQuestion(path, opened, base_text=on_disk, proposed=text, disk_version=look.version))
     return decision.content if text is None else text
 
@@ -305,9 +305,9 @@ def _cut(diffs: Sequence[str]) -> str | None:
 
 
 def _taken_diffs(parts: Parts, taken: Taken, contents: Mapping[WorkspacePath, Contents]) -> Iterator[str]:
-    """Yield what becomes of each file, in git's form: first those by which other programs run code.
+    """Yield what happens to each file, in git's form: first protected files, which other programs may run.
 
-    Of what is deleted or covered, and of what other programs may run, the text is shown, as long as there is room for it.
+    The text of protected, deleted and covered files is shown while there is room for it.
     """
     patterns = parts.settings.protected_paths
     known = [
@@ -373,7 +373,7 @@ def _words(tool: str) -> str:
 def _standing(
     parts: Parts, path: WorkspacePath, *, with_unsaved: bool = True, limit: int = LARGEST_COMPARED_BYTES
 ) -> ShownState:
-    """Return what stands at a path; its text as far as it is a file small enough to compare."""
+    """Return what is at a path, with its text if it is small enough to be compared."""
     try:
         look = glance(parts, path, limit)
     except FileTooLargeError:

@@ -1,4 +1,4 @@
-"""What a decision sees of a path that was looked at, and what its actor knows of it."""
+"""What a decision is based on: what is at a path, and what the actor knows of it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from filetools.paths.workspace_path import WorkspacePath
 
 MOST_LOOKS: Final = 3
 LOOKED_THROUGH: Final = 1000
-"""Records of a path among which a shortened version is looked for."""
+"""Records of a path that are searched for a shortened version."""
 
 
 def seen_by(parts: Parts, look: Look, actor: Actor) -> tuple[SeenPath, Knowledge]:
-    """Return what a decision about one path goes by: what is there, and what its actor knows of it.
+    """Return what a decision about one path is based on: what is there, and what its actor knows of it.
 
     Bytes are read when they are needed.
 
@@ -58,7 +58,7 @@ def seen_by(parts: Parts, look: Look, actor: Actor) -> tuple[SeenPath, Knowledge
 
 
 def versions_had(parts: Parts, key: str) -> Collection[str]:
-    """Return the versions that a path has had, as far as its newest records tell."""
+    """Return the versions that a path has had, according to its newest records."""
     records = parts.journal.records(key=key, limit=LOOKED_THROUGH, newest_first=True)
     return {version for record in records for version in (record.after, record.before) if version is not None}
 
@@ -71,11 +71,11 @@ def _kept(parts: Parts, version: str) -> bytes | None:
 
 
 def glance(parts: Parts, path: WorkspacePath, limit: int) -> Look:
-    """Return what stands at a path now, for what is only shown: outside of a turn, and nothing is settled.
+    """Return what is at a path now, to be shown: outside of a turn, and without finishing what a dead process left.
 
     Raises:
         FileTooLargeError: It has more than `limit` bytes.
-        FileToolsError: It cannot be read, or is no file.
+        FileToolsError: It cannot be read, or is not a file.
     """
     nothing = unseen(parts, path)
     try:
@@ -87,10 +87,10 @@ def glance(parts: Parts, path: WorkspacePath, limit: int) -> Look:
 
 
 def tried(parts: Parts, step: PutFile) -> tuple[Look, PutDecision]:
-    """Return what stands at the path of a step, and what it would put there.
+    """Return what is at the path of a step, and what the step would put there.
 
     Raises:
-        ChangedMeanwhileError: Somebody types there all the time.
+        ChangedMeanwhileError: Somebody types in it all the time.
         FileToolsError: The step refuses.
     """
     for _ in range(MOST_LOOKS):
@@ -101,7 +101,7 @@ def tried(parts: Parts, step: PutFile) -> tuple[Look, PutDecision]:
 
 
 def unseen(parts: Parts, path: WorkspacePath) -> Look:
-    """Return a look at nothing."""
+    """Return the look at a path where nothing is."""
     key, now_ns = parts.workspace.key(path), time.time_ns()
     return Look(
         path=path, key=key, view=parts.view(key), taken_ns=now_ns, stat=None, facts=None, version=None, content=None

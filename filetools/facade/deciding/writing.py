@@ -1,4 +1,4 @@
-"""Deciding a write: which bytes a path gets, given what it has. Runs in a turn."""
+"""Decides which bytes a write puts at a path. Runs in a turn."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class DecideWrite(Protocol):
     """One of the `decide_…` functions below."""
 
     def __call__(self, parts: Parts, look: Look, request: WriteRequest, actor: Actor) -> PutDecision:
-        """Return what shall stand there, or raise the refusal."""
+        """Return what the write puts there, or raise the refusal."""
 
 
 def decide_write(parts: Parts, look: Look, request: WriteRequest, actor: Actor) -> PutDecision:
-    """Replace or create: what its writer knows is replaced plainly, what moved on since is merged with or refused.
+    """Replace or create a file: what its writer knows is replaced; what others have changed since is merged or refused.
 
     Raises:
         VersionMismatchError, EditConflictError, EncodingError, FileTooLargeError, InvalidArgumentError
@@ -78,7 +78,7 @@ def _beside(
 
     Args:
         parts: The workspace.
-        look: What stands on disk.
+        look: What is on disk.
         request: The write.
         now: What its writer sees.
         knowledge: What its writer knows.
@@ -112,7 +112,7 @@ def _beside(
 def _text_known(
     parts: Parts, look: Look, opened: OpenText, base: SeenVersion | None, now: SeenPath, knowledge: Knowledge
 ) -> str:
-    """Return the text that a writer knows, of a file whose unsaved text reads return; of an unknown one the file's."""
+    """Return the text that a writer knows of a file with unsaved text; the file's if it knows none."""
     on_disk = disk_text(parts, look)
     if on_disk is None:
         raise unsaved_error(look.path, opened.document.version, "and its file is binary")
@@ -127,7 +127,7 @@ def _text_known(
 
 
 def decide_replace(parts: Parts, look: Look, request: WriteRequest, actor: Actor) -> PutDecision:
-    """Put bytes there as they are, whatever their writer knows; only with unsaved text they are merged, if they are text.
+    """Put bytes there as they are, whatever their writer knows; only unsaved text is merged with them, if they are text.
 
     Raises:
         VersionMismatchError, EditConflictError, FileTooLargeError
@@ -145,18 +145,18 @@ def decide_create(parts: Parts, look: Look, request: WriteRequest, actor: Actor)
     """Create only.
 
     Raises:
-        PathExistsError: Something stands there.
+        PathExistsError: Something is there.
     """
     if look.stat is not None:
         raise PathExistsError(look.path)
     now, knowledge = seen_by(parts, look, actor)
     request = structs.replace(request, expected_version=None)
-    # What its writer knew of an earlier file does not count.
+    # What its writer knew of an earlier file is not its base.
     return _written(parts, look, request, now, structs.replace(knowledge, rows=()))
 
 
 def decide_append(parts: Parts, look: Look, request: WriteRequest, actor: Actor) -> PutDecision:
-    """Add to the end of what stands there now; a missing file is created.
+    """Add to the end of a file; a missing one is created.
 
     Raises:
         VersionMismatchError, EncodingError, FileTooLargeError, InvalidArgumentError
@@ -175,10 +175,10 @@ def decide_append(parts: Parts, look: Look, request: WriteRequest, actor: Actor)
 
 
 def decide_copy(parts: Parts, look: Look, source: WorkspacePath, actor: Actor, *, overwrite: bool) -> PutDecision:
-    """Take over another file's bytes and mode.
+    """Copy another file's bytes and mode.
 
     Raises:
-        PathExistsError: Something stands there and must not be replaced.
+        PathExistsError: Something is there, and `overwrite` is False.
         VersionMismatchError: Others have changed what it would cover since its actor saw it.
         PathNotFoundError, PathIsDirectoryError, NotRegularFileError: Of the source.
     """

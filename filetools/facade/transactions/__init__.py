@@ -1,1 +1,1 @@
-"""Transactions of a caller's own: buffered in memory, done all or nothing at the end of their block."""
+"""Transactions of a caller: buffered in memory, applied all or nothing at the end of their block."""

@@ -39,7 +39,7 @@ OUTSIDE: Final = "A transaction works inside its block only; begin another with 
 
 
 class BufferingRunner(CallRunner):
-    """Runs the calls of one transaction. Lives as long as it."""
+    """Runs the calls of one transaction."""
 
     def __init__(self, outer: CallRunner) -> None:
         parts = outer.parts
@@ -48,10 +48,20 @@ class BufferingRunner(CallRunner):
         self.tracker = TransactionTracker(parts.journal, parts.tracker, self.held.is_changed)
         self.is_over = True
         self._turn = asyncio.Lock()
-        super().__init__(inner_parts(parts, self.held, self.tracker))
+        super().__init__(
+            structs.replace(
+                parts,
+                # It can only be read: what a transaction makes reaches the disk at its exit, and no other way.
+                store=cast("Store", OverlayStore(self.held)),
+                documents=Documents(parts.journal),
+                tracker=self.tracker,
+                bus=EventBus(),
+                is_inner=True,
+            )
+        )
 
     def check_open(self) -> None:
-        """Raise unless the transaction goes on.
+        """Raise unless the transaction is open.
 
         Raises:
             InvalidArgumentError: It has not begun, or has ended.
@@ -62,11 +72,11 @@ class BufferingRunner(CallRunner):
         self.outer.check_open()
 
     def begin(self) -> None:
-        """Take calls from now on."""
+        """Accept calls from now on."""
         self.is_over = False
 
     async def end(self) -> None:
-        """Take no more calls, and wait for one that is at work."""
+        """Accept no more calls, and wait for the running one."""
         self.is_over = True
         async with self._turn:
             pass
@@ -81,7 +91,7 @@ class BufferingRunner(CallRunner):
         happened: Callable[[], None] | None = None,
         permits: Iterable[Permit | None] = (),
     ) -> Outcome:
-        """Have steps change the overlay, all or nothing; nothing is locked, recorded or told. People are asked at the exit.
+        """Apply steps to the overlay, all or nothing; nothing is locked, recorded or reported. People are asked at the exit.
 
         Raises:
             ChangedMeanwhileError: Others were moving a folder in every try.
@@ -98,7 +108,13 @@ class BufferingRunner(CallRunner):
             else:
                 raise ChangedMeanwhileError(steps[0].paths[0], MOST_TRIES)
             (happened or partial(record_steps, self.parts, actor, steps))()
-        changes = tuple(_record(step, actor) if has else None for step, has in zip(steps, changed, strict=True))
+        # Records that only say that something will change; they have no number yet.
+        changes = tuple(
+            ChangeRecord(number=0, operation=Operation.MODIFY, path=step.paths[-1], actor=actor, time=time.time())
+            if has_changed
+            else None
+            for step, has_changed in zip(steps, changed, strict=True)
+        )
         return Outcome(records=(), changes=changes, mirror="off")
 
     def _apply(self, steps: Sequence[Step], actor: Actor, beat: Beat) -> list[bool]:
@@ -110,43 +126,21 @@ class BufferingRunner(CallRunner):
                 changed = []
                 for number, step in enumerate(steps):
                     beat(number, len(steps))
-                    changed.append(self._apply_one(step))
+                    step.look(self.parts)
+                    changed.append(step.decide(self.parts))
+                    if changed[-1]:
+                        act(self.parts, self.held, step)
             except (FileToolsError, HeadMovedError):
                 self.held.restore()
                 self.tracker.use(known)
                 raise
         return changed
 
-    def _apply_one(self, step: Step) -> bool:
-        step.look(self.parts)
-        if not step.decide(self.parts):
-            return False
-        act(self.parts, self.held, step)
-        return True
-
-
-def inner_parts(parts: Parts, held: HeldTree, tracker: TransactionTracker) -> Parts:
-    """Return the parts of a workspace as they are inside a transaction: its own tree and read tracker, and no listeners."""
-    return structs.replace(
-        parts,
-        # Only what reads is there: what a transaction makes reaches the disk at its exit, and by no other way.
-        store=cast("Store", OverlayStore(held)),
-        documents=Documents(parts.journal),
-        tracker=tracker,
-        bus=EventBus(),
-        is_inner=True,
-    )
-
-
-def _record(step: Step, actor: Actor) -> ChangeRecord:
-    """Return a record which only says that something will change; it has no number yet, so that is 0."""
-    return ChangeRecord(number=0, operation=Operation.MODIFY, path=step.paths[-1], actor=actor, time=time.time())
-
 
 class TransactionTracker(ReadTracker):
-    """The rows of one transaction over those of the workspace. Lives as long as the transaction.
+    """The rows of one transaction over those of the workspace.
 
-    A text of the transaction's own is known only in it, until its exit; a text of the disk is known in any case.
+    A text that the transaction made is known only inside it until its exit; a text of the disk is known outside, too.
     """
 
     def __init__(self, journal: Journal, outer: ReadTracker, is_changed: Callable[[str], bool]) -> None:
@@ -155,7 +149,7 @@ class TransactionTracker(ReadTracker):
         Args:
             journal: Where texts may be kept.
             outer: The tracker of the workspace.
-            is_changed: Whether the transaction has changed the path of a key.
+            is_changed: Returns True if the transaction has changed the path of a key.
         """
         super().__init__(journal)
         self._outer = outer
@@ -164,7 +158,7 @@ class TransactionTracker(ReadTracker):
         self._own_texts: dict[str, bytes] = {}
 
     def is_loaded(self, actor: Actor) -> bool:
-        """Whether what the actor saw in earlier openings is in memory."""
+        """Return True if what the actor saw in earlier openings is in memory."""
         return self._outer.is_loaded(actor)
 
     def load(self, actor: Actor) -> None:
@@ -181,15 +175,15 @@ class TransactionTracker(ReadTracker):
         return self._outer.text(version) if content is None else content
 
     def own(self) -> dict[str, Rows]:
-        """Return the rows that are known here only, for `use`."""
+        """Return the rows that are known only here, for `use`."""
         return dict(self._own)
 
     def use(self, own: dict[str, Rows]) -> None:
-        """Go back to what was known."""
+        """Return to what was known."""
         self._own = own
 
     def publish(self, actor: Actor, steps: Sequence[Step], key_of: Callable[[WorkspacePath], str]) -> None:
-        """Have the workspace know what the actor knows of the files that its transaction has changed for good."""
+        """Record in the workspace what the actor knows of the files that its transaction has changed."""
         for key, rows in self._own.items():
             if not rows or self._is_changed(key):
                 self._outer._replace(owner_of(actor), key, rows)
@@ -234,7 +228,7 @@ class TransactionTracker(ReadTracker):
 
 
 def act(parts: Parts, held: HeldTree, step: Step) -> None:
-    """Have a step that has looked and decided change the tree of a transaction.
+    """Apply a step that has looked and decided to the tree of a transaction.
 
     Args:
         parts: The workspace as the transaction sees it.
@@ -242,8 +236,8 @@ def act(parts: Parts, held: HeldTree, step: Step) -> None:
         step: Has looked and decided.
 
     Raises:
-        DirectoryNotFoundError, PathNotDirectoryError: There is no folder to hold what it makes.
-        InvalidArgumentError: It is not for transactions.
+        DirectoryNotFoundError, PathNotDirectoryError: The folder that it needs does not exist.
+        InvalidArgumentError: It cannot be part of a transaction.
     """
     match step:
         case PutFile(decision=decision) if decision is not None:
@@ -290,7 +284,7 @@ def _move(parts: Parts, held: HeldTree, step: MoveFile) -> None:
         held.overlay.remove(step.destination)
     held.overlay.move(step.source, step.destination)
     held.drop_empty(step.source)
-    held.demand(step.destination)  # one file's text on top of another one's is no merge
+    held.demand(step.destination)  # there is no base to merge two files' texts by
 
 
 def _move_folder(parts: Parts, held: HeldTree, step: MoveFolder) -> None:
@@ -311,7 +305,7 @@ def _move_folder(parts: Parts, held: HeldTree, step: MoveFolder) -> None:
 def _note_whole(parts: Parts, held: HeldTree, folder: WorkspacePath) -> list[tuple[WorkspacePath, EntryType]]:
     """Note a folder and all below it, and return what is below."""
     below = [(path, entry.type) for path, entry in walk_tree(parts.store, folder)]
-    # What lies deepest comes first: once a folder has changed, what is below it is not the disk's any more.
+    # The deepest come first: once a folder has changed, the disk is not read below it.
     for path, _ in reversed(below):
         held.note(path)
     held.note(folder)

@@ -1,6 +1,6 @@
-"""What a transaction holds: its operations in an overlay over the disk, and what it saw there at the first change of a path.
+"""The tree of a transaction: its changes in an overlay over the disk, and what was at each path before its first change.
 
-The reading half of a store lies over it, so that whatever reads files reads its changes too.
+`OverlayStore` is the reading half of a store over it, so that calls in the transaction read its changes.
 """
 
 from __future__ import annotations
@@ -32,28 +32,30 @@ from filetools.stores.reading import facts_of
 from filetools.stores.store import FileStat, Reader, ScanEntry, Store, T, Take
 
 FOLDER_MODE: Final = 0o755
-"""Marks a folder that was made for itself; one without a mode is there for what it holds, and goes with it."""
+"""Of a folder that a call made; one without a mode was only made for a file in it, and disappears with that."""
 _FILE_MODE: Final = 0o644
 NOT_ON_DISK: Final = -1
-"""Device of what is in memory only, so that no cache takes it for a file of the disk."""
+"""Device of what is only in memory, so that no cache mistakes it for a file of the disk."""
 
 
 class DiskPath(SeenPath, frozen=True, kw_only=True):
-    """What was at a path of the disk."""
+    """What was at a path of the disk before the transaction changed it."""
 
     stat: FileStat | None = None
+    is_strict: bool = False
+    """True if what others write there meanwhile must not be merged with the transaction's text."""
 
 
 class HeldTree:
-    """The tree of one transaction. Lives as long as it; whoever reads or changes it holds `lock`."""
+    """The tree of one transaction. Every reader and writer holds `lock`."""
 
     def __init__(self, disk: Store, key: Callable[[WorkspacePath], str], limit: int) -> None:
         """Begin without changes.
 
         Args:
             disk: The store below.
-            key: Gives the text that all spellings of a path share.
-            limit: Size in bytes up to which a file can be written anew elsewhere.
+            key: Returns the text that all spellings of a path share.
+            limit: Most bytes of a file that can be written again elsewhere.
         """
         self.disk = disk
         self.key = key
@@ -63,27 +65,22 @@ class HeldTree:
         self._limit = limit
         self._began_ns = time.time_ns()
         self._before: dict[str, DiskPath] = {}
-        self._strict: set[str] = set()
-        self._saved = (self._before, self._strict)
+        self._saved = self._before
 
     def is_changed(self, key: str) -> bool:
-        """Whether the path of a key, or a folder above it, was changed."""
+        """Return True if the path of a key, or a folder above it, was changed."""
         return any(above in self._before for above in accumulate(key.split("/"), "{}/{}".format))
-
-    def is_strict(self, path: WorkspacePath) -> bool:
-        """Whether nothing may be merged into a file."""
-        return self.key(path) in self._strict
 
     def before(self, path: WorkspacePath) -> DiskPath:
         """Return what was at a path when it was first changed."""
         return self._before.get(self.key(path)) or DiskPath(path=path)
 
     def changed(self) -> list[WorkspacePath]:
-        """Return the paths that were changed; what is in a folder that was made, or has moved there, is not listed."""
+        """Return the changed paths, without those in a folder that was made or moved there."""
         return [each.path for each in self._before.values()]
 
     def before_below(self, path: WorkspacePath) -> Mapping[str, DiskPath]:
-        """Return by key what was below a folder that was moved or deleted."""
+        """Return what was below a folder that was moved or deleted, by key."""
         prefix = f"{self.key(path)}/"
         return {key: each for key, each in self._before.items() if each.kind is not None and key.startswith(prefix)}
 
@@ -102,19 +99,19 @@ class HeldTree:
         if found is not None and not node.children:
             return found
         folder = found or FileStat("directory", 0, FOLDER_MODE, self._began_ns, self._began_ns, NOT_ON_DISK, 0)
-        # What it holds changes without a trace in its facts; it is always too young for those who remember listings.
+        # Its facts do not change with its entries, so that it must always look too young for caches of listings.
         return replace(folder, device=NOT_ON_DISK, changed_ns=time.time_ns())
 
     def note(self, path: WorkspacePath, seen: Look | None = None, *, becomes: EntryType | None = None) -> None:
-        """Keep what is at a path of the disk, before the first change there.
+        """Record what is at a path of the disk before the first change there.
 
         Args:
             path: What will change.
             seen: A look at it, if there was one.
-            becomes: What will be there.
+            becomes: The kind of entry that will be there.
 
         Raises:
-            InvalidArgumentError: A file and a folder would take each other's place.
+            InvalidArgumentError: A file would replace a folder, or a folder a file.
         """
         key = self.key(path)
         if not self.is_changed(key):
@@ -137,21 +134,21 @@ class HeldTree:
             self.overlay.clear(folder)
 
     def demand(self, path: WorkspacePath) -> None:
-        """Have a changed file refuse at the exit what others changed there, in place of merging it."""
-        self._strict.add(self.key(path))
+        """Refuse at the exit what others change at a path that has changed here, instead of merging it."""
+        self._before[self.key(path)] = replace(self.before(path), is_strict=True)
 
     def save(self) -> None:
-        """Have `restore` return to the present state."""
+        """Mark the state to which `restore` returns."""
         self.overlay.save()
-        self._saved = (dict(self._before), set(self._strict))
+        self._saved = dict(self._before)
 
     def restore(self) -> None:
-        """Go back to the saved state."""
+        """Return to the marked state."""
         self.overlay.restore()
-        self._before, self._strict = self._saved
+        self._before = self._saved
 
     def _seen_path(self, path: WorkspacePath) -> SeenPath:
-        # What others make where the transaction has changed something is met at the exit.
+        # What others do where the transaction has changed something is compared at the exit.
         if self.is_changed(self.key(path)):
             return replace(self.before(path), path=path)
         return _on_disk(path, self.disk.stat(path))
@@ -174,7 +171,7 @@ class HeldTree:
 
         Raises:
             VersionMismatchError: Others have changed it since.
-            FileTooLargeError: They are too many to be written elsewhere.
+            FileTooLargeError: It is too large to be written elsewhere.
         """
         content, stat = self.disk.read(origin.path, limit=self._limit)
         refuse_changed(origin, stat)
@@ -182,7 +179,7 @@ class HeldTree:
 
 
 def _on_disk(path: WorkspacePath, stat: FileStat | None) -> DiskPath:
-    """Return what is at a path of the disk, whose bytes nobody has looked at."""
+    """Return what is at a path of the disk, without reading its bytes."""
     if stat is None:
         return DiskPath(path=path)
     version = stat_version(stat.identity) if stat.type == "file" else None
@@ -198,7 +195,7 @@ def _as_looked_at(seen: Look) -> DiskPath:
 
 
 def refuse_changed(origin: SeenPath, stat: FileStat) -> None:
-    """Refuse what is not as it was when the transaction moved it.
+    """Refuse a file that has changed since the transaction moved it.
 
     Raises:
         VersionMismatchError
@@ -209,7 +206,7 @@ def refuse_changed(origin: SeenPath, stat: FileStat) -> None:
 
 
 def is_same(before: FileStat | None, now: FileStat | None) -> bool:
-    """Whether a file is, as far as its facts tell, the one it was; links made or removed since do not count."""
+    """Return True if a file is unchanged according to its facts; links made or removed since do not count."""
     if before is None or now is None:
         return False
     facts = [(stat.type, stat.inode, stat.size, stat.modified_ns) for stat in (before, now)]
@@ -217,7 +214,7 @@ def is_same(before: FileStat | None, now: FileStat | None) -> bool:
 
 
 class OverlayStore:
-    """The tree as a transaction sees it, to be read; it has no way to change anything. Lives as long as its transaction."""
+    """The tree as a transaction sees it, for reading only."""
 
     def __init__(self, held: HeldTree) -> None:
         self._held = held
@@ -291,7 +288,7 @@ class OverlayStore:
         yield from found
 
     def state_below(self, path: WorkspacePath) -> None:
-        """Return None: what the disk has is asked when the transaction is done."""
+        """Return None: the disk is checked at the exit."""
 
     def _scan(self, path: WorkspacePath) -> list[ScanEntry]:
         node = self._held.overlay.find(path)
@@ -304,7 +301,7 @@ class OverlayStore:
         ]
 
     def _file(self, path: WorkspacePath) -> tuple[bytes | None, FileStat, SeenPath]:
-        """Return the bytes of a file, if they are the transaction's, its facts, and where on the disk it is or was."""
+        """Return the bytes of a file if the transaction wrote them, its facts, and its path on the disk."""
         node, stat = self._held.overlay.find(path), self._held.stat(path)
         if node is None or stat is None:
             raise PathNotFoundError(path)
@@ -314,7 +311,7 @@ class OverlayStore:
 
 
 class WrittenReader:
-    """A file of the transaction, open for reading parts."""
+    """A file that the transaction wrote, open for reading parts."""
 
     def __init__(self, content: bytes, stat: FileStat) -> None:
         self._content = content

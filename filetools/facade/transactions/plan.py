@@ -1,4 +1,4 @@
-"""From what a transaction holds to the steps of its exit: the net effect, one step a path."""
+"""Plans the exit of a transaction: its net effect as steps, one for each path."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from filetools.search.walk import walk_tree
 def steps_of(parts: Parts, held: HeldTree, actor: Actor) -> list[Step]:
     """Return the steps of a transaction's exit: folders are made first and removed last. Call it in a worker thread.
 
-    The way looks at all paths before it changes one, so each step is one that the others neither need nor hinder. What has
-    moved is renamed where such a step can do so; else it is written anew, with the bytes that it has now.
+    All paths are looked at before the first changes, so that no step may depend on another. What has moved is renamed
+    where such a step can do that; else it is written again at its new path.
 
     Args:
         parts: The workspace itself.
-        held: What shall be.
+        held: The tree of the transaction.
         actor: Whose transaction it is.
 
     Raises:
@@ -68,7 +68,7 @@ def steps_of(parts: Parts, held: HeldTree, actor: Actor) -> list[Step]:
                 waiting += [path.child(child.name) for child in held.overlay.children(node)]
         for before in gone:
             key, path = held.key(before.path), before.path
-            # What lay in a folder that goes or moves away goes with it.
+            # What was in a folder that is removed or moved goes with it.
             if key not in renamed and all(held.overlay.find(above) is not None for above in path.folders):
                 rank = 4 if before.kind == "directory" else 3
                 found.append((rank, key, _removal(parts, held, actor, before)))
@@ -76,7 +76,7 @@ def steps_of(parts: Parts, held: HeldTree, actor: Actor) -> list[Step]:
 
 
 def _is_at(held: HeldTree, node: OverlayNode, path: WorkspacePath) -> bool:
-    """Whether it is there what was there before the transaction."""
+    """Return True if a node is at the path that it had before the transaction."""
     return node.origin is not None and held.key(node.origin.path) == held.key(path)
 
 
@@ -100,11 +100,11 @@ def _put(held: HeldTree, path: WorkspacePath, node: OverlayNode, actor: Actor) -
         plain = PutDecision(
             content=content, facts=facts, mode=mode, encoding=node.encoding, sent=content, sent_version=facts.version
         )
-        yield PutFile(path, DecidePut(plain=plain, base=before, is_strict=held.is_strict(path), actor=actor))
+        yield PutFile(path, DecidePut(plain=plain, base=before, actor=actor))
 
 
 def _made_folder(node: OverlayNode, before: DiskPath) -> Iterator[Step]:
-    """Yield the step that makes a folder, unless one is there, or it is there only for what it holds."""
+    """Yield the step that makes a folder, unless one is there, or it was only made for a file in it."""
     mode = None if node.origin is None or node.origin.mode is None else opened(node.origin.mode)
     if before.kind is None and (node.origin is not None or node.mode is not None):
         yield MakeFolderStep(before.path, mode)
@@ -118,7 +118,7 @@ def _removal(parts: Parts, held: HeldTree, actor: Actor, before: DiskPath) -> St
 
 
 def _may_rename(held: HeldTree, path: WorkspacePath, node: OverlayNode) -> bool:
-    """Whether what has moved to a path can be renamed by a step that does not depend on any other."""
+    """Return True if what has moved to a path can be renamed by a step that does not depend on another."""
     if node.content is not None or node.origin is None or held.overlay.find(node.origin.path) is not None:
         return False
     for above in node.origin.path.folders:
@@ -129,7 +129,7 @@ def _may_rename(held: HeldTree, path: WorkspacePath, node: OverlayNode) -> bool:
 
 
 def _is_whole(held: HeldTree, node: OverlayNode) -> bool:
-    """Whether everything in a folder is as it was, with nothing added."""
+    """Return True if a folder's contents are unchanged."""
     waiting = [node]
     while waiting:
         folder = waiting.pop()
@@ -144,16 +144,15 @@ def _is_whole(held: HeldTree, node: OverlayNode) -> bool:
 
 
 class DecidePut(Struct, frozen=True, kw_only=True):
-    """Decides what stands at a path that a transaction has changed."""
+    """Decides which bytes a path gets that a transaction has changed."""
 
     plain: PutDecision
     """The transaction's text."""
     base: DiskPath
-    is_strict: bool
     actor: Actor
 
     def __call__(self, parts: Parts, seen: Look) -> PutDecision:
-        """Put the text where its base stands; onto what others have made of it the text is merged.
+        """Put the text in place of its base; what others have written meanwhile is merged with it.
 
         Raises:
             EditConflictError: Their changes and this one overlap, or there is no text to merge.
@@ -164,12 +163,14 @@ class DecidePut(Struct, frozen=True, kw_only=True):
         if seen.version == plain.facts.version or is_base(self.base, seen):
             return plain
         now, knowledge = seen_by(parts, seen, self.actor)
-        merged = on_top(plain, self.base, now, kept=knowledge.kept, is_strict=self.is_strict, settings=parts.settings)
+        merged = on_top(
+            plain, self.base, now, kept=knowledge.kept, is_strict=self.base.is_strict, settings=parts.settings
+        )
         return replace(merged, mode=None)
 
 
 def permit_removal(parts: Parts, actor: Actor, base: DiskPath, seen: Look) -> None:
-    """Refuse to delete what is not as the transaction saw it, or what a person has unsaved text of.
+    """Refuse to delete a file that has changed since the transaction saw it, or that has unsaved text.
 
     Raises:
         VersionMismatchError, EditConflictError
@@ -179,7 +180,7 @@ def permit_removal(parts: Parts, actor: Actor, base: DiskPath, seen: Look) -> No
 
 
 def permit_move(parts: Parts, bases: tuple[DiskPath, DiskPath], source: Look, destination: Look) -> None:
-    """Refuse to move, or to cover, what is not as the transaction saw it, and to cover unsaved text.
+    """Refuse to move or cover a file that has changed since the transaction saw it, and to cover unsaved text.
 
     Raises:
         VersionMismatchError, EditConflictError
@@ -190,7 +191,7 @@ def permit_move(parts: Parts, bases: tuple[DiskPath, DiskPath], source: Look, de
 
 
 def permit_seen(base: DiskPath, seen: Look) -> None:
-    """Refuse what is not as the transaction saw it.
+    """Refuse a file that has changed since the transaction saw it.
 
     Raises:
         VersionMismatchError
@@ -209,7 +210,7 @@ def is_base(base: DiskPath, seen: Look) -> bool:
 
 
 def _refuse_new(parts: Parts, folder: WorkspacePath, below: Mapping[str, DiskPath]) -> None:
-    """Refuse a folder in which something is newer than what its transaction saw, by key.
+    """Refuse a folder if anything in it has changed since the transaction saw it, by key.
 
     Raises:
         VersionMismatchError

@@ -1,4 +1,4 @@
-"""What comes of a transaction: its result, and what its actor knows from then on."""
+"""The result of a transaction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from filetools.models.words import MirrorStatus
 
 
 class TransactedPath(Result):
-    """What a transaction did at one path: the net effect of all its calls there."""
+    """What a transaction changed at one path: the net effect of all its calls there."""
 
     path: str
     operation: str
@@ -28,20 +28,20 @@ class TransactedPath(Result):
     number: int
     """Journal number of the change."""
     version: str | None = None
-    """Version after the transaction; None for what is gone and for folders."""
+    """Version after the transaction; None for folders, and for files that are gone."""
     replaced_version: str | None = None
     """Version that was replaced or deleted; its bytes stay readable by that version."""
     merged: bool = False
-    """Whether the transaction's text was merged with what others had written meanwhile."""
+    """True if the transaction's text was merged with what others had written meanwhile."""
     foreign: list[dict[str, Any]] = Field(default_factory=list)
     """After a merge, the hunks that the file has and the transaction's text has not."""
 
 
 class TransactionResult(Result):
-    """What a transaction did, all or nothing."""
+    """What a transaction changed, all or nothing."""
 
     changes: list[TransactedPath] = Field(default_factory=list)
-    """Every path that it changed, in the order of the journal; empty if nothing came of it."""
+    """Every path that it changed, in the order of the journal."""
     number: int | None = None
     """Journal number of its last change; None if it changed nothing."""
     mirror: MirrorStatus = "off"
@@ -49,7 +49,7 @@ class TransactionResult(Result):
 
 
 def result_of(steps: Sequence[Step], outcome: Outcome) -> TransactionResult:
-    """Return the result of a transaction that was done."""
+    """Return the result of a transaction that was applied."""
     done = [(step, record) for step, record in zip(steps, outcome.changes, strict=True) if record is not None]
     return TransactionResult(
         changes=[_transacted(step, record) for step, record in done],

@@ -1,4 +1,4 @@
-"""Transactions of a caller's own: any calls over any files, buffered, and done all or nothing at the end of the block."""
+"""Transactions of a caller: any calls over any files, buffered, and applied all or nothing at the end of the block."""
 
 from __future__ import annotations
 
@@ -43,15 +43,16 @@ _current: ContextVar[Transaction | None] = ContextVar("filetools_transaction", d
 
 
 class Transaction(ReadCalls, WriteCalls, TreeCalls):
-    """The calls of one actor, done together: `async with files.transaction() as tx:`. Entered once.
+    """The calls of one actor, applied together: `async with files.transaction() as tx:`. Entered once.
 
-    Calls change nothing outside before the end of the block; reads see what the transaction has made so far. Results
-    of its calls have no `number` and no mirror yet; `result` has them. An exception in the block, or its being
-    cancelled, drops everything. At the end the permissions are asked, then in one turn everything is checked,
-    and all is done or nothing, also over a crash.
+    Nothing changes outside before the end of the block; reads inside see the transaction's changes. Results of its calls
+    have no `number` and no mirror yet; `result` has them. An exception or a cancellation in the block drops everything.
+    At the end the permissions are checked, then everything is checked and applied in one turn, all or nothing, even if
+    the process crashes.
 
-    What others changed meanwhile is merged into texts that the transaction writes. What overlaps is EDIT_CONFLICT; what
-    the transaction deletes or moves, and others have changed since, is VERSION_MISMATCH. The error names the path.
+    What others changed meanwhile is merged into the texts that the transaction writes. Overlapping changes are
+    EDIT_CONFLICT, unless a person who was asked allowed what they saw; a file that it deletes or moves, and that others
+    have changed, is VERSION_MISMATCH. The error names the path.
     """
 
     def __init__(self, runner: CallRunner, feed: Feed, actor: Actor, *, require_version: bool = False) -> None:
@@ -65,10 +66,10 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
 
     @property
     def result(self) -> TransactionResult:
-        """What the transaction did; there is one once its block has ended well.
+        """What the transaction changed, once its block has ended without an error.
 
         Raises:
-            InvalidArgumentError: There is none.
+            InvalidArgumentError: It has not, or nothing was applied.
         """
         if self._result is None:
             raise InvalidArgumentError("A transaction has a result when its block has ended, and only if it was done")
@@ -123,10 +124,10 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         is_text: bool = False,
         looks_at_disk: bool = False,
     ) -> Permit | None:
-        """Have reads decided at once; changes are asked at the end of the block, if anything comes of them."""
+        """Check reads at once; changes are checked at the end of the block, if any are left."""
         self._buffer.check_open()
         if change:
-            self._parts.gatekeeper.refuse_hidden(tool, paths, self.actor)  # what is buffered can be read at once
+            self._parts.gatekeeper.refuse_hidden(tool, paths, self.actor)  # what is buffered can be read in the block
             self._asked.setdefault(tool, {}).update(dict.fromkeys(paths))
             return None
         return await super()._authorise(tool, paths, arguments, change=False)
@@ -149,7 +150,7 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
                 continue
             put = {path: PutFile(path, shown[path]) for path in changing if path in texts}
             if parts.gatekeeper.asked(tool, changing, self.actor, change=True):
-                for path in filter(held.is_strict, put):  # nobody is asked about what will be refused
+                for path in [path for path in put if texts[path].base.is_strict]:  # as it may be refused in any case
                     await parts.workers.run(partial(tried, parts, put[path]))
             permit = await self._outside._authorise(
                 tool, changing, {"transaction": {path: texts[path].plain.facts.version for path in put}}, change=True,
@@ -177,7 +178,7 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
 
 
 def _texts(steps: Sequence[Step], held: HeldTree) -> dict[WorkspacePath, DecidePut]:
-    """Return what decides about the texts that the transaction wrote, path by path."""
+    """Return the decisions about the texts that the transaction wrote, by path."""
     puts = [(step.path, step.wanted) for step in steps if isinstance(step, PutFile)]
     nodes = {path: held.overlay.find(path) for path, _ in puts}
     return {
@@ -188,7 +189,7 @@ def _texts(steps: Sequence[Step], held: HeldTree) -> dict[WorkspacePath, DecideP
 
 
 def _shown(decide: DecidePut, parts: Parts, seen: Look) -> PutDecision:
-    """Return what a person is shown of a text: what would be made of it; what overlaps they see as it was written."""
+    """Return what a person is shown of a text: the merged text or, if that overlaps, the text as it was written."""
     try:
         decision = decide(parts, seen)
     except EditConflictError:
