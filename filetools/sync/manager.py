@@ -291,9 +291,6 @@ class SyncManager:
 
     async def finish(self) -> None:
         """Bring the mirrors what they lack, if that is quick; before the workspace takes no more work."""
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
         for mirror in self._mirrors:
             await in_thread(partial(mirror.finish, CLOSE_SECONDS))
 

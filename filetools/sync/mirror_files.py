@@ -60,7 +60,7 @@ class MirrorFiles:
             max_foreign_bytes: Unknown files larger than this are not read; they stay in the mirror's limbo.
         """
         self.store = store
-        self.known = KnownFiles()
+        self._own = OwnFiles()
         self._ignores_case = False
         self._contents = contents
         self._keep_foreign = keep_foreign
@@ -68,8 +68,7 @@ class MirrorFiles:
 
     def is_at(self, path: WorkspacePath, stat: FileStat, version: str) -> bool:
         """Whether a file has these bytes; reads it only if this process did not write it."""
-        known = self.known.version_of(path, stat)
-        return version == (known or file_version(self.store, path))
+        return version == (self._own.version_of(stat) or file_version(self.store, path))
 
     def look(self) -> None:
         """Look whether the mirror's disk ignores case, as its marker shows."""
@@ -106,27 +105,21 @@ class MirrorFiles:
                 return place
         return None
 
-    def let_go(self, path: WorkspacePath, displaced: Displaced, *, is_own: bool) -> None:
-        """Discard what came out of `path`, after keeping bytes that the journal does not know.
+    def let_go(self, path: WorkspacePath, displaced: Displaced) -> None:
+        """Discard what came out of `path`, after keeping bytes that the journal does not have.
 
         What cannot be kept stays in the mirror's limbo.
-
-        Args:
-            path: Where it stood.
-            displaced: What came out.
-            is_own: Whether it is, by its identity, a file that this process wrote.
         """
         stat = displaced.stat
-        if stat.type != "file" or is_own:
-            displaced.discard()
-            return
-        if stat.size > self._max_foreign_bytes or not self._is_kept(path, displaced) or not displaced.is_untouched():
-            displaced.keep_in_limbo(_limbo_name())
+        is_foreign = stat.type == "file" and self._own.version_of(stat) is None
+        is_large = stat.size > self._max_foreign_bytes
+        if is_foreign and (is_large or not self._is_kept(path, displaced) or not displaced.is_untouched()):
+            displaced.keep_in_limbo(f"mirror-{secrets.token_hex(8)}")
         else:
             displaced.discard()
 
     def _keep_below(self, path: WorkspacePath) -> None:
-        """Keep the bytes below a directory that the journal does not know, before it goes as a whole.
+        """Take away the files below a directory whose bytes the journal does not have, before it goes as a whole.
 
         Raises:
             HoldsStateError: Another root lies in it, whose journal must not go along.
@@ -135,8 +128,9 @@ class MirrorFiles:
         for file in files_below(self.store, path):
             with suppress(*GONE):
                 stat = self.store.stat(file)
-                if stat is not None and stat.type == "file" and self.known.version_of(file, stat) is None:
-                    self._keep_in_place(file, stat)
+                is_foreign = stat is not None and stat.type == "file" and self._own.version_of(stat) is None
+                if is_foreign and not self._contents.has(file_version(self.store, file)):
+                    self.take_away(file)
 
     def refuse_state_below(self, path: WorkspacePath) -> None:
         """Raise HoldsStateError if somebody has opened a root of their own at a path of the mirror, or below it."""
@@ -154,22 +148,19 @@ class MirrorFiles:
             mode: Permission bits; None keeps those of a file that is replaced.
             must_write: Whether it is written even if it seems to hold the bytes, since a disk may have lost them.
         """
-        # Of a file that was written here before with other bytes, nothing is to be found out first.
-        is_known = self.known.has_other(path, version)
         for _ in range(TRIES):
             try:
-                found = None if is_known else self.store.stat(path)
+                found = self.store.stat(path)
                 if found is not None and not must_write and self._holds(path, found, len(content), version, mode):
                     return
-                is_new, is_known = found is None and not is_known, False
-                displaced = self._exchanged(path, content, version, mode, is_new=is_new)
+                displaced = self._exchanged(path, content, version, mode, is_new=found is None)
             except _OTHER_GROUND:
                 while (obstacle := self.obstacle(path)) is not None:
                     self.take_away(obstacle)
                 make_parents(self.store, path)
                 continue
             if displaced is not None:
-                self.let_go(path, displaced[0], is_own=displaced[1])
+                self.let_go(path, displaced)
             return
         raise ChangedMeanwhileError(path, TRIES)
 
@@ -229,14 +220,13 @@ class MirrorFiles:
         except _OTHER_GROUND:
             return False
         if displaced is not None:
-            self.let_go(path, displaced, is_own=self.known.version_of(path, displaced.stat) is not None)
-        self.known.rename(source, path)
+            self.let_go(path, displaced)
         if mode not in (None, found.mode):
             self.store.set_mode(path, mode)
         return True
 
     def take_away(self, path: WorkspacePath) -> None:
-        """Remove what is at `path`, keeping what the journal does not know.
+        """Remove what is at `path`, keeping what the journal does not have.
 
         Raises:
             HoldsStateError: Another root lies in it.
@@ -248,8 +238,7 @@ class MirrorFiles:
             displaced = self.store.remove(path)
         except GONE:
             return
-        self.let_go(path, displaced, is_own=self.known.version_of(path, displaced.stat) is not None)
-        self.known.forget(path)
+        self.let_go(path, displaced)
 
     def _holds(self, path: WorkspacePath, found: FileStat, size: int, version: str, mode: int | None) -> bool:
         """Whether a file has these bytes; then it gets the mode."""
@@ -261,17 +250,16 @@ class MirrorFiles:
 
     def _exchanged(
         self, path: WorkspacePath, content: bytes, version: str, mode: int | None, *, is_new: bool
-    ) -> tuple[Displaced, bool] | None:
-        """Write a file and make it live; returns what came out, and whether this process had written that."""
+    ) -> Displaced | None:
+        """Write a file and make it live; returns what came out."""
         prepared = self.store.prepare(path, content, new=is_new, mode=mode)
         try:
             displaced = prepared.exchange()
         except BaseException:
             prepared.discard()
             raise
-        is_own = displaced is not None and self.known.version_of(path, displaced.stat) is not None
-        self.known.note(path, prepared.stat, version)
-        return None if displaced is None else (displaced, is_own)
+        self._own.note(prepared.stat, version)
+        return displaced
 
     def remove_if_empty(self, path: WorkspacePath) -> bool:
         """Remove a directory unless something is in it; False if it stays.
@@ -302,15 +290,6 @@ class MirrorFiles:
                 if is_file and (content := leftover.read()) and not self._contents.has(version := version_of(content)):
                     self._contents.keep(content, version)
                 leftover.discard()
-
-    def _keep_in_place(self, path: WorkspacePath, stat: FileStat) -> None:
-        if stat.size > self._max_foreign_bytes:
-            if not self._contents.has(file_version(self.store, path)):
-                self.store.remove(path).keep_in_limbo(_limbo_name())
-            return
-        content, _ = self.store.read(path)
-        if not self._contents.has(version_of(content)):
-            self._keep_foreign(path, content)
 
     def _is_kept(self, path: WorkspacePath, displaced: Displaced) -> bool:
         try:
@@ -349,12 +328,7 @@ def _alike(store: Store, folder: WorkspacePath, name: str) -> list[str]:
 
 def make_parents(store: Store, path: WorkspacePath) -> None:
     """Make the folders above a path that are missing."""
-    missing = []
-    parent = path.parent
-    while not parent.is_root and store.stat(parent) is None:
-        missing.append(parent)
-        parent = parent.parent
-    for folder in reversed(missing):
+    for folder in path.folders:
         store.make_directory(folder)
 
 
@@ -398,45 +372,24 @@ def file_version(store: Store, path: WorkspacePath) -> str:
     return VERSION_PREFIX + digest.hex()
 
 
-def _limbo_name() -> str:
-    return f"mirror-{secrets.token_hex(8)}"
-
-
 _MAX_FILES: Final = 8192
 
 
-class KnownFiles:
-    """Versions of a mirror's files by path, the least recently written dropped first. Used by one thread; lives as its mirror.
+class OwnFiles:
+    """Versions of the files that this process wrote to a mirror, the oldest dropped first. Used by one thread.
 
-    A file counts as ours while inode, size and mtime are those it had when it went live; its ctime is no help, since
-    the exchange that takes it out changes it.
+    A file is known by inode, size and mtime; its ctime is no help, since the exchange that takes it out changes it.
     """
 
     def __init__(self) -> None:
-        self._files: OrderedDict[str, tuple[tuple[int, ...], str]] = OrderedDict()
+        self._versions: OrderedDict[tuple[int, ...], str] = OrderedDict()
 
-    def note(self, path: str, stat: FileStat, version: str) -> None:
+    def note(self, stat: FileStat, version: str) -> None:
         """Remember a file that just went live."""
-        self._files.pop(path, None)
-        self._files[path] = (stat.identity[1:4], version)
-        if len(self._files) > _MAX_FILES:
-            self._files.popitem(last=False)
+        self._versions[stat.identity[1:4]] = version
+        if len(self._versions) > _MAX_FILES:
+            self._versions.popitem(last=False)
 
-    def version_of(self, path: str, stat: FileStat) -> str | None:
-        """Return the version of a file if it still is the one that was written, else None."""
-        identity, version = self._files.get(path, (None, None))
-        return version if identity == stat.identity[1:4] else None
-
-    def has_other(self, path: str, version: str) -> bool:
-        """Whether a file of another version was written at a path."""
-        return self._files.get(path, (None, version))[1] != version
-
-    def rename(self, source: str, destination: str) -> None:
-        """Remember a file under its new path, and forget what was there."""
-        self._files.pop(destination, None)
-        if source in self._files:
-            self._files[destination] = self._files.pop(source)
-
-    def forget(self, path: str) -> None:
-        """Forget a file that is gone."""
-        self._files.pop(path, None)
+    def version_of(self, stat: FileStat) -> str | None:
+        """Return the version of a file, wherever it is now; None if this process did not write it so."""
+        return self._versions.get(stat.identity[1:4])

@@ -106,7 +106,7 @@ def compared(
                 plan.modified.append(path)
             if is_directory:
                 pending.append(path)
-    plan.deleted += sorted(emptied, key=lambda path: len(path.parts), reverse=True)
+    plan.deleted.extend(sorted(emptied, key=lambda path: len(path.parts), reverse=True))
     return plan
 
 

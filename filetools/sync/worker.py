@@ -117,7 +117,6 @@ class BacklogWorker:
         self._hidden: set[WorkspacePath] = set()
         self.looking: Future[object] | None = None
         """A look at the whole tree that a filling waits for."""
-        self._is_swept = False
         self._is_unknown = True
         self._look_at = 0.0
         self._fill_at = time.monotonic() + context.times.sync_after_seconds
@@ -170,10 +169,8 @@ class BacklogWorker:
         row = self.identity.establish()
         self.files.look()
         if self._is_unknown:
-            self._seen, self._is_unknown = row.position, False
-        if not self._is_swept:
             self.files.sweep()
-            self._is_swept = True
+            self._seen, self._is_unknown = row.position, False
 
     def forget(self) -> None:
         """Trust nothing that was found out about the mirror's folder: another one may be at its place."""
