@@ -66,7 +66,7 @@ class ShownState(Struct, frozen=True, kw_only=True):
         return self.look.version
 
 
-_REFUSALS: Final = (
+REFUSALS: Final = (
     EditAmbiguousError, EditConflictError, EditNotFoundError, PathExistsError, PathNotFoundError, VersionMismatchError,
 )  # fmt: skip
 """Refusals that an approval does not change."""
@@ -94,6 +94,8 @@ class Act(Struct, frozen=True, kw_only=True):
     """True if it writes the text of one file, so that a person can give it another."""
     looks_at_disk: bool = False
     """True if it writes the unsaved text itself."""
+    reports_all: bool = False
+    """True if its refusal depends on all steps: it names every file that cannot be changed, or other steps are tried."""
     met: list[UnsavedQuestion] = field(default_factory=list)
     """The unsaved text that the last proposal was about, if the call would drop any."""
 
@@ -232,12 +234,12 @@ def _refuse_changed(parts: Parts, act: Act, standing: Mapping[WorkspacePath, Sho
 def _is_answer(parts: Parts, act: Act, path: WorkspacePath, refusal: FileToolsError) -> bool:
     """Return True if a refusal is what the call is answered, whatever a person says about it.
 
-    Of several files, those that cannot be changed are named together when the call is made. Other refusals may show what is
-    in the file, which the caller may not be allowed to read.
+    A refusal may show what is in the file, which the caller may not be allowed to read.
     """
     is_withheld = parts.gatekeeper.policy.withholding(act.actor, "read_file")
     is_readable = is_withheld is None or not is_withheld(path)
-    return len(act.steps) == 1 and isinstance(refusal, _REFUSALS) and is_readable
+    is_first = len(act.steps) == 1 or not act.reports_all
+    return is_first and isinstance(refusal, REFUSALS) and is_readable
 
 
 def _made(parts: Parts, act: Act, step: PutFile, standing: ShownState) -> str | bytes | FileToolsError:

@@ -13,7 +13,6 @@ from filetools.errors import EditConflictError, InvalidArgumentError
 from filetools.facade.calls import ActorCalls
 from filetools.facade.deciding.answered import decide_as_allowed
 from filetools.facade.deciding.proposals import Taken, taken_by
-from filetools.facade.deciding.seeing import tried
 from filetools.facade.deciding.writing import DecideWrite
 from filetools.facade.parts import Parts
 from filetools.facade.read_calls import ReadCalls
@@ -123,6 +122,7 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         taken: Taken = (),
         is_text: bool = False,
         looks_at_disk: bool = False,
+        reports_all: bool = False,
     ) -> Permit | None:
         """Check reads at once; changes are checked at the end of the block, if any are left."""
         self._buffer.check_open()
@@ -138,7 +138,7 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         Returns:
             The steps, which write what people were shown or gave in its place, and what they have allowed.
         """
-        held, permits, parts = self._buffer.held, list[Permit](), self._buffer.outer.parts
+        held, permits = self._buffer.held, list[Permit]()
         texts, rewritten = await self._parts.workers.run(lambda: (_texts(steps, held), _rewritten(steps, held)))
         shown: dict[WorkspacePath, Decide] = {path: partial(_shown, text) for path, text in texts.items()}
         allowed: dict[WorkspacePath, PutFile] = {}
@@ -149,9 +149,6 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
             if not changing:
                 continue
             put = {path: PutFile(path, shown[path]) for path in changing if path in texts}
-            if parts.gatekeeper.asked(tool, changing, self.actor, change=True):
-                for path in [path for path in put if texts[path].base.is_strict]:  # as it may be refused in any case
-                    await parts.workers.run(partial(tried, parts, put[path]))
             permit = await self._outside._authorise(
                 tool, changing, {"transaction": {path: texts[path].plain.facts.version for path in put}}, change=True,
                 steps=[*put.values(), *others], taken=rewritten, is_text=len(changing) == 1,
