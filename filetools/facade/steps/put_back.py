@@ -1,4 +1,4 @@
-"""The steps of an undo: those of every change, in records that say what they undo, and folders out of the trash."""
+"""The steps that only undo and restore need: writing a read-only file, and restoring a folder from the trash."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ OWNER_WRITES: Final = 0o200
 
 
 def opened(mode: int) -> int:
-    """Return a folder's mode with all rights of its owner, who changes what is in it."""
+    """Return a folder's mode with all owner rights added, which changes inside it need."""
     return mode | 0o700
 
 
 class PutBack(PutFile):
-    """Gives a file the bytes that it had, also one that is read-only."""
+    """Gives a file its former bytes, even if it is read-only."""
 
     def prepare(self, parts: Parts) -> None:
-        """As of every change; the write protection that somebody gave the file since is no wish of the one who goes back."""
+        """Same as for other changes, but ignore a read-only bit: it may have been set after the change being undone."""
         stat = self.seen.stat
         if stat is None or stat.mode & OWNER_WRITES:
             super().prepare(parts)
             return
-        with suppress(AccessDeniedError):  # another user's
+        with suppress(AccessDeniedError):  # the file belongs to another user
             parts.store.set_mode(self.path, stat.mode | OWNER_WRITES)
         try:
             super().prepare(parts)
@@ -50,15 +50,15 @@ class PutBack(PutFile):
 
 
 class RestoreFolder(FolderStep):
-    """Brings a folder back out of the trash with everything in it."""
+    """Restores a folder from the trash with everything in it."""
 
     def __init__(self, path: WorkspacePath, trash: str, inside: Sequence[WorkspacePath]) -> None:
-        """Stand for the folder.
+        """Restore a folder.
 
         Args:
-            path: Where it comes back.
+            path: Where to restore it.
             trash: Its name in the trash.
-            inside: The paths of all that is in it.
+            inside: The paths of everything in it.
         """
         super().__init__(path, *inside)
         self._path = path
@@ -66,50 +66,49 @@ class RestoreFolder(FolderStep):
         self._changes: list[Change] = []
 
     def look(self, parts: Parts) -> None:
-        """See whether the place is free, and what comes back."""
+        """Look whether the path is free, and list the entries in the trash."""
         found = parts.store.trashed(self._path, self._trash)
-        # What no call can name comes along without a record.
+        # Names that no call can address are restored without a record.
         self._entries = [each for each in found if parts.workspace.is_addressable(self._place(each[0]))]
         self._is_taken = parts.store.stat(self._path) is not None
 
     def decide(self, parts: Parts) -> bool:
-        """Refuse if it is not as it was when the undo was worked out."""
+        """Refuse if the path or the trash has changed since the undo was planned."""
         found = {self._place(relative) for relative, _ in self._entries if relative}
         if self._is_taken or not self._entries or found != set(self.paths[1:]):
             raise ChangedMeanwhileError(self._path, 1)
         return True
 
     def _made_path(self) -> WorkspacePath | None:
-        """The folder."""
         return self._path
 
     def prepare(self, parts: Parts) -> None:
-        """Create missing parents, and keep the texts of files that nobody has recorded yet."""
+        """Prepare missing parents, and keep the content of the files in the folder."""
         super().prepare(parts)
         self._changes = [
             change for relative, stat in self._entries if (change := self._change(parts, relative, stat)) is not None
         ]
 
     def drafts(self) -> Sequence[Change]:
-        """New parents, the folder, then what is in it: so that recovery brings back the folder before its files."""
-        # Recovery finds by this where in the trash it is, and a restore that the folder is the one that went.
+        """The new parents, the folder, then its contents: recovery restores the folder before its files."""
+        # Recovery finds the folder in the trash by this relation, and a restore learns that it is the removed folder.
         said = (*self.undone, Relation(kind="brings", number=int(self._trash)))
         return (*self._parents, *(replace(change, relations=said) for change in self._changes))
 
     def exchange(self, parts: Parts) -> None:
-        """Rename it back."""
+        """Rename the folder out of the trash."""
         parts.store.restore(self._path, self._trash)
 
     def sync(self, parts: Parts) -> None:
-        """Sync its name."""
+        """Sync the folder's name."""
         sync_names(parts, self._path)
 
     def set_back(self, parts: Parts) -> None:
-        """Rename it into the trash again."""
+        """Rename the folder into the trash again."""
         parts.store.remove(self._path, trash=self._trash)
 
     def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
-        """All of it is gone again; the records of one commit have numbers in a row."""
+        """One deletion for each record of this step; the records of a commit have consecutive numbers."""
         first = number - len(self._changes) + 1
         return [
             replace(
@@ -127,7 +126,7 @@ class RestoreFolder(FolderStep):
         return f"{self._path}/{relative}" if relative else self._path
 
     def _change(self, parts: Parts, relative: str, stat: FileStat) -> Change | None:
-        """Return the record of one entry; a link, or a file too large to be kept, comes back without one."""
+        """Return the record of one entry; None for a link or a file too large to keep, unless it is the step's own path."""
         path = WorkspacePath(self._place(relative))
         key = parts.workspace.key(path)
         if stat.type == "directory":

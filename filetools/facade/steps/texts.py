@@ -1,4 +1,4 @@
-"""The steps that put what has no bytes of its own, but a short text: a link with its target, a folder's mode."""
+"""Steps whose content is a short text: the target of a symbolic link, the mode of a folder."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from filetools.paths.workspace_path import WorkspacePath
 
 
 class _PutText(FolderStep):
-    """Puts one text in the place of another."""
+    """Replaces one text by another."""
 
     operation: ClassVar[Operation]
 
     def __init__(self, path: WorkspacePath, now: bytes | None, then: bytes | None) -> None:
-        """Stand for the change.
+        """Replace a text.
 
         Args:
-            path: Where.
-            now: The text that was planned for; None where nothing stands.
-            then: The text wanted; None if nothing shall stand there.
+            path: The link or folder.
+            now: The text that the plan expects; None for no link.
+            then: The new text; None to remove the link.
         """
         super().__init__(path)
         self.now = now
         self.then = then
 
     def look(self, parts: Parts) -> None:
-        """See that no folder above is going."""
+        """Check that no folder above has an unfinished move or deletion."""
         self._key = require_free(parts, self.paths[0])
 
     def decide(self, parts: Parts) -> bool:
-        """False if it is so already."""
+        """False if the two texts are equal."""
         return self.now != self.then
 
     def prepare(self, parts: Parts) -> None:
-        """Keep the text that goes."""
+        """Keep the old text."""
         if self.now is not None:
             parts.journal.contents.keep(self.now, version_of(self.now))
 
@@ -50,19 +50,19 @@ class _PutText(FolderStep):
         return (self._change(self.now, self.then),)
 
     def exchange(self, parts: Parts) -> None:
-        """Put the new one."""
+        """Put the new text."""
         self._put(parts, self.now, self.then)
 
     def sync(self, parts: Parts) -> None:
-        """Sync its name."""
+        """Sync the parent."""
         sync_names(parts, self.paths[0])
 
     def set_back(self, parts: Parts) -> None:
-        """Put the former one."""
+        """Put the old text."""
         self._put(parts, self.then, self.now)
 
     def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
-        """The former one is there again."""
+        """One record, with the texts swapped."""
         return (self._change(self.then, self.now, compensates=number),)
 
     def _put(self, parts: Parts, now: bytes | None, then: bytes | None) -> None:
@@ -81,12 +81,12 @@ class _PutText(FolderStep):
 
 
 class PutLink(_PutText):
-    """Makes a link, points it elsewhere, or removes it; what it points to is never looked at."""
+    """Makes, retargets or removes a symbolic link; never looks at its target."""
 
     operation = Operation.LINK
 
     def decide(self, parts: Parts) -> bool:
-        """Refuse if it is not as it was when the undo was worked out."""
+        """Refuse if the link has changed since the undo was planned."""
         self._require(parts, self.now)
         return super().decide(parts)
 
@@ -115,7 +115,7 @@ class PutLink(_PutText):
 
 
 class PutMode(_PutText):
-    """Gives a folder another mode, after all else is done in it: that may take the right to do so."""
+    """Sets the mode of a folder, after all changes inside it: the new mode may forbid them."""
 
     operation = Operation.MODIFY_DIRECTORY
 
