@@ -92,7 +92,7 @@ class PutFile(Step):
         names = [printable(name) for name in islice(other_names(parts.store, self.path, stat), MOST_NAMES)]
         others = [] if len(names) == stat.links - 1 else ["others"]
         kept = " and ".join([", ".join(names), *others] if names else others)
-        message = f"{printable(self.path)} was one of {stat.links} hard links to a file."
+        message = f"{printable(self.path)} was one of {stat.links} names (hard links) of a file."
         return {
             "code": "HARD_LINK_BROKEN",
             "path": self.path,
