@@ -351,25 +351,6 @@ def place_of(step: Step) -> WorkspacePath:
     return step.paths[1] if isinstance(step, MoveFile | MoveFolder) else step.paths[0]
 
 
-def assign(steps: Sequence[Step], findings: Sequence[UndoFinding], kind: RelationKind) -> None:
-    """Give each step the numbers of the records that it takes back, by their paths.
-
-    The first step also gets the records that need no step. A step without records, such as the deletion of a moved file's
-    old name, gets the lowest number, so that it counts as part of the undo.
-    """
-    left: dict[str, list[int]] = {}
-    for finding in findings:
-        if finding.outcome in SETTLED:
-            left.setdefault(finding.path, []).extend(record.number for record in finding.records)
-    said = [{number for path in step.paths for number in left.pop(str(path), ())} for step in steps]
-    rest = {number for several in left.values() for number in several}
-    if steps and rest:
-        said[0] |= rest
-    first = min((number for several in said for number in several), default=0)
-    for step, several in zip(steps, said, strict=True):
-        step.undone = relations(sorted(several or {first}), kind)
-
-
 def relations(numbers: Iterable[int], kind: RelationKind) -> tuple[Relation, ...]:
     """Return the relations of a record that takes these back."""
     return tuple(Relation(kind=kind, number=number) for number in numbers)

@@ -26,11 +26,11 @@ from filetools.errors import EditConflictError, FileToolsError
 from filetools.facade.history.restoring import RestoreTarget, completed
 from filetools.facade.history.undo_steps import (
     StepMaker,
-    assign,
     in_phases,
     place_of,
     plan_unsaved,
     possible,
+    relations,
     split_buffered,
     with_blocked,
 )
@@ -53,7 +53,7 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.gatekeeper import Permit
 from filetools.search.walk import walk_tree
 from filetools.versions.draft_tree import Drafted, DraftTree, within
-from filetools.versions.undo import Clash, UndoFinding, Undoing
+from filetools.versions.undo import SETTLED, Clash, UndoFinding, Undoing
 from filetools.writer.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
 
 Choose = Callable[[History], list[ChangeRecord]]
@@ -252,7 +252,7 @@ def _make_plan(
         blocked |= maker.blocked
     findings = with_blocked(findings, blocked, texts)
     steps = [step for maker in makers for step in maker.steps]
-    assign(steps, findings, kind)
+    _assign(steps, findings, kind)
     taken = {parts.workspace.key(path) for step in steps for path in step.paths}
     more, found = plan_unsaved(parts, waiting, taken, kind)
     makers[-1].steps += more
@@ -266,6 +266,25 @@ def _make_plan(
         is_withheld=is_withheld,
         unread=() if target is None else target.seen.unread,
     )
+
+
+def _assign(steps: Sequence[Step], findings: Sequence[UndoFinding], kind: RelationKind) -> None:
+    """Give each step the numbers of the records that it takes back, by their paths.
+
+    The first step also gets the records that need no step. A step without records, such as the deletion of a moved file's
+    old name, gets the lowest number, so that it counts as part of the undo.
+    """
+    left: dict[str, list[int]] = {}
+    for finding in findings:
+        if finding.outcome in SETTLED:
+            left.setdefault(finding.path, []).extend(record.number for record in finding.records)
+    said = [{number for path in step.paths for number in left.pop(str(path), ())} for step in steps]
+    rest = {number for several in left.values() for number in several}
+    if steps and rest:
+        said[0] |= rest
+    first = min((number for several in said for number in several), default=0)
+    for step, several in zip(steps, said, strict=True):
+        step.undone = relations(sorted(several or {first}), kind)
 
 
 _ACTIONS: Final[Mapping[type[Step], str]] = {
