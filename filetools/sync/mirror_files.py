@@ -12,6 +12,7 @@ from typing import Final
 from filetools.content.version import hashed_parts, version_of
 from filetools.errors import (
     ChangedMeanwhileError,
+    DirectoryNotEmptyError,
     DirectoryNotFoundError,
     FileToolsError,
     HoldsStateError,
@@ -23,7 +24,7 @@ from filetools.errors import (
     SymlinkNotAllowedError,
 )
 from filetools.journal.storage.contents import Contents
-from filetools.models.words import STATE_DIRECTORY, VERSION_PREFIX
+from filetools.models.words import STATE_DIRECTORY, VERSION_PREFIX, EntryType
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.stores.private import foreign_name_for
 from filetools.stores.store import Displaced, FileStat, Store
@@ -95,15 +96,13 @@ class MirrorFiles:
         self.store.move(path, between)
         self.store.move(between, path)
 
-    def obstacle(self, path: WorkspacePath, *, is_directory: bool = False) -> WorkspacePath | None:
-        """Return what must go before a file or directory can stand at `path`, or None."""
+    def _clear_way(self, path: WorkspacePath, kind: EntryType) -> None:
+        """Take away what is in the way of a file or directory, and make the folders above it."""
         for place in (*path.folders, path):
             found = self.store.stat(place)
-            if found is None:
-                return None
-            if found.type != ("directory" if is_directory or place != path else "file"):
-                return place
-        return None
+            if found is not None and found.type != (kind if place == path else "directory"):
+                self.take_away(place)
+        make_parents(self.store, path)
 
     def let_go(self, path: WorkspacePath, displaced: Displaced) -> None:
         """Discard what came out of `path`, after keeping bytes that the journal does not have.
@@ -155,9 +154,7 @@ class MirrorFiles:
                     return
                 displaced = self._exchanged(path, content, version, mode, is_new=found is None)
             except _OTHER_GROUND:
-                while (obstacle := self.obstacle(path)) is not None:
-                    self.take_away(obstacle)
-                make_parents(self.store, path)
+                self._clear_way(path, "file")
                 continue
             if displaced is not None:
                 self.let_go(path, displaced)
@@ -180,9 +177,7 @@ class MirrorFiles:
 
     def make_folder(self, path: WorkspacePath, mode: int | None) -> None:
         """Make a directory and its parents, whatever is in the way; one that exists gets the mode."""
-        while (obstacle := self.obstacle(path, is_directory=True)) is not None:
-            self.take_away(obstacle)
-        make_parents(self.store, path)
+        self._clear_way(path, "directory")
         # The owner must be able to write in it, as only that one mirrors.
         mode = 0o777 if mode is None else mode | 0o700
         if not self.store.make_directory(path, mode):
@@ -205,18 +200,17 @@ class MirrorFiles:
         Raises:
             HoldsStateError: Another root lies in the folder.
         """
-        is_directory = version is None
+        kind = "directory" if version is None else "file"
         try:
-            found = self.store.stat(source)
-            if found is None or found.type != ("directory" if is_directory else "file"):
+            found, there = self.store.stat(source), self.store.stat(path)
+            is_free = there is None or there.type == kind == "file"
+            if found is None or found.type != kind or not is_free:
                 return False
-            if not (self.store.stat(path) is None if version is None else self.is_at(source, found, version)):
-                return False
-            if self.obstacle(path, is_directory=is_directory) is not None:
+            if version is not None and not self.is_at(source, found, version):
                 return False
             self.refuse_state_below(source)
             make_parents(self.store, path)
-            displaced = self.store.move(source, path, overwrite=not is_directory)
+            displaced = self.store.move(source, path, overwrite=version is not None)
         except _OTHER_GROUND:
             return False
         if displaced is not None:
@@ -266,18 +260,15 @@ class MirrorFiles:
 
         Raises:
             HoldsStateError: It is the root of somebody, with a state and nothing else.
+            PathNotFoundError, DirectoryNotFoundError, PathNotDirectoryError
         """
-        before = self.store.stat(path)
-        if before is None or before.type != "directory" or any(True for _ in self.store.scan(path)):
+        try:
+            self.store.remove_empty_directory(path)
+        except DirectoryNotEmptyError:
+            if not any(True for _ in self.store.scan(path)):
+                self.refuse_state_below(path)
             return False
-        self.refuse_state_below(path)
-        displaced = self.store.remove(path)
-        # Names made since the look have changed its mtime; they are nobody's to take away.
-        is_empty = displaced.stat.modified_ns == before.modified_ns
-        if not is_empty:
-            displaced.put_back()
-        displaced.discard()
-        return is_empty
+        return True
 
     def sweep(self) -> None:
         """Remove what dead processes left; bytes that the journal does not know are kept first, however they came there."""

@@ -383,8 +383,7 @@ class BacklogWorker:
         """Remove a directory, and those above it, that the primary does not have and that are empty."""
         while not folder.is_root and self._context.primary.stat(folder) is None:
             with suppress(*GONE, HoldsStateError):
-                found = self.files.store.stat(folder)
-                if found is not None and not self.files.remove_if_empty(folder):
+                if not self.files.remove_if_empty(folder):
                     return
             folder = folder.parent
 
