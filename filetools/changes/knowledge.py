@@ -54,7 +54,7 @@ class Knowledge(Struct, frozen=True, kw_only=True):
 
     def of_version(self, version: str | None) -> SeenVersion | None:
         """Return what the actor knows by a version, else the newest that it knows."""
-        return next((row for row in self.rows if row.version == version), self.newest)
+        return next((row for row in reversed(self.rows) if row.version == version), self.newest)
 
     def named(self, expected: str) -> str | None:
         """Return the full form of a version that the actor names; None if the path is not known to have had it."""

@@ -142,7 +142,7 @@ def require_read(now: SeenPath, knowledge: Knowledge, new: NewText) -> None:
         return
     known, expected = knowledge.newest, new.expected_version
     if expected is not None:
-        known = next((row for row in knowledge.rows if is_version(row.version, expected)), known)
+        known = next((row for row in reversed(knowledge.rows) if is_version(row.version, expected)), known)
     if knowledge.actor.kind == "agent" and known is not None and not known.is_whole:
         reason = "you have read only a part of it; read the rest first, or change what you have read with an edit"
     elif expected is not None:

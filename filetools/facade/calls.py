@@ -77,6 +77,7 @@ class ActorCalls:
         taken: Taken = (),
         is_text: bool = False,
         looks_at_disk: bool = False,
+        reports_all: bool = False,
     ) -> Permit | None:
         """Check the permissions, and ask a person where they say so.
 
@@ -90,6 +91,7 @@ class ActorCalls:
             taken: Files that move because they are written anew elsewhere.
             is_text: True if a person can give the call another text to write.
             looks_at_disk: True if it writes the unsaved text itself.
+            reports_all: True if its refusal depends on all steps, so that it is not refused because of one before it is made.
 
         Returns:
             What a person has allowed just now, with the text to be written instead if they gave one; None if nobody
@@ -104,7 +106,7 @@ class ActorCalls:
             return None
         act = Act(
             tool=tool, paths=paths, arguments=arguments, actor=self.actor, steps=steps, text=text, taken=taken,
-            is_text=is_text, looks_at_disk=looks_at_disk,
+            is_text=is_text, looks_at_disk=looks_at_disk, reports_all=reports_all,
         )  # fmt: skip
         describe = partial(self._parts.workers.run, partial(act.propose, self._parts))
         for _ in range(MOST_QUESTIONS):
@@ -130,10 +132,12 @@ class ActorCalls:
         deleted: Sequence[WorkspacePath],
     ) -> Permit | None:
         """As `_authorise`, for steps of which some may delete."""
-        permit = await self._authorise(tool, paths, arguments, change=True, steps=steps)
+        permit = await self._authorise(tool, paths, arguments, change=True, steps=steps, reports_all=True)
         if deleted and permit is None:
             removals = [step for step in steps if not isinstance(step, PutFile)]
-            permit = await self._authorise("delete_file", deleted, arguments, change=True, steps=removals)
+            permit = await self._authorise(
+                "delete_file", deleted, arguments, change=True, steps=removals, reports_all=True
+            )
         elif deleted:  # the person has seen that it deletes; a block still holds
             self._parts.gatekeeper.asked("delete_file", deleted, self.actor, change=True)
         return permit

@@ -1,4 +1,4 @@
-"""The calls on the past: versions and differences, undo and redo, checkpoints, and who wrote which line."""
+"""Calls about history: versions, diffs, undo and redo, checkpoints, provenance."""
 
 from __future__ import annotations
 
@@ -50,24 +50,21 @@ LONGEST_NAME = 200
 
 
 class HistoryCalls(ActorCalls):
-    """Calls that look back, or go back."""
+    """Calls that read history, or restore earlier states."""
 
     async def versions(self, path: AnyPath, *, limit: int = 100) -> VersionsResult:
-        """Return the versions that a path has had, newest first; also those of other programs and those displaced.
+        """Return the versions of a path, newest first, including those by other programs and those displaced.
 
         Args:
-            path: Workspace-relative path; the file need not exist any more.
-            limit: Most journal records looked through, from 1.
+            path: Workspace-relative path; the file may have been deleted.
+            limit: Most journal records that are searched, from 1.
 
         Raises:
             InvalidArgumentError: `limit` is under 1.
         """
         if limit < 1:
             raise InvalidArgumentError(f"limit must be at least 1, not {limit}")
-        where = self._runner.resolve(path)
-        await self._authorise("versions", [where], {}, change=False)
-        await self._runner.observe(where)
-        return await self._parts.workers.run(partial(information.history, self._parts, where, limit))
+        return await self._of_file("versions", path, lambda where: information.history(self._parts, where, limit))
 
     async def diff(
         self, path: AnyPath, old_version: str | None = None, new_version: str | None = None, *, exact: bool = False
@@ -77,19 +74,19 @@ class HistoryCalls(ActorCalls):
         Args:
             path: Workspace-relative path.
             old_version: The version to start from; None is the one before the newest recorded.
-            new_version: The version to end at; None is what stands there now.
+            new_version: The version to end at; None is the current file.
             exact: Compare bytes, as git does, for a patch that programs apply. Bytes that are not UTF-8 are surrogate
                 escapes in the diff.
 
         Raises:
             PathNotFoundError, VersionGoneError
-            InvalidArgumentError: One of them is binary, or there is no earlier version.
+            InvalidArgumentError: A version is binary, or there is no earlier version.
         """
-        where = self._runner.resolve(path)
-        await self._authorise("diff", [where], {}, change=False)
-        await self._runner.observe(where)
-        work = partial(diff_result, self._parts, where, old_version, new_version, self.actor, is_exact=exact)
-        return await self._parts.workers.run(work)
+        return await self._of_file(
+            "diff",
+            path,
+            lambda where: diff_result(self._parts, where, old_version, new_version, self.actor, is_exact=exact),
+        )
 
     async def diff_tree(
         self,
@@ -101,22 +98,21 @@ class HistoryCalls(ActorCalls):
         limit: int = 1000,
         exact: bool = False,
     ) -> TreeDiffResult:
-        """Return the net changes between two checkpoints, or between one and what stands there now.
+        """Return the net changes between two checkpoints, or between a checkpoint and the current tree.
 
-        The tree is looked at first, and what other programs have done meanwhile is recorded. What is shown is what
-        differs in the end, whatever happened in between, and who had a hand in it. Unsaved texts do not count.
+        To compare the current tree, the whole tree is read first, and changes by other programs are recorded. The result
+        names the entries that differ, whatever happened in between, and all who changed them. Unsaved texts are ignored.
 
         Args:
             old: Name of the checkpoint to start from.
-            new: Name of the one to end at, which may be the older one; None is what stands there now.
-            path: Only this file, or what is in this folder; also what has left it.
-            patch: Whether the changes of texts up to 1 MiB are shown as git writes them, 4 MiB in all.
-            limit: Most changes, from 1; the counts are of all.
+            new: Name of the checkpoint to end at, which may be the older one; None is the current tree.
+            path: Only this file, or the entries of this folder, including those that were moved out of it.
+            patch: True to add diffs in git's format, of texts up to 1 MiB, up to 4 MiB in all.
+            limit: Most changes in the result, from 1; the counts include all.
             exact: As for `diff`.
 
         Raises:
-            InvalidArgumentError: There is no checkpoint of that name, its tree was damaged, or `limit` is
-                under 1.
+            InvalidArgumentError: There is no checkpoint of that name, its rows were damaged, or `limit` is under 1.
         """
         if limit < 1:
             raise InvalidArgumentError(f"limit must be at least 1, not {limit}")
@@ -141,12 +137,12 @@ class HistoryCalls(ActorCalls):
 
         Args:
             limit: Most changes, 1 to 1000.
-            path: Changes of this file, or in this folder; a file is looked at first.
-            actor: Whose changes: an actor or a name; None is everybody.
-            session: The changes of one session.
-            run: The changes of one run, those of other programs that count as its own included.
-            since: From this number of the journal on, or from this time on.
-            until: Up to this number, or up to this time.
+            path: Only changes of this file, or in this folder. A file is compared with the disk first.
+            actor: Only changes by this actor, or by actors of this name; None is everybody.
+            session: Only changes of this session.
+            run: Only changes of this run, including those by other programs that count as its own.
+            since: First journal number, or first time.
+            until: Last journal number, or last time.
 
         Raises:
             InvalidArgumentError: `limit` is out of range, or both `session` and `run` are given.
@@ -170,10 +166,10 @@ class HistoryCalls(ActorCalls):
         return await self._parts.workers.run(partial(_latest, self._parts, limit, wanted))
 
     async def look(self) -> LookResult:
-        """Have recorded what other programs did anywhere in the tree while nobody watched; says where nobody could look.
+        """Record all changes by other programs that were not noticed yet; returns the paths that could not be read.
 
-        Names and facts of all files are compared with those of the look before, and what differs is read. `checkpoint`,
-        `restore`, `undo` of more than one change and `sync_all(verify=True)` do so themselves; `status`, `changes` and
+        The whole tree is compared with what is known of it, and files that differ are read. `checkpoint`, `restore`,
+        `undo` of more than one change and `sync_all(verify=True)` do so themselves; `status`, `changes` and
         `latest_changes` do not.
 
         Raises:
@@ -195,30 +191,30 @@ class HistoryCalls(ActorCalls):
         dry_run: bool = False,
         partial: bool = False,
     ) -> UndoResult:
-        """Take changes back, all or nothing; without arguments this actor's last one that still stands.
+        """Undo changes, all or nothing; without arguments this actor's last change that is not undone.
 
-        Later changes of others are left standing: the text of each file is merged, and what overlaps is a conflict,
-        never an overwrite. The undo is a change itself, which `redo`, or another undo, takes back. With call, session,
-        since, until or path the whole tree is looked at first, as by `look`.
+        Later changes by others are kept: the text of each file is merged, and overlapping changes are a conflict, never
+        an overwrite. The undo is a change itself, which `redo` or another undo takes back. With call, session, since,
+        until, path or run, changes by other programs in the whole tree are recorded first, as by `look`.
 
         Args:
-            call: The changes of one call.
-            session: The changes of one session.
-            since: From this number of the journal on, or from this time on.
-            until: Up to this number, or up to this time.
-            path: Changes of this file, or in this folder.
-            actor: Whose changes: an actor, a name, or "*" for everybody. Left out, an agent means its own; people and
-                programs mean their own, too, unless call, session or numbers say otherwise.
-            numbers: These changes of the journal, taken back already or not.
-            run: All changes of the run of this id, and nothing else that is said here.
-            dry_run: Only say what would happen.
-            partial: Take back what can be, and list the rest.
+            call: Only changes of this call.
+            session: Only changes of this session.
+            since: First journal number, or first time.
+            until: Last journal number, or last time.
+            path: Only changes of this file, or in this folder.
+            actor: Whose changes: an actor, a name, or "*" for everybody. By default an agent's own; also people's and
+                programs' own, unless call, session or numbers are given.
+            numbers: The changes with these journal numbers, undone already or not.
+            run: All changes of the run with this id; the other filters are ignored.
+            dry_run: Only return what would happen.
+            partial: Undo what is possible, and list the rest.
 
         Raises:
-            EditConflictError: Something cannot be taken back; all conflicts are in the details, nothing was changed.
-            InvalidArgumentError: There is no such call or number, or the run is under way.
+            EditConflictError: A change cannot be undone; all conflicts are in the details, nothing was changed.
+            InvalidArgumentError: There is no such call or number, or the run has not ended.
             RunNotFoundError: There is no such run.
-            PathNotFoundError: Nothing is or was at the path.
+            PathNotFoundError: The path does not exist, and never did as far as the journal reaches.
             ChangedMeanwhileError: The files kept changing.
         """
         where = None if path is None else self._runner.resolve(path)
@@ -243,12 +239,12 @@ class HistoryCalls(ActorCalls):
         return result.model_copy(update={"unread": seen.unread})
 
     def _is_known(self, path: WorkspacePath) -> bool:
-        """Whether something is at a path, or was as far as the journal reaches."""
+        """True if a path exists, or the journal has a record of it."""
         changed = RecordFilter(key=self._parts.workspace.key(path))
         return self._parts.store.stat(path) is not None or bool(self._parts.journal.history.select(changed, limit=1))
 
     async def redo(self, *, dry_run: bool = False, partial: bool = False) -> UndoResult:
-        """Take this actor's last undo back, or its last restore; otherwise as `undo`."""
+        """Undo this actor's last undo or restore; otherwise as `undo`."""
         wanted = selection.filter_of(self.actor)
         return await self._take_back(
             lambda history: selection.choose_last(history, wanted, redo=True),
@@ -256,17 +252,16 @@ class HistoryCalls(ActorCalls):
         )  # fmt: skip
 
     async def checkpoint(self, name: str, *, replace: bool = False, automatic: bool = False) -> CheckpointResult:
-        """Keep the state of the whole tree under a name, to `restore` it later, whoever changes what.
+        """Save the state of the whole tree under a name, so that `restore` can bring it back, whoever changes what.
 
-        The tree is looked at first, as by `look`. In it are all files that
-        ignore rules do not leave out, and every file that filetools ever wrote; bytes that are not kept yet are kept once,
-        of files up to `snapshot_max_file_bytes`, up to `snapshot_max_bytes` in all; the others are named. All that comes after
-        the oldest checkpoint is kept.
+        Changes by other programs are recorded first, as by `look`. A checkpoint has all files that are not ignored, and
+        every file that filetools ever wrote. It keeps the bytes of files up to `snapshot_max_file_bytes`, and up to
+        `snapshot_max_bytes` in all; the result names the others. The journal keeps everything after the oldest checkpoint.
 
         Args:
             name: Any text of 1 to 200 characters.
-            replace: Whether a checkpoint of that name may be moved here.
-            automatic: Whether it expires: the last 20 such ones are kept, fewer where the limits of retention are exceeded.
+            replace: True to replace a checkpoint of that name.
+            automatic: True for a checkpoint that expires: the last 20 are kept, or fewer if retention limits are exceeded.
 
         Raises:
             InvalidArgumentError: The name is empty, too long, or taken.
@@ -297,10 +292,10 @@ class HistoryCalls(ActorCalls):
         return CheckpointsResult(checkpoints=[_checkpoint_result(each) for each in found])
 
     async def delete_checkpoint(self, name: str) -> CheckpointResult:
-        """Forget a checkpoint; the journal may then forget what it kept for it.
+        """Delete a checkpoint; the journal may then drop what it kept for it.
 
         Raises:
-            InvalidArgumentError: There is none of that name.
+            InvalidArgumentError: There is no checkpoint of that name.
         """
         found = await self._known(name, self._parts.journal.checkpoints.get)
         await self._authorise("delete_checkpoint", [], {"name": name}, change=True)
@@ -310,22 +305,22 @@ class HistoryCalls(ActorCalls):
     async def restore(
         self, name: str, path: AnyPath | None = None, *, dry_run: bool = False, partial: bool = False
     ) -> UndoResult:
-        """Have the tree, or a part of it, be as it was at a checkpoint, whoever changed what: bytes, modes, links, folders.
+        """Restore the tree, or a part of it, to its state at a checkpoint, whoever changed it: bytes, modes, links, folders.
 
-        What was not in the checkpoint goes if it was made since; what nobody knows the origin of, cannot be named, or
-        is left out by ignore rules stays, and is listed as "unknown" where a look meets it. A restore is a change itself:
-        `redo` takes it back.
+        Entries that are not in the checkpoint are removed if they were made since. Entries of unknown origin, ignored
+        entries, and those whose names no call can use stay; the result lists those it has seen as "unknown". A restore is
+        a change itself, which `redo` takes back.
 
         Args:
             name: Name of the checkpoint.
-            path: Only this file or folder, with all in it; of folders above it those that are missing are made. What was
-                moved out of it since is there again, and where it went to, too.
-            dry_run: Only say what would happen.
-            partial: Take back what can be, and list the rest.
+            path: Only this file or folder, with all in it. Missing folders above it are made. An entry that was moved out
+                of it since comes back, and also stays where it is now.
+            dry_run: Only return what would happen.
+            partial: Restore what is possible, and list the rest.
 
         Raises:
             InvalidArgumentError: There is no checkpoint of that name, or the path is neither in it nor in the tree.
-            InvalidPathError, AbsolutePathError, PathTraversalError: It is no path inside the workspace.
+            InvalidPathError, AbsolutePathError, PathTraversalError: The path is not inside the workspace.
             EditConflictError, ChangedMeanwhileError: As `undo`.
         """
         where = ROOT if path is None else self._runner.resolve_name(path, allow_root=True)
@@ -343,16 +338,20 @@ class HistoryCalls(ActorCalls):
         )  # fmt: skip
 
     async def provenance(self, path: AnyPath) -> ProvenanceResult:
-        """Return who wrote each line of a file last, as far back as the journal's texts reach.
+        """Return the last author of each line of a file, as far back as the journal keeps its texts.
 
         Raises:
             PathNotFoundError
-            InvalidArgumentError: It is binary.
+            InvalidArgumentError: The file is binary.
         """
+        return await self._of_file("provenance", path, partial(line_ranges, self._parts))
+
+    async def _of_file(self, tool: str, path: AnyPath, work: Callable[[WorkspacePath], T]) -> T:
+        """Run `work` on a path in a worker thread, after changes of the file by other programs are recorded."""
         where = self._runner.resolve(path)
-        await self._authorise("provenance", [where], {}, change=False)
+        await self._authorise(tool, [where], {}, change=False)
         await self._runner.observe(where)
-        return await self._parts.workers.run(partial(line_ranges, self._parts, where))
+        return await self._parts.workers.run(partial(work, where))
 
     async def _choosing_run(self, run_id: str) -> undoing.Choose:
         run, last = await self._run_of(run_id)
@@ -366,12 +365,12 @@ class HistoryCalls(ActorCalls):
         run = await self._parts.workers.run(lambda: runs.get(run_id))
         if run.first.partition(":")[0] != self._parts.journal.epoch:
             raise InvalidArgumentError(f"The journal was put back since the run {run_id}, and knows nothing of it")
-        # A run whose process died has no last position: what its session did since, up to its next run, is its own.
+        # A run whose process died has no last position: it has all changes of its session up to the next run.
         last = await self._parts.workers.run(lambda: runs.last_of(run))
         return run, selection.MOST_NUMBER if last is None else number_of(last)
 
     async def _tree_of(self, name: str | None) -> tree_diff.WholeTree:
-        """Return what stood in the tree at a checkpoint; None is now."""
+        """Return the tree at a checkpoint; None is the current tree."""
         if name is None:
             seen = await self._runner.look_at_tree()
             return tree_diff.WholeTree(snapshot_of(seen), unread=frozenset(seen.unread))
@@ -384,7 +383,11 @@ class HistoryCalls(ActorCalls):
         return tree_diff.WholeTree(rows, checkpoint)
 
     async def _known(self, name: str, find: Callable[[str], T | None]) -> T:
-        """Return what is found under the name of a checkpoint."""
+        """Return what `find` returns for the name of a checkpoint.
+
+        Raises:
+            InvalidArgumentError: There is no checkpoint of that name.
+        """
         self._runner.check_open()
         found = await self._parts.workers.run(partial(find, name))
         if found is None:
@@ -430,7 +433,7 @@ class HistoryCalls(ActorCalls):
                 elif partly and exc.path is not None and exc.path not in refused:
                     refused = {**refused, exc.path: undo.Clash.of(exc)}
                 else:
-                    raise  # it is still the right plan, so that its failure counts
+                    raise  # planned again, it would be the same
             else:
                 return await self._runner.afterwards(partial(plan.result, outcome))
         raise ChangedMeanwhileError(touched[0] if touched else ".", MOST_TRIES)
@@ -452,19 +455,19 @@ def _checkpoint_result(found: Checkpoint) -> CheckpointResult:
 def diff_result(
     parts: Parts, path: WorkspacePath, old: str | None, new: str | None, actor: Actor, *, is_exact: bool = False
 ) -> DiffResult:
-    """Return what changed between two versions of a path.
+    """Return the diff between two versions of a path.
 
     Args:
         parts: The workspace.
-        path: Whose versions they are.
+        path: The path.
         old: None is the version before the newest recorded change.
-        new: None is what stands there now.
-        actor: Who asks.
-        is_exact: Whether bytes are compared.
+        new: None is the current file.
+        actor: The actor who asks.
+        is_exact: True to compare bytes.
 
     Raises:
         PathNotFoundError, VersionGoneError
-        InvalidArgumentError: One of them is binary or no version, or there is no earlier version.
+        InvalidArgumentError: A version is binary or invalid, or there is no earlier version.
     """
     first = parts.journal.contents.get(full_version(parts, path, old, actor) if old else _version_before(parts, path))
     second = (
@@ -489,20 +492,20 @@ _PROMPT_CHARACTERS: Final = 80
 
 
 def line_ranges(parts: Parts, path: WorkspacePath) -> ProvenanceResult:
-    """Return who wrote each line of a file last; call it in a worker thread.
+    """Return the last author of each line of a file. Call it in a worker thread.
 
     Raises:
         PathNotFoundError, FileTooLargeError
-        InvalidArgumentError: It is binary.
+        InvalidArgumentError: The file is binary.
     """
     journal = parts.journal
-    now = journal.position() + 1  # first: a change recorded from here on is not older than it
+    now = journal.position() + 1  # before the file is read: its lines are older than any later record
     content, _ = parts.store.read(path, limit=parts.settings.max_read_bytes)
     facts, text = inspect(content, name=path)
     if text is None:
         raise InvalidArgumentError(f"{path} is binary; it has no lines", path=path)
     records = list(lineage(journal.history, parts.workspace.key(path), parts.workspace.key))[::-1]
-    # Of a journal that was put back since, the same numbers are other changes.
+    # In a journal restored from a backup, the numbers of older runs belong to other changes.
     known = (run for run in runs_of(parts).list() if run.first.startswith(f"{journal.epoch}:"))
     runs = sorted(known, key=lambda run: number_of(run.first), reverse=True)
     foreign = {number: run for run in runs for number in run.foreign}
@@ -531,9 +534,9 @@ def _range(found: AuthoredLines, run_of: Callable[[ChangeRecord], Run | None]) -
 
 
 def _run_of(runs: Sequence[Run], foreign: Mapping[int, Run], record: ChangeRecord) -> Run | None:
-    """Return the run, of these, the newest first, that a change belongs to."""
+    """Return the run that a change belongs to; the runs are sorted newest first."""
     for run in runs:
-        # One whose process died has no end, and would claim what later ones did.
+        # A run whose process died has no end, and also matches changes of later runs.
         is_within = number_of(run.first) < record.number and (run.last is None or record.number <= number_of(run.last))
         if is_within and run.session == record.actor.session:
             return run

@@ -13,7 +13,7 @@ from filetools.facade.calls import ActorCalls
 from filetools.facade.progress import Abort, Progress, beat_of
 from filetools.facade.reading import information, reading
 from filetools.facade.reading.streaming import stream
-from filetools.facade.requests import OnLocked, ReadRequest, View, refuse_many, whole_file
+from filetools.facade.requests import OnLocked, ReadRequest, View, refuse_many
 from filetools.models.files import InfoResult, ReadBatchResult, ReadItem, ReadResult
 from filetools.models.searching import ListResult
 from filetools.models.words import Row
@@ -22,8 +22,6 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.listing import list_page, rows_below
 from filetools.search.options import ListOptions
 
-_OF_WHOLE_FILE: Final = (None, None, None, None, None, None, None, None, False, "flag", "auto")
-"""The options of most reads, which need no request of their own."""
 _BEING_WRITTEN: Final = "File is being modified by another operation. Please wait."
 
 
@@ -69,25 +67,10 @@ class ReadCalls(ActorCalls):
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError, FileTooLargeError, EncodingError,
             VersionGoneError, InvalidArgumentError, LockTimeoutError
         """
-        request = whole_file()
-        options = (
-            offset,
-            limit,
-            column,
-            max_characters,
-            byte_offset,
-            byte_count,
-            encoding,
-            version,
-            page,
-            on_locked,
-            view,
-        )
-        if options != _OF_WHOLE_FILE:
-            request = ReadRequest(
-                offset=offset, limit=limit, column=column, max_characters=max_characters, byte_offset=byte_offset,
-                byte_count=byte_count, encoding=encoding, version=version, page=page, on_locked=on_locked, view=view,
-            )  # fmt: skip
+        request = ReadRequest(
+            offset=offset, limit=limit, column=column, max_characters=max_characters, byte_offset=byte_offset,
+            byte_count=byte_count, encoding=encoding, version=version, page=page, on_locked=on_locked, view=view,
+        )  # fmt: skip
         where = self._runner.resolve(path)
         await self._authorise("read_file", [where], {}, change=False)
         stale = self._runner.is_at_work(where) and await self._is_stale(where, on_locked)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Final, Literal, get_args
 
 from msgspec import Struct
@@ -17,6 +16,8 @@ OnLocked = Literal["flag", "wait", "error"]
 View = Literal["auto", "disk", "buffer"]
 MOST_FILES: Final = 1000
 """Files in one call."""
+_WHOLE: Final = (None,) * 8
+"""The limits, encoding and version of a request for a whole file."""
 ON_CONFLICT: Final[tuple[OnConflict, ...]] = get_args(OnConflict)
 
 
@@ -70,14 +71,8 @@ class ReadRequest(Struct, frozen=True, kw_only=True):
     @property
     def is_whole(self) -> bool:
         """True for the whole file as it is on disk, in the encoding that is detected."""
-        is_plain = self.encoding is None and self.version is None and self.view != "buffer"
-        return is_plain and not (self.is_lines or self.is_bytes)
-
-
-@cache
-def whole_file() -> ReadRequest:
-    """Return the request of most reads: the whole file."""
-    return ReadRequest()
+        limits = (self.offset, self.limit, self.column, self.max_characters, self.byte_offset, self.byte_count)
+        return (*limits, self.encoding, self.version) == _WHOLE and self.view != "buffer"
 
 
 class WriteRequest(NewText, frozen=True, kw_only=True):

@@ -59,8 +59,8 @@ class TreeCalls(ActorCalls):
         """
         steps = batches.delete_steps(self._runner, paths, self.actor)
         places = [step.path for step in steps]
-        allowed = await self._authorise("delete_multiple", places, {}, change=True, steps=steps)
-        return await batches.run(self._runner, steps, self.actor, beat_of(abort, progress), allowed)
+        authorise = self._authorise("delete_multiple", places, {}, change=True, steps=steps)
+        return await batches.run(self._runner, steps, self.actor, beat_of(abort, progress), authorise)
 
     async def move_file(self, source: AnyPath, destination: AnyPath, *, overwrite: bool = False) -> MoveResult:
         """Move a file or a folder; bytes, mode and attributes are untouched, missing parents are created.

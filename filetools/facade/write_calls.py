@@ -221,8 +221,8 @@ class WriteCalls(ActorCalls):
         items = [{**item, "path": plain_path(item["path"])} if "path" in item else item for item in items]
         steps = batches.write_steps(self._runner, items, self.actor, require_version=self._require_version)
         paths = [step.path for step in steps]
-        allowed = await self._authorise("write_multiple", paths, {"items": items}, change=True, steps=steps)
-        return await batches.run(self._runner, steps, self.actor, beat_of(abort, progress), allowed)
+        authorise = self._authorise("write_multiple", paths, {"items": items}, change=True, steps=steps)
+        return await batches.run(self._runner, steps, self.actor, beat_of(abort, progress), authorise)
 
     async def _put(
         self,

@@ -1,4 +1,4 @@
-"""A tree as it would be: what stands on the disk, with changes on top of it that nobody has made yet."""
+"""A draft of the tree: the entries on disk, overlaid with changes that are not made yet."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from filetools.stores.store import FileStat, Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where something stands now."""
+    """The current place of an entry."""
 
     path: str
-    """Its path; of what is in the trash, the path that it had."""
+    """The path; for an entry in the trash, the path that it had."""
     trash: str | None = None
-    """Name in the trash of the folder that it is in, or is."""
+    """Name in the trash of the deleted entry that this one is, or is in; None for an entry in the tree."""
     top: str = ""
-    """The path that this folder had."""
+    """The path that the deleted entry had."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftNode:
-    """A file, a folder or a link. Its bytes, or what it points to, are those of its version or, without one, at its origin."""
+    """A file, folder or link. Its bytes, or its target, are those of its version or, without one, those at its origin."""
 
     kind: EntryType
     origin: Origin | None = None
-    """None for what is made anew."""
+    """None for an entry that is created."""
     version: str | None = None
-    """Of a file that differs from what is at its origin."""
+    """Version of a file or link that differs from its origin."""
     mode: int | None = None
-    """Permission bits of a file, or of a folder; None of a folder that may have any."""
+    """Permission bits of a file or folder; None for a folder whose mode does not matter."""
     made: bytes | None = field(default=None, compare=False, repr=False)
-    """The bytes of its version, where nobody has kept them yet; they go with the last file that has them."""
+    """The bytes of the version, if the journal does not keep them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +54,12 @@ class Drafted:
 
     @property
     def origin(self) -> Origin | None:
-        """Where in the tree, or the trash, what comes there is now; None if something is there already."""
+        """Current place of the entry that comes to this path; None if the path is not free."""
         return None if self.then is None or self.now is not None else self.then.origin
 
     @property
     def is_swap(self) -> bool:
-        """Whether something of another kind comes there."""
+        """True if the entry is replaced by one of another kind."""
         return self.now is not None and self.then is not None and self.now.kind != self.then.kind
 
 
@@ -67,30 +67,30 @@ Walk = Callable[[WorkspacePath], Iterable[str]]
 
 
 class DraftTree:
-    """What stands in one workspace, with changes on top. Lives for one plan in one worker thread. Paths are workspace-relative.
+    """The tree of one workspace, overlaid with drafted changes. Lives for one plan in one worker thread.
 
-    What no call can name, such as a name that is not UTF-8, has no records either: it is something "other", a folder with
-    all that is in it, and goes where the folder goes that it is in.
+    Names that no call can use, such as names that are not UTF-8, have no records. Such an entry is of the kind "other",
+    a folder together with all that is in it, and moves only with the folder that holds it.
     """
 
     def __init__(
         self, workspace: Workspace, store: Store, contents: Contents, facts: FactsCache, *, walk: Walk, most_bytes: int
     ) -> None:
-        """Look at a workspace.
+        """Start with a draft that equals the disk.
 
         Args:
-            workspace: Its names.
+            workspace: Normalises paths.
             store: The files.
             contents: The bytes that the journal keeps.
-            facts: The versions of files that are known already.
-            walk: Yields the paths of all below a folder, folders before what is in them.
-            most_bytes: No larger file is read.
+            facts: Known versions of files.
+            walk: Yields the paths of all entries below a folder, each folder before its entries.
+            most_bytes: Largest file that is read.
         """
         self.contents = contents
         self.key = workspace.key
         """Returns the lock key of a path."""
         self.wholes: set[str] = set()
-        """Lock keys of folders that go as a whole, as they came."""
+        """Lock keys of folders that are moved into the trash as a whole, because they came out of it as a whole."""
         self._is_addressable = workspace.is_addressable
         self._store = store
         self._facts = facts
@@ -98,26 +98,29 @@ class DraftTree:
         self._most_bytes = most_bytes
         self._versions: dict[Origin, str] = {}
         self.drafted: Final[dict[str, tuple[str, DraftNode | None]]] = {}
-        """By lock key, the paths of which anything was said, and what."""
+        """Drafted paths and their nodes, by lock key; None for an entry that goes."""
         self._inside: defaultdict[str, dict[str, None]] = defaultdict(dict)
-        """By the key of a folder, the keys in it that have a node, or of which one below has."""
+        """For the key of each folder, the keys in it that are drafted, or that have a drafted path below them."""
 
     def standing(self, path: str) -> DraftNode | None:
-        """Return what stands at a path."""
+        """Return the entry on disk at a path; None if there is none."""
         try:
             stat = self._store.stat(WorkspacePath(path))
         except FileToolsError:
-            return None  # what cannot be reached is nothing that could be put back
+            return None  # it cannot be reached, so it could not be put back either
         return None if stat is None else self._node(Origin(path=path), stat)
 
     def standing_below(self, path: str) -> Iterable[str]:
-        """Return the paths of all that stands below a folder, folders before what is in them."""
+        """Return the paths of all entries on disk below a folder, each folder before its entries."""
         return [below for below in self._walk(WorkspacePath(path)) if self._is_seen(below)]
 
     def trashed(self, path: str, trash: str, mode: int | None = None) -> dict[str, DraftNode]:
-        """Return by its path what would come back out of the trash with a folder to its path, the folder itself first.
+        """Return the nodes that come back with an entry of the trash, by path, the entry itself first.
 
-        It has the mode that it had when it went there, where that is given.
+        Args:
+            path: The path that the entry had, and gets again.
+            trash: Its name in the trash.
+            mode: Permission bits of the folder when it was deleted, if they are known.
         """
         found: dict[str, DraftNode] = {}
         for relative, stat in self._store.trashed(WorkspacePath(path), trash):
@@ -130,7 +133,7 @@ class DraftTree:
         return found
 
     def version(self, node: DraftNode) -> str:
-        """Return the version of a file; a plan takes it for the same as long as it lives."""
+        """Return the version of a file or link. It is read once a plan."""
         if node.version is not None:
             return node.version
         assert node.origin is not None
@@ -139,14 +142,14 @@ class DraftTree:
         return self._versions[node.origin]
 
     def read_version(self, node: DraftNode) -> str:
-        """Return the version of the file that is at the origin of a node now."""
+        """Return the version of the file that is now at a node's origin."""
         at = None if node.origin is None or node.origin.trash is not None else WorkspacePath(node.origin.path)
         stat = None if at is None or node.kind == "symlink" else self._store.stat(at)
         known = None if stat is None else self._facts.get(stat.identity)
         return version_of(self._content_at(node)) if known is None else known.version
 
     def content(self, node: DraftNode) -> bytes:
-        """Return the bytes of a file.
+        """Return the bytes of a file, or the target of a link.
 
         Raises:
             VersionGoneError: They are not kept.
@@ -164,7 +167,7 @@ class DraftTree:
         return store.read_link(path) if node.kind == "symlink" else store.read(path, limit=self._most_bytes)[0]
 
     def _is_seen(self, path: str) -> bool:
-        """Whether a path is not inside something "other"."""
+        """True unless the path is inside an entry of the kind "other"."""
         return self._is_addressable(path.rpartition("/")[0] or path)
 
     def _node(self, origin: Origin, stat: FileStat) -> DraftNode:
@@ -172,21 +175,21 @@ class DraftTree:
         return DraftNode(kind=kind, origin=origin, mode=None if kind == "symlink" else stat.mode)
 
     def at(self, path: str) -> DraftNode | None:
-        """Return what would stand at a path."""
+        """Return the draft's node at a path."""
         drafted = self.drafted.get(self.key(path))
         return self.standing(path) if drafted is None else drafted[1]
 
     def put(self, path: str, node: DraftNode | None) -> None:
-        """Have something stand at a path, or nothing."""
+        """Draft a node at a path; None removes the entry."""
         key = self.key(path)
         for each in within(key):
             self._inside[each.rpartition("/")[0]][each] = None
         self.drafted[key] = (path, node)
 
     def move(self, source: str, destination: str) -> None:
-        """Have what stands at one path, with all below it, stand at another."""
+        """Draft the move of an entry, with all below it."""
         found = [(path, self.at(path)) for path in (source, *self.below(source))]
-        # First, as some names may be the same: a folder may go into itself, or change the case of its name.
+        # All removals first, as some names may be equal: a folder may move into itself, or change the case of its name.
         for path, _ in found:
             self.put(path, None)
         for path, node in found:
@@ -194,7 +197,7 @@ class DraftTree:
                 self.put(f"{destination}{path[len(source) :]}", node)
 
     def below(self, folder: str) -> Iterator[str]:
-        """Yield the paths of all that would stand below a folder."""
+        """Yield the paths of the draft's entries below a folder."""
         keys = [self.key(folder)]
         for key in keys:  # it grows
             keys += self._inside.get(key, ())
@@ -207,9 +210,9 @@ class DraftTree:
         yield from (path for path, node in drafted.values() if node is not None)
 
     def keep_within(self, path: str) -> None:
-        """Forget all that was said of anything but a path, what is below it, and missing folders above it.
+        """Drop all drafted changes except those of a path, of entries below it, and of missing folders above it.
 
-        What would have come from elsewhere is made anew, and stays there, too.
+        An entry that would have moved there from elsewhere is created from its bytes instead, and also stays elsewhere.
         """
         top = self.key(path)
         is_needed = any(node is not None and top in within(key) for key, (_, node) in self.drafted.items())
@@ -221,14 +224,14 @@ class DraftTree:
                 del self.drafted[key]
 
     def made_anew(self, node: DraftNode | None, is_elsewhere: Callable[[str], bool]) -> DraftNode | None:
-        """Return a node without its origin, if that is a name in the tree whose lock key says so."""
+        """Return a node that needs no origin, if it has one in the tree for whose lock key `is_elsewhere` is true."""
         origin = None if node is None else node.origin
         if node is None or origin is None or origin.trash is not None or not is_elsewhere(self.key(origin.path)):
             return node
         return replace(self.with_bytes(node), origin=None)
 
     def with_bytes(self, node: DraftNode) -> DraftNode:
-        """Return a node that has its bytes, if it has any, wherever it goes and whatever becomes of what is at its origin."""
+        """Return a node that has its bytes without its origin; a folder has none."""
         if node.kind == "directory":
             return node
         named = replace(node, version=self.version(node))
@@ -244,7 +247,7 @@ class DraftTree:
         return [one for one in found if not self.is_same(one.now, one.then)]
 
     def is_same(self, now: DraftNode | None, then: DraftNode | None) -> bool:
-        """Whether a node is what another one is, wherever it comes from."""
+        """True if two nodes are equal in kind, mode and bytes, whatever their origins."""
         if now is None or then is None or now == then:
             return now == then
         if now.kind != then.kind or now.kind == "other":
@@ -255,7 +258,7 @@ class DraftTree:
 
 
 def within(key: str) -> Iterator[str]:
-    """Yield a lock key and those of the folders above, innermost first."""
+    """Yield a lock key, or path, and those of the folders above it, innermost first."""
     while key:
         yield key
         key = key.rpartition("/")[0]

@@ -1,4 +1,4 @@
-"""Who wrote each line of a file last: its versions from the oldest kept text to the current one."""
+"""Provenance: the last author of each line, from the diffs between a file's kept versions, oldest first."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def lineage(
     below: int | None = None,
     limit: int = 2**62,
 ) -> Iterator[ChangeRecord]:
-    """Yield the records of a file, newest first, until it was made.
+    """Yield the records of a file, newest first, back to its creation, over moves of the file and of folders above it.
 
     Args:
-        history: The journal's past.
+        history: The journal's past records.
         key: Lock key of the file now or, with `below`, before that record.
         key_of: Returns the lock key of a path.
         below: Only records with a smaller number.
         limit: Most records under one name.
     """
     while True:
-        # It came, or went, with the folder.
+        # The newest move or deletion of a folder above.
         removal = history.folder_change([*within(key)][1:], below=below)
         first = 0 if removal is None else removal.number
         step = None
@@ -57,36 +57,36 @@ def lineage(
 
 
 class Author(Struct, frozen=True, kw_only=True):
-    """Who wrote a line."""
+    """The author of a line."""
 
     record: ChangeRecord | None = None
-    """The change; None for one that nobody has recorded yet, and for lines older than what is known."""
+    """The change; None if it is not recorded yet, or older than the known records."""
     before: int | None = None
-    """For those: the number of the change before which they were written."""
+    """For older lines: the number of the change before which they were written."""
 
 
 AuthoredLines = tuple[int, int, Author]
-"""Consecutive lines of one author: the first, from 1, the last, and who."""
+"""Consecutive lines of one author: number of the first line, from 1, of the last line, and the author."""
 
 
 class LineHistory:
-    """Carries the lines of one file with their authors from version to version. Lives for one call in a worker thread."""
+    """The lines of one file and their authors, updated from version to version. Lives for one call in a worker thread."""
 
     def __init__(self, history: History, kept: Callable[[str], bytes]) -> None:
-        """Know the records, and what returns the bytes of a version or raises VersionGoneError."""
+        """Take the journal's past records, and a function that returns a version's bytes or raises VersionGoneError."""
         self._history = history
         self._kept = kept
         self._lines: list[str] | None = None
-        """None if the file was gone, or a text between is not kept."""
+        """None if the file did not exist, or its text is not kept."""
         self._authors: list[Author] = []
 
     def authors(self, records: Sequence[ChangeRecord], text: str, *, now: int) -> list[AuthoredLines]:
-        """Return who wrote each line of a file last.
+        """Return the last author of each line.
 
         Args:
-            records: Its changes, oldest first.
-            text: What stands there now.
-            now: The number that the next change would have.
+            records: The file's records, oldest first.
+            text: The current text.
+            now: The number that the next record would have.
         """
         parents = self._history.targets([record.number for record in records], "parent")
         for record in records:
@@ -99,10 +99,10 @@ class LineHistory:
         return found
 
     def _change(self, text: str, author: Author) -> None:
-        """Go on to the next text: lines that differ are its author's."""
+        """Replace the lines by the next text; lines that differ are by its author."""
         old, new = self._lines or [], split_lines(text)
         head = common_prefix(old, new)
-        # Neither the search nor the numbering of lines has to go through what is the same at both ends.
+        # Equal lines at both ends need no search and no renumbering.
         tail = common_suffix(old, new, head)
         middle = differences(old[head : len(old) - tail], new[head : len(new) - tail], max_cost=MAX_COST)
         for old_start, old_end, new_start, new_end in reversed(middle):
@@ -111,7 +111,7 @@ class LineHistory:
 
     def _follow(self, record: ChangeRecord, parents: Sequence[int]) -> None:
         if record.before == record.after and self._lines is not None:
-            return  # moved, or another mode
+            return  # a move, or a change of mode
         text = None if record.after is None else self._text(record.after, record.path)
         if text is None:
             self._lines, self._authors = None, []
@@ -133,7 +133,7 @@ class LineHistory:
         self._change(text, author)
 
     def _text(self, version: str, path: str) -> str | None:
-        """Return the text of a version; None if it is not kept, or no text."""
+        """Return the text of a version; None if it is not kept, or binary."""
         try:
             return text_of(self._kept(version), name=path)
         except VersionGoneError:

@@ -15,6 +15,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from itertools import islice
 from operator import attrgetter
 from typing import Final, TypeAlias
 
@@ -398,9 +399,13 @@ def owner_of(actor: Actor) -> str:
 
 def added(former: Rows, rows: tuple[SeenVersion, ...]) -> Rows:
     """Return rows with newer ones behind them, the oldest left out beyond the most."""
-    newer = {row.version: row for row in rows}
-    kept = {version: row for version, row in former.items() if version not in newer} | newer
-    return dict(list(kept.items())[-MOST_SEEN_OF_PATH:])
+    kept = {**former}
+    for row in rows:
+        kept.pop(row.version, None)
+        kept[row.version] = row
+    for oldest in list(kept)[:-MOST_SEEN_OF_PATH]:
+        del kept[oldest]
+    return kept
 
 
 def _newest(rows: Rows) -> SeenVersion:
@@ -408,9 +413,9 @@ def _newest(rows: Rows) -> SeenVersion:
 
 
 def _is_repeated(former: Rows, rows: tuple[SeenVersion, ...]) -> bool:
-    newest = list(former.values())[-len(rows) :]
-    is_same = list(map(_without_time, newest)) == list(map(_without_time, rows))
-    return is_same and rows[-1].time - newest[-1].time < REFRESH_SECONDS
+    newest = [*islice(reversed(former.values()), len(rows))]
+    is_same = list(map(_without_time, newest)) == list(map(_without_time, reversed(rows)))
+    return is_same and rows[-1].time - newest[0].time < REFRESH_SECONDS
 
 
 MOST_HELD_BYTES: Final = 32 * 1024 * 1024

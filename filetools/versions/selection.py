@@ -1,6 +1,6 @@
-"""Which changes an undo means: of whom, of when; and which of them count as taken back already.
+"""Selects the records that an undo takes back: by actor and time, without those that are taken back already.
 
-The journal says of each record what it undoes or redoes, and keeps note of which are taken back now.
+Each record in the journal names the records that it undoes or redoes, and the journal keeps note of those taken back now.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ def filter_of(
     key: str | None = None,
     numbers: tuple[int, ...] | None = None,
 ) -> RecordFilter:
-    """Return which records a caller means; without anything all its own.
+    """Return the filter for the arguments of a call; without arguments it selects the caller's own records.
 
     Args:
-        caller: Who asks.
-        actor: Whose: an actor, the name of one, "*" for everybody; None is the caller, as far as nothing else says whose.
-        call: Those of one call.
-        session: Those of one session.
-        since: First number, or from this time on.
-        until: Last number, or up to this time.
+        caller: The actor who asks.
+        actor: Whose records: an actor, a name, or "*" for everybody; None is the caller, unless another argument says whose.
+        call: Only records of this call.
+        session: Only records of this session.
+        since: First number, or first time.
+        until: Last number, or last time.
         key: Lock key of a file or folder.
-        numbers: These.
+        numbers: Only these records.
 
     Raises:
-        InvalidArgumentError: Something is not understood, which must not widen what is undone.
+        InvalidArgumentError: An argument is invalid. It is never ignored, because that would undo more than was meant.
     """
     for label, moment in (("since", since), ("until", until)):
         if not (isinstance(moment, datetime | None) or _is_number(moment)):
@@ -72,7 +72,7 @@ def filter_of(
         # An agent means its own changes, unless the request names an actor.
         kind, name = (caller.kind, caller.id) if caller.kind == "agent" else (None, None)
     else:
-        # In another conversation of the same agent other work is going on: it does not mean that.
+        # Another conversation of the same agent does other work.
         kind, name, session = caller.kind, caller.id, caller.session
     return RecordFilter(
         numbers=numbers,
@@ -89,10 +89,10 @@ def filter_of(
 
 
 def choose(history: History, caller: Actor, wanted: RecordFilter) -> list[ChangeRecord]:
-    """Return the changes that are meant and not taken back yet, newest first.
+    """Return the selected records that are not taken back yet, newest first.
 
     Raises:
-        InvalidArgumentError: A call or a number is named that does not exist, or is not the caller's.
+        InvalidArgumentError: A named call or number does not exist, or belongs to another actor.
     """
     records = history.select(wanted, limit=MOST_NUMBER)
     missing = set(wanted.numbers or ()) - {record.number for record in records}
@@ -108,14 +108,14 @@ def choose(history: History, caller: Actor, wanted: RecordFilter) -> list[Change
 
 
 def choose_run(history: History, session: str, since: int, until: int, foreign: Sequence[int]) -> list[ChangeRecord]:
-    """Return the changes of a run that are not taken back yet, newest first.
+    """Return the records of a run that are not taken back yet, newest first.
 
     Args:
-        history: The journal's past.
-        session: Whose changes are the run's.
-        since: Number of its first change, or before.
-        until: Number of its last one, or after, before the next run of that session.
-        foreign: Numbers of the changes of other programs that count as its own.
+        history: The journal's past records.
+        session: The session whose records belong to the run.
+        since: Lowest number that may belong to the run.
+        until: Highest number that may belong to the run, before the next run of the session.
+        foreign: Numbers of changes by other programs that count as the run's own.
     """
     filters = filters_of_run(RecordFilter(), session, since, until, foreign)
     found = [record for each in filters for record in history.select(each, limit=MOST_NUMBER)]
@@ -125,19 +125,17 @@ def choose_run(history: History, session: str, since: int, until: int, foreign: 
 def filters_of_run(
     wanted: RecordFilter, session: str, since: int, until: int, foreign: Sequence[int]
 ) -> list[RecordFilter]:
-    """Return the filters that together select those wanted records that are a run's; the arguments are as above."""
+    """Return the filters that together select a run's records among those wanted; for the arguments see `choose_run`."""
     last = until if wanted.until is None else min(until, wanted.until)
     own = structs.replace(wanted, session=session, since=max(since, wanted.since), until=last)
     return [own, structs.replace(wanted, numbers=tuple(foreign))]
 
 
 def _of_one_conversation(records: list[ChangeRecord], caller: Actor, wanted: RecordFilter) -> list[ChangeRecord]:
-    """Leave out what another conversation of the same agent did in a call of the same name.
-
-    Clients name their calls themselves, and many count from one.
+    """Omit records of other conversations of the same agent: clients name calls themselves, and many count from one.
 
     Raises:
-        InvalidArgumentError: Several conversations have such a call, and none of them is the caller's.
+        InvalidArgumentError: Several conversations have a call of this name, and none of them is the caller's.
     """
     if wanted.call is None or wanted.id is None or wanted.session is not None:
         return records
@@ -153,7 +151,7 @@ def _of_one_conversation(records: list[ChangeRecord], caller: Actor, wanted: Rec
 
 
 def choose_last(history: History, wanted: RecordFilter, *, redo: bool = False) -> list[ChangeRecord]:
-    """Return the records of the newest call that stands: of the newest undo, or of the newest that is none."""
+    """Return the records of the newest call that is not taken back: with `redo` of undos, else of all other calls."""
     newest = history.select(structs.replace(wanted, standing=True, undos=redo), limit=1)
     if not newest:
         return []
@@ -167,7 +165,7 @@ def choose_last(history: History, wanted: RecordFilter, *, redo: bool = False) -
         together = history.select(same, limit=MOST_NUMBER)
     numbers = {each.number for each in together}
     left = numbers - history.undone(numbers)
-    # A redo is taken back as the one change that it was, and not along with what the same call changed itself.
+    # A redo is taken back on its own, without the other changes of the same call.
     redos = history.targets(numbers, "redoes").keys()
     return [each for each in together if each.number in left and (each.number in redos) == (record.number in redos)]
 

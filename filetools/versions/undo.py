@@ -1,7 +1,7 @@
-"""Taking changes back: newest first, on top of the current tree, so that what others did since is left standing.
+"""Undo: records are inverted newest first, on top of the current tree, so that later changes by others are kept.
 
-Taking back one change is a three-way merge: the base is what the change made, ours what is there now, theirs what was
-there before. Of changes that follow each other without anybody in between only the two ends count.
+Each change of a text is inverted by a three-way merge: the base is the text after the change, ours the current text, theirs
+the text before the change. Consecutive changes of one file, without a change by others in between, are merged as one.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from filetools.versions.provenance import lineage
 from filetools.versions.selection import MOST_NUMBER
 
 Place = dict[str, str | int]
-"""Two texts that overlap: base, ours (what is there now), theirs (what was there before), and the line."""
+"""Overlapping texts: base, ours (the current text), theirs (the previous text), and the line."""
 Outcome = Literal["undone", "unchanged", "kept", "unknown", "conflict"]
 
 SETTLED: Final = ("undone", "unchanged", "kept")
-"""What becomes of changes that an undo takes back."""
+"""Outcomes of records that count as taken back."""
 WITHOUT_RECORDS: Final = ("symlink", "other")
-"""Kinds of what may have come with a folder and is not recorded."""
+"""Kinds of entries that come back with a folder without a record of their own."""
 _KINDS: Final[Mapping[Operation, EntryType]] = {
     Operation.CREATE: "file",
     Operation.MODIFY: "file",
@@ -38,7 +38,7 @@ _KINDS: Final[Mapping[Operation, EntryType]] = {
     Operation.LINK: "symlink",
     Operation.MODIFY_DIRECTORY: "directory",
 }
-"""What records of one state in the place of another are about."""
+"""Kind of the entry whose state before and after a record holds, by operation."""
 
 
 class Clash(Struct, frozen=True, kw_only=True):
@@ -50,27 +50,27 @@ class Clash(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, error: FileToolsError) -> Clash:
-        """Return it where an error says why."""
+        """Return the clash for an error."""
         return cls(code=error.code, reason=error.message)
 
 
 class UndoFinding(Struct, frozen=True, kw_only=True):
-    """What becomes of some records of one path."""
+    """The outcome of some records of one path."""
 
     records: tuple[ChangeRecord, ...]
     path: str
-    """Where the file is now, or would be."""
+    """Path of the file in the draft."""
     outcome: Outcome
     clash: Clash | None = None
 
 
 def shown_name(path: str) -> str:
-    """Return a path to be shown; its name may be no UTF-8."""
+    """Return a path for a message, with bytes that are not UTF-8 escaped."""
     return path.encode("utf-8", "backslashreplace").decode()
 
 
 class _UndoRun(Struct, kw_only=True):
-    """Changes of one file, link or folder's mode, each made of what the one before had left."""
+    """Consecutive changes of one file, link or folder's mode, without changes by others in between."""
 
     path: str
     kind: EntryType = "file"
@@ -80,18 +80,18 @@ class _UndoRun(Struct, kw_only=True):
 
 
 class Undoing:
-    """Works out what a tree would be without some changes. Lives for one plan."""
+    """Inverts records in a draft of the tree. Lives for one plan."""
 
     def __init__(
         self, tree: DraftTree, history: History, records: Sequence[ChangeRecord], *, is_prose: Callable[[str], bool]
     ) -> None:
-        """Begin with what stands now.
+        """Start from a draft.
 
         Args:
-            tree: The draft.
-            history: The records of the journal.
-            records: All that will be taken back, newest first.
-            is_prose: Whether a file is merged within its lines, too.
+            tree: The draft; without changes it is the current tree.
+            history: The journal's past records.
+            records: All records to take back, newest first.
+            is_prose: True for paths whose texts are also merged within a line.
         """
         self._tree = tree
         self._history = history
@@ -103,7 +103,7 @@ class Undoing:
         self._findings: list[UndoFinding] = []
 
     def take_back(self) -> list[UndoFinding]:
-        """Take all back; returns what becomes of each."""
+        """Invert all records in the draft; returns their outcomes."""
         numbers = {record.number for record in self._records}
         since = RecordFilter(since=min(numbers, default=MOST_NUMBER), moves_only=True)
         moves = [each for each in self._history.select(since, limit=MOST_NUMBER) if each.number not in numbers]
@@ -174,7 +174,7 @@ class Undoing:
             self._find(run.records, run.path, "undone")
 
     def _without(self, run: _UndoRun, here: DraftNode | None) -> DraftNode | Clash | None:
-        """Return what would be there without some changes, or why they cannot be taken back."""
+        """Return the node without a run's changes, or why they cannot be taken back."""
         before, after = run.before, run.after
         if here is not None and here.kind != run.kind:
             return Clash(reason="something of another kind is there now")
@@ -246,7 +246,7 @@ class Undoing:
             return
         inside, came_back = list(self._tree.below(where)), bool(self._history.taken_back([record.number]))
         nodes = [self._tree.at(path) for path in inside]
-        # Links that came back with it have no records.
+        # Links that came back with the folder have no records.
         if inside and not (came_back and all(node is not None and node.kind in WITHOUT_RECORDS for node in nodes)):
             self._find([record], where, "kept")
             return
@@ -275,14 +275,14 @@ class Undoing:
         self._find([record], where, "unknown" if record.before_unknown else outcome)
 
     def _trashed(self, record: ChangeRecord) -> dict[str, DraftNode]:
-        """Return by path what the trash still has of a deletion."""
+        """Return the nodes that a deletion moved into the trash, by path; empty if the trash no longer has them."""
         where = self._names.above(record.path)
         numbers = [] if where is None else deletions(self._history, record)
         found = (self._tree.trashed(where or "", str(number), record.mode) for number in numbers)
         return next((each for each in found if each), {})
 
     def _rebuild(self, record: ChangeRecord, where: str) -> None:
-        """Make a folder anew out of the versions that the journal keeps; the folder itself is nowhere any more."""
+        """Recreate a folder, which is no longer in the trash, from the versions that the journal keeps."""
         if self._tree.at(where) is None:
             self._tree.put(where, DraftNode(kind="directory", mode=record.mode))
         for path, node in tree_before(self._history, record).items():
@@ -293,13 +293,13 @@ class Undoing:
                 self._tree.put(target, node)
 
     def _is_free(self, place: str, *, for_folder: bool) -> bool:
-        """Whether nothing stands at a place, or for a folder nothing but an empty one."""
+        """True if the draft has nothing at a path, or, for a folder, only an empty folder."""
         here = self._tree.at(place)
         is_folder = here is not None and here.kind == "directory"
         return here is None or (for_folder and is_folder and next(iter(self._tree.below(place)), None) is None)
 
     def _settled(self, place: str | None) -> DraftNode | None:
-        """Return what would be at a place after all changes there, and below, that were gone back over so far."""
+        """Return the draft's node at a path, after the pending runs there and below are inverted."""
         if place is None:
             return None
         key = self._tree.key(place)
@@ -308,7 +308,7 @@ class Undoing:
         return self._tree.at(place)
 
     def _file_above(self, path: str) -> str | None:
-        """Return the file that stands where a folder is needed, if one does."""
+        """Return the file at a path that must be a folder; None if there is none."""
         for parent in within(path.rpartition("/")[0]):
             if (node := self._tree.at(parent)) is not None:
                 return None if node.kind == "directory" else parent
@@ -321,14 +321,14 @@ class Undoing:
 
 
 def _follow(one: DraftNode | None, other: DraftNode | None) -> bool:
-    """Whether two states are one, so that nobody was in between; a change of mode alone counts, too."""
+    """True if two states are equal, mode included where both are known."""
     if one is None or other is None:
         return one is other
     return one.version == other.version and (one.mode == other.mode or None in (one.mode, other.mode))
 
 
 def deletions(history: History, record: ChangeRecord) -> list[int]:
-    """Return the records that deleted what one did, newest first: a redo is one of its own."""
+    """Return the numbers of all deletions of a path that a deletion, its undos and their redos made, newest first."""
     newer = numbers = {record.number}
     while newer:
         newer = {number for several in history.undoers(newer).values() for number in several} - numbers
@@ -342,8 +342,8 @@ def deletions(history: History, record: ChangeRecord) -> list[int]:
 
 
 def tree_before(history: History, record: ChangeRecord) -> dict[str, DraftNode]:
-    """Return what the journal knew below a folder before the record that removed it, by paths."""
-    # Nobody may have read its files before it came back and went once more.
+    """Return the nodes that the journal knew below a folder before a record deleted it, by path."""
+    # Its files may have been read only after an undo brought it back, and before a redo deleted it again.
     found = [row for number in deletions(history, record) for row in history.gone_below(number)]
     return {
         path: DraftNode(kind="directory") if version is None else DraftNode(kind="file", version=version, mode=mode)
@@ -353,11 +353,11 @@ def tree_before(history: History, record: ChangeRecord) -> dict[str, DraftNode]:
 
 
 def unknown_creations(history: History, records: Sequence[ChangeRecord]) -> set[int]:
-    """Return which creations must stay: something stood there before that nobody had seen, and it may be that.
+    """Return the creations that must stay: the file may be one that existed before, whose bytes nobody had read.
 
     Args:
-        history: The records.
-        records: All that will be taken back, newest first.
+        history: The journal's past records.
+        records: All records to take back, newest first.
     """
     unknown: set[int] = set()
     gone: set[str] = set()
@@ -377,7 +377,7 @@ def unknown_creations(history: History, records: Sequence[ChangeRecord]) -> set[
 
 
 class _Name(Struct, eq=False):
-    """A name in one of two trees; what it stands for has its twin's name in the other one, with all below."""
+    """A node in one of two trees of names; its twin in the other tree is the same entry, with all below it."""
 
     part: str = ""
     above: _Name | None = None
@@ -385,7 +385,7 @@ class _Name(Struct, eq=False):
     below: dict[str, _Name] = field(default_factory=dict)
 
     def at(self, path: str) -> _Name:
-        """Return what is at a path below."""
+        """Return the node at a path below, which is created if it is missing."""
         name = self
         for part in path.split("/") if path else ():
             if part not in name.below:
@@ -397,11 +397,13 @@ class _Name(Struct, eq=False):
         return name
 
     def pair(self, twin: _Name) -> None:
-        """Stand for what has another name in the other tree."""
-        self.twin, twin.twin = twin, self
+        """Make this node and another one each other's twins."""
+        self.twin = twin
+        if twin.twin is not self:
+            twin.pair(self)
 
     def move(self, root: _Name, path: str) -> None:
-        """Go to a path, in the place of what is there."""
+        """Move this node to a path and replace the node there."""
         if self.above is not None and self.above.below.get(self.part) is self:
             del self.above.below[self.part]
         folder, _, self.part = path.rpartition("/")
@@ -410,16 +412,16 @@ class _Name(Struct, eq=False):
 
 
 class FormerNames:
-    """Where the draft has what bore each name at the moment that a walk back through the journal has reached."""
+    """Maps names at an earlier moment, which a walk back through the journal has reached, to paths in the draft."""
 
     def __init__(self) -> None:
         self._names, self._places = _Name(), _Name()
         self._names.pair(self._places)
         self._after: dict[tuple[int, str, str], _Name] = {}
-        """By number and names of a move: what has had the old name after it."""
+        """The node at a move's old name after the move, by number and both names of the move."""
 
     def now(self, path: str) -> str | None:
-        """Return where the draft has what bore this name; None if something else was moved to that name since."""
+        """Return the path in the draft of the entry with this name; None if another entry has been moved there since."""
         place, parts = self._names.at(path).twin, list[str]()
         if place is None:
             return None
@@ -429,7 +431,7 @@ class FormerNames:
         return "/".join(reversed(parts))
 
     def above(self, path: str) -> str | None:
-        """Return where the draft has what shall stand again at a path: in its folder, which may have moved."""
+        """Return the path in the draft at which an entry comes back: in its folder, which may have moved since."""
         folder, _, name = path.rpartition("/")
         now = self.now(folder)
         return None if now is None else f"{now}/{name}" if now else name
@@ -437,13 +439,13 @@ class FormerNames:
     def passed(
         self, move: ChangeRecord, *, undoers: Iterable[int] = (), where: str | None = None, home: str = ""
     ) -> None:
-        """Go back over a move that stays, or that the draft has taken back.
+        """Walk back over a move, which the draft keeps or has taken back.
 
         Args:
-            move: Which.
-            undoers: The records that take it back. If a move that was passed is one of them, it is as if neither had been.
-            where: Where the draft had what moved; None if it stays.
-            home: Where the draft has it since the move was taken back.
+            move: The record of the move.
+            undoers: Records that take the move back. If one of them has been passed, both moves together count as none.
+            where: Path in the draft before the move was taken back; None if the draft keeps the move.
+            home: Path in the draft after the move was taken back.
         """
         old, new = move.old_path or "", move.path
         reversed_by = next((key for number in undoers if (key := (number, new, old)) in self._after), None)
@@ -456,5 +458,5 @@ class FormerNames:
         after = self._names.at(old)
         moved.move(self._names, old)
         if reversed_by is None:
-            # A move that counts as none is none that another has reversed.
+            # A pair of moves that counts as none cannot be reversed by a third one.
             self._after[move.number, old, new] = after

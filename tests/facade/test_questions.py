@@ -87,6 +87,27 @@ OUTDATED: dict[str, Call] = {
 }
 
 
+BATCHES: dict[str, Call] = {
+    "write_multiple": lambda files: files.write_multiple(
+        [{"path": "new.txt", "content": ""}, {"path": "a.txt", "content": "TEXT\n", "expected_version": OTHER}]
+    ),
+    "delete_multiple": lambda files: files.delete_multiple(["b.txt", "a.txt"]),
+}
+
+
+@pytest.mark.parametrize("name", BATCHES)
+async def test_nobody_is_asked_about_a_batch_of_which_one_file_is_refused(tmp_path: Path, name: str) -> None:
+    for path in ("a.txt", "b.txt"):
+        (tmp_path / path).write_bytes(b"old text\n")
+    person = Person("allow")
+    async with filetools.open(tmp_path, settings=ASK) as files:
+        files.answer_approvals(person)
+        await files.for_actor(ALICE).read_file("a.txt")
+        (tmp_path / "a.txt").write_bytes(b"saved meanwhile\n")
+        error = await refused("BATCH_FAILED", BATCHES[name](files.for_actor(ALICE)))
+    assert (error.path, person.asked) == ("a.txt", [])
+
+
 @pytest.mark.parametrize("name", STALE)
 async def test_nobody_is_asked_about_a_version_that_is_gone(tmp_path: Path, name: str) -> None:
     (tmp_path / "a.txt").write_bytes(b"old text\n")

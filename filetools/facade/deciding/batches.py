@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from filetools.errors import AbortedError, BatchFailedError, FileToolsError, InvalidArgumentError
 from filetools.facade.deciding.outcomes import delete_result, write_result
 from filetools.facade.deciding.preconditions import permit_removal
+from filetools.facade.deciding.proposals import REFUSALS
 from filetools.facade.deciding.writing import decide_write
 from filetools.facade.requests import WriteRequest, refuse_many
 from filetools.facade.runner import CallRunner
@@ -64,17 +65,24 @@ def delete_steps(runner: CallRunner, paths: Sequence[AnyPath], actor: Actor) -> 
 
 
 async def run(
-    runner: CallRunner, steps: Sequence[PutFile | RemoveFile], actor: Actor, beat: Beat, allowed: Permit | None
+    runner: CallRunner,
+    steps: Sequence[PutFile | RemoveFile],
+    actor: Actor,
+    beat: Beat,
+    authorise: Awaitable[Permit | None],
 ) -> BatchResult:
-    """Apply the steps together.
+    """Apply the steps together, once they are authorised.
 
     Raises:
         BatchFailedError: One was refused; nothing was changed.
         AbortedError: `beat` said so; nothing was changed.
     """
+    try:
+        allowed = await authorise
+    except REFUSALS as exc:
+        raise BatchFailedError(exc) from exc
     if not steps:
         return BatchResult(results=[])
-
     try:
         outcome = await runner.change(steps, actor, beat=beat, permits=[allowed])
     except AbortedError:

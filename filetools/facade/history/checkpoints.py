@@ -1,7 +1,4 @@
-"""Checkpoints: snapshots of the whole tree, and the automatic ones, of which each session has one before its first change.
-
-The journal says how the tree came to be so.
-"""
+"""Makes checkpoints: snapshots of the whole tree, also automatic ones before the first change of each session."""
 
 from __future__ import annotations
 
@@ -26,15 +23,15 @@ PORTION_BYTES: Final = 8 * 1024 * 1024
 PORTION_FILES: Final = 1000
 """Bytes and files kept in one transaction."""
 PREFIX: Final = "auto: "
-"""What names of automatic checkpoints begin with."""
+"""Prefix of the names of automatic checkpoints."""
 MOST_SHOWN_CHARACTERS: Final = 100
-"""Characters of a session in the name of its checkpoint."""
+"""Most characters of a session's name in the name of its checkpoint."""
 
 _log = logging.getLogger(__name__)
 
 
 def snapshot_of(seen: TreeLook) -> dict[str, SnapshotRow]:
-    """Return the rows of a snapshot of what a look has met; that of the root says what the look has left out."""
+    """Return the rows of a snapshot by key. The row of the root has the version of the rules that left paths out."""
     tree: dict[str, SnapshotRow] = {}
     for key, row in seen.rows.items():
         if row.kind == "directory" or row.version is not None:
@@ -47,11 +44,11 @@ def snapshot_of(seen: TreeLook) -> dict[str, SnapshotRow]:
 def take(
     parts: Parts, name: str, seen: TreeLook, *, replace: bool = False, automatic: bool = False
 ) -> tuple[Checkpoint, list[str], list[str]] | None:
-    """Keep what a look has met under a name. Call it in a worker thread.
+    """Save the tree that a look has seen as a checkpoint. Call it in a worker thread.
 
     Returns:
-        The checkpoint, the files that are too large to be kept, and what could not be read, or changed meanwhile; None if
-        another has the name already.
+        The checkpoint; the paths of files that are too large to be kept; and the paths that could not be read, or changed
+        meanwhile. None if the name is taken.
     """
     too_large, changed = dict[str, str](), dict[str, str]()
 
@@ -100,7 +97,7 @@ def _keep(parts: Parts, tree: Tree) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _content_of(parts: Parts, row: SnapshotRow, most_bytes: int) -> bytes | None:
-    """Return the bytes that a row is about; None if there are others by now, or they cannot be read."""
+    """Return the bytes of a row's version; None if the file has changed, or cannot be read."""
     path = WorkspacePath(row.path)
     with suppress(FileToolsError):
         content = parts.store.read_link(path) if row.kind == "symlink" else parts.store.read(path, limit=most_bytes)[0]
@@ -109,7 +106,7 @@ def _content_of(parts: Parts, row: SnapshotRow, most_bytes: int) -> bytes | None
 
 
 def automatic_name(what: str) -> str:
-    """Return the name of the automatic checkpoint that is made for something."""
+    """Return the name of the automatic checkpoint for a session or a run."""
     if len(what) > MOST_SHOWN_CHARACTERS:
         digest = version_of(what.encode("utf-8", "surrogatepass")).removeprefix(VERSION_PREFIX)
         what = f"{what[:MOST_SHOWN_CHARACTERS]}… {digest[:12]}"
@@ -117,7 +114,7 @@ def automatic_name(what: str) -> str:
 
 
 class SessionCheckpoints:
-    """Makes them where the settings say so. One an opened workspace."""
+    """Makes a checkpoint before the first change of each session, if the settings ask for it. One per opened workspace."""
 
     def __init__(self, runner: CallRunner) -> None:
         self._runner = runner
@@ -125,10 +122,10 @@ class SessionCheckpoints:
         self._begun: dict[str, asyncio.Task[None]] = {}
 
     async def before_change(self, actor: Actor) -> None:
-        """Return when the checkpoint of before this actor's session is there, or has failed; from then on at once.
+        """Wait until the checkpoint before this actor's session is made, or has failed; later calls return at once.
 
-        Calls of one session wait together, and one that is cancelled does not take it from the others. The waiting does
-        not count against the time limit of a tool call.
+        All calls of a session wait for the same checkpoint; cancelling one does not stop it. The waiting does not count
+        against the time limit of a tool call.
 
         Raises:
             WorkspaceGoneError: The workspace was closed.
@@ -147,11 +144,11 @@ class SessionCheckpoints:
         parts = self._parts
         try:
             name = automatic_name(session)
-            # By another process, or by an opening before this one.
+            # It may have been made by another process, or before the workspace was opened.
             if await parts.workers.run(partial(parts.journal.checkpoints.get, name)) is None:
                 await parts.workers.run(partial(take, parts, name, await self._runner.look_at_tree(), automatic=True))
         except WorkspaceGoneError:
             raise
         except FileToolsError as exc:
-            # A change is not refused for it: it can be taken back by itself.
+            # The change is not refused: an undo can take it back without a checkpoint.
             _log.warning("no checkpoint was made before session %r: %s", session, exc)

@@ -1,7 +1,7 @@
-"""What makes a restore exact: the draft that going back record by record has led to is brought to the snapshot.
+"""Makes a restore exact: after all records since a checkpoint are inverted, the draft is made equal to the snapshot.
 
-The journal says how the tree came to be what it is, so that folders and links come back out of the trash as they went; where
-that does not end in the snapshot, the snapshot wins.
+The records tell which folders and links come back out of the trash, and what moved. Where they do not lead to the snapshot,
+the snapshot wins.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from filetools.versions.undo import Clash, UndoFinding
 
 
 class RestoreTarget(Struct, frozen=True):
-    """The checkpoint that a restore goes back to."""
+    """The checkpoint that is restored."""
 
     number: int
-    """Number of the newest record that it shows."""
+    """Number of the newest record before it."""
     tree: Mapping[str, SnapshotRow] | None
-    """What stood in the tree, by key; None of a checkpoint whose rows were damaged, which is a number alone."""
+    """Its rows, by key; None if they were damaged, so that only its number is known."""
     seen: TreeLook
-    """What stands now."""
+    """The current tree."""
     path: WorkspacePath = ROOT
-    """What is restored, with all below; the root is all."""
+    """Only this path, with all below it, is restored; the root is everything."""
 
     def covers(self, *paths: str | None) -> bool:
         """True if all of these paths are restored."""
@@ -69,16 +69,16 @@ def completed(
 def _complete(
     parts: Parts, tree: DraftTree, target: RestoreTarget, rows: Mapping[str, SnapshotRow]
 ) -> tuple[set[str], set[str]]:
-    """Have a draft be the tree of a snapshot.
+    """Make a draft equal to a snapshot.
 
     Returns:
-        The paths that the snapshot does not have and of which nobody knows where they come from; and those that cannot be
-        read, and are not, or do not hold, what the snapshot has.
+        The paths that are not in the snapshot and whose origin is unknown, so that they stay; and the paths that cannot be
+        read and that, or whose entries, differ from the snapshot.
     """
     unknown: set[str] = set()
     refused: set[str] = set()
     seen, is_left_out = target.seen, parts.observer.is_left_out
-    # With the same rules, what is not in the snapshot was not in the tree.
+    # If the same ignore rules held, a path that is not in the snapshot was not in the tree.
     is_same_scope = ROOT in rows and rows[ROOT].version == seen.scope
     closed = {tree.key(path): path for path in seen.closed}
     homes = {row.version: Origin(path=row.path) for key, row in seen.rows.items() if key not in rows}
@@ -92,12 +92,12 @@ def _complete(
             refused.add(closed[place])
         else:
             _put(tree, row, homes.get(row.version) if row.version else None)
-    # What would stand besides the snapshot, as far as a look meets it.
+    # Entries of the draft that are not in the snapshot and not ignored.
     beyond = {key: row.path for key, row in seen.rows.items() if key not in rows}
     for key, (path, node) in tree.drafted.items():
         if key not in rows and node is not None and node.kind != "other" and not is_left_out(path):
             beyond[key] = path
-    # What is in a folder before the folder.
+    # The entries of a folder come before the folder.
     for key, path in sorted(beyond.items(), reverse=True):
         node = tree.at(path)
         if node is None:
@@ -116,7 +116,7 @@ def _complete(
 
 
 def _put(tree: DraftTree, row: SnapshotRow, home: Origin | None) -> None:
-    """Have a row of the snapshot stand in the draft; `home` is where a file that the snapshot does not have has its bytes."""
+    """Draft an entry of the snapshot; `home` is a file with the same bytes that is not in the snapshot."""
     here = tree.at(row.path)
     if here is not None and here.kind != row.kind:
         here = None
@@ -126,7 +126,7 @@ def _put(tree: DraftTree, row: SnapshotRow, home: Origin | None) -> None:
         return
     mode = row.mode if row.kind == "file" else None
     if here is not None and row.kind == "symlink" and here.origin is not None and here.origin.top == row.path:
-        here = None  # made anew, and not brought back out of the trash, so that a redo knows how to remove it
+        here = None  # created, and not restored from the trash, so that a redo knows how to remove it
     if here is None or tree.version(here) != row.version:
         origin = home if here is None else here.origin
         tree.put(row.path, DraftNode(kind=row.kind, origin=origin, version=row.version or "", mode=mode))
@@ -135,10 +135,10 @@ def _put(tree: DraftTree, row: SnapshotRow, home: Origin | None) -> None:
 
 
 def require_known(target: RestoreTarget, name: str, key: Callable[[WorkspacePath], str]) -> None:
-    """Refuse to restore a path of which nothing is known.
+    """Refuse to restore an unknown path.
 
     Raises:
-        InvalidArgumentError: It is neither in the checkpoint nor in the tree.
+        InvalidArgumentError: The path is neither in the checkpoint nor in the tree.
     """
     if target.tree is None or target.path.is_root:
         return
@@ -152,7 +152,7 @@ def require_known(target: RestoreTarget, name: str, key: Callable[[WorkspacePath
 
 
 def _came_since(parts: Parts, number: int, key: str) -> bool:
-    """Whether the first record of a path after another one says that it came to be there."""
+    """True if the first record of a path after record `number` created it, or moved it there."""
     first = next(iter(parts.journal.records(number, key=key, limit=1)), None)
     if first is None or parts.workspace.key(first.path) != key:
         return False

@@ -25,42 +25,42 @@ from filetools.versions.draft_tree import within
 from filetools.versions.selection import MOST_NUMBER
 
 LARGEST_DIFFED_BYTES: Final = 1024 * 1024
-"""Files above this size have no diff."""
+"""Larger files have no diff."""
 MOST_DIFF_CHARACTERS: Final = 4 * 1024 * 1024
-"""Characters of all diffs of one result; the files after have none."""
+"""Most characters of all diffs in one result; further files have none."""
 _MODE: Final = "100{:o}"
 _REVERSED: Final[Mapping[TreeChangeKind, TreeChangeKind]] = {"added": "deleted", "deleted": "added"}
 Hands = dict[tuple[ActorKind, str], Actor]
-"""Actors by kind and id, the first one first."""
+"""Actors by kind and id, the first one to change something first."""
 Omitted = Literal["binary", "too large", "too many", "not kept", "withheld"]
 Patch = tuple[str | None, Omitted | None]
 
 
 class WholeTree(Struct, frozen=True):
-    """What stood in the whole tree at a moment."""
+    """The whole tree at one moment."""
 
     rows: Mapping[str, SnapshotRow]
     checkpoint: Checkpoint | None = None
     """None for the current tree."""
     unread: frozenset[str] = frozenset()
-    """Paths of which nothing is known."""
+    """Paths that could not be read."""
 
 
 def diff_tree(
     parts: Parts, actor: Actor, old: WholeTree, new: WholeTree, *, below: WorkspacePath, limit: int, patch: bool,
     is_exact: bool,
 ) -> TreeDiffResult:  # fmt: skip
-    """Compare two states of the tree, for a worker thread.
+    """Compare two states of the tree. Call it in a worker thread.
 
     Args:
         parts: The workspace.
-        actor: Who asks.
+        actor: The actor who asks.
         old: The state to start from; a checkpoint.
-        new: The one to end at.
-        below: Only this file, or what is in this folder.
-        limit: Most changes.
-        patch: Whether the changes of texts are shown.
-        is_exact: Whether they are shown for programs: byte by byte, as git compares files.
+        new: The state to end at.
+        below: Only this file, or the entries of this folder.
+        limit: Most changes in the result.
+        patch: True to add the diffs of texts.
+        is_exact: True for diffs that compare bytes, as git does, for programs.
     """
     assert old.checkpoint is not None
     differences = [
@@ -69,7 +69,7 @@ def diff_tree(
         if any(below.is_root or below in within(row.path) for row in (each.old, each.new) if row is not None)
         and new.unread.isdisjoint(within(each.row.path))
     ]
-    # What is in one state alone may be so because other ignore rules held.
+    # A path may be in only one state because other ignore rules held.
     has_same_rules = old.rows.get(ROOT) == new.rows.get(ROOT)
     is_known = [has_same_rules or bool(each.actors) or each.change not in ("added", "deleted") for each in differences]
     found = list(compress(differences, is_known))
@@ -139,10 +139,7 @@ def _mode(row: SnapshotRow | None) -> str | None:
 def _patches(
     parts: Parts, actor: Actor, found: Iterable[Difference], *, is_now: bool, is_exact: bool
 ) -> Iterator[Patch]:
-    """Yield the change of each text as git shows it, up to so much in all, or why it is not shown.
-
-    Neither where no bytes and no mode of a file have changed.
-    """
+    """Yield the diff of each change in git's format, or the reason why it is omitted; neither for folders and links."""
     is_withheld = parts.gatekeeper.policy.withholding(actor, "diff", "read_file") or (lambda _path: False)
     left = MOST_DIFF_CHARACTERS
     for each in found:
@@ -177,10 +174,10 @@ def _patches(
 
 
 def _text(parts: Parts, row: SnapshotRow | None, *, is_now: bool, is_exact: bool) -> str | None:
-    """Return the text of a file, "" if it is not there, None if it is binary.
+    """Return the text of a file, "" for a missing file, None for a binary one.
 
     Raises:
-        FileToolsError: Its bytes are not kept, or no longer the current ones.
+        FileToolsError: Its bytes are not kept, or the current file has changed.
     """
     if row is None or row.version is None:
         return ""
@@ -192,14 +189,14 @@ def _text(parts: Parts, row: SnapshotRow | None, *, is_now: bool, is_exact: bool
 
 
 def compared_text(content: bytes, path: str, *, is_exact: bool) -> str | None:
-    """Return what a diff compares of a file: its text, or if exact its bytes as surrogate escapes; None if it is binary."""
+    """Return the text that a diff compares, with bytes as surrogate escapes if `is_exact`; None for a binary file."""
     if not is_exact:
         return text_of(content, name=path)
     return None if b"\0" in content else content.decode("utf-8", "surrogateescape")
 
 
 def _headers(old: SnapshotRow | None, new: SnapshotRow | None) -> Iterator[str]:
-    """Yield the lines above the hunks, as git's extended headers have them."""
+    """Yield the lines above the hunks: git's extended header."""
     paths = [row.path for row in (old, new) if row is not None]
     yield f"diff --git {quoted_name(f'a/{paths[0]}')} {quoted_name(f'b/{paths[-1]}')}"
     modes = [_MODE.format(0o644 if row is None or row.mode is None else row.mode) for row in (old, new)]
@@ -216,13 +213,13 @@ def _headers(old: SnapshotRow | None, new: SnapshotRow | None) -> Iterator[str]:
 
 
 class Difference(Struct, frozen=True):
-    """What has become of one path."""
+    """The net change of one entry."""
 
     change: TreeChangeKind
     old: SnapshotRow | None
     new: SnapshotRow | None
     actors: tuple[Actor, ...]
-    """Who had a hand in it; nobody if no record tells of it."""
+    """All who changed it; empty if no record names it."""
 
     @property
     def row(self) -> SnapshotRow:
@@ -235,13 +232,13 @@ class Difference(Struct, frozen=True):
 def compare_trees(
     old: Tree, new: Tree, records: Iterable[ChangeRecord], key_of: Callable[[str], str]
 ) -> list[Difference]:
-    """Return what differs, in the order of paths.
+    """Return the differences between two trees, sorted by path.
 
     Args:
-        old: What stood in the tree, by key.
-        new: What stands there.
-        records: What happened in between, oldest first.
-        key_of: Gives the key of a path.
+        old: Rows of the old tree, by key.
+        new: Rows of the new tree.
+        records: The records in between, oldest first.
+        key_of: Returns the key of a path.
     """
     first = {key: _Thing(key, key) for key in old}
     last, removed = _followed(first, records, key_of)
@@ -273,17 +270,17 @@ def compare_trees(
 
 
 class _Thing(Struct, eq=False):
-    """A file, a folder or a link, whatever names it has had."""
+    """A file, folder or link, followed over its names."""
 
     origin: str | None
     """Key in the old tree."""
     key: str
-    """Its last one."""
+    """Its current key."""
     hands: Hands = field(default_factory=dict)
-    """Who had a hand in it."""
+    """All who changed it."""
 
     def touch(self, key: str, who: Hands) -> None:
-        """Have it another key, perhaps, by a change of somebody."""
+        """Record a change, after which it has this key."""
         self.key = key
         self.hands = self.hands | who
 
@@ -291,7 +288,7 @@ class _Thing(Struct, eq=False):
 def _followed(
     first: Mapping[str, _Thing], records: Iterable[ChangeRecord], key_of: Callable[[str], str]
 ) -> tuple[dict[str, _Thing], dict[str, Hands]]:
-    """Return what bears each key after some records, and by the keys of removed folders who has removed them."""
+    """Return the entry at each key after some records, and who removed folders, by their keys."""
     names, removed = dict(first), dict[str, Hands]()
     for record in records:
         if record.state is RecordState.BUFFER:
@@ -306,7 +303,7 @@ def _followed(
             removed[key] = removed.get(key, {}) | who
         elif operation is Operation.CREATE:
             names.pop(key, None)
-        # First, as some keys may be the same.
+        # All of them are removed first, as some keys may be equal.
         things = [(key + each[len(source) :], names.pop(each, None)) for each in moved]
         for place, found in things:
             names[place] = found or _Thing(None, place)
@@ -322,7 +319,7 @@ def _kind_of_change(old: SnapshotRow, new: SnapshotRow) -> TreeChangeKind | None
     if old.version != new.version:
         return "modified"
     if old.path != new.path:
-        return "moved"  # to another case
+        return "moved"  # only the case differs
     return "mode" if _modes_differ(old, new) else None
 
 
@@ -331,7 +328,7 @@ def _modes_differ(old: SnapshotRow, new: SnapshotRow) -> bool:
 
 
 def _moves(gone: Tree, came: Tree, places: Mapping[str, str | None]) -> Iterator[tuple[str, str]]:
-    """Yield new and old key of what has moved: as records tell, else where the same bytes went from one place to one other."""
+    """Yield the new and old key of each move: those in records, then those where equal bytes left one key for one other."""
     left, sources = dict(came), dict(gone)
     for key, row in came.items():
         source = places.get(key)
@@ -350,13 +347,13 @@ def _moves(gone: Tree, came: Tree, places: Mapping[str, str | None]) -> Iterator
 def _by_content(rows: Tree, *, by_name: bool) -> dict[tuple[str | None, str], list[str]]:
     found: dict[tuple[str | None, str], list[str]] = defaultdict(list)
     for key, row in rows.items():
-        if row.kind == "file" and row.size:  # of two empty files nobody can tell that they are one
+        if row.kind == "file" and row.size:  # equal empty files are not taken for the same file
             found[row.version, row.path.rpartition("/")[2] if by_name else ""].append(key)
     return found
 
 
 def _has_moved_along(key: str, old: SnapshotRow, new: SnapshotRow, source: str, moves: Mapping[str, str]) -> bool:
-    """Whether something is where it is because a folder above it moved, and nothing else happened to it."""
+    """True if an entry only moved along with its folder, unchanged."""
     folder, _, name = key.rpartition("/")
     return (
         folder in moves

@@ -1,7 +1,7 @@
-"""From the draft of an undo to the steps that make it true: whole folders and files move where they can, the rest is written.
+"""Turns the draft of an undo into steps: folders and files move as a whole where possible, the rest is written.
 
-No two steps of one transaction touch the same path, so that each may look at the tree as it is. What went into a document
-that nobody has saved since is merged into its unsaved text, as every change of it.
+No two steps of one transaction touch the same path, so that each can look at the current tree. A change of a document that
+has not been saved since is taken back in its unsaved text, by a merge.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ from filetools.versions.draft_tree import Drafted, DraftNode, DraftTree, Origin,
 from filetools.versions.undo import SETTLED, Clash, UndoFinding, shown_name
 
 OF_TEXTS: Final = frozenset((Operation.CREATE, Operation.MODIFY, Operation.DELETE, Operation.LINK))
-"""Changes of the text that is at a path."""
+"""Changes of the file or link at a path."""
 OF_PLACES: Final = frozenset((Operation.MOVE, Operation.MODIFY_DIRECTORY))
-"""Changes that no text at their path, or below it, stands in the way of."""
+"""Changes that do not depend on the text at their path, or on entries below it."""
 
 
 def with_blocked(
     findings: Sequence[UndoFinding], blocked: Mapping[str, Clash], texts: Mapping[str, Clash] = MappingProxyType({})
 ) -> list[UndoFinding]:
-    """Return the findings if some paths cannot be changed; a blocked path without a finding gets one.
+    """Return the findings with a conflict for each record at a path that cannot be changed.
 
     Args:
-        findings: What would become of them.
-        blocked: What stays with all below it, and why.
-        texts: Files that have another text than they should, and why.
+        findings: The findings if all paths could be changed, newest record first.
+        blocked: The paths that stay with all below them, with the reason. One that no finding names gets a finding.
+        texts: The files that come back with another text than they should, with the reason.
     """
     folders = dict(texts)
     for path, clash in blocked.items():
@@ -60,7 +60,7 @@ def with_blocked(
             folders.setdefault(each, clash)
     found: list[UndoFinding] = []
     told: set[str] = set()
-    # Where moves have brought what does not come back; the next move took it away from there.
+    # By the destination of a move that is not taken back, the reason: the next move from there stays, too.
     stuck: dict[str, Clash] = {}
     for finding in reversed(findings):
         above = (blocked[each] for each in within(finding.path) if each in blocked)
@@ -156,7 +156,7 @@ def _staying(tree: DraftTree, drafted: Sequence[Drafted], blocked: Mapping[str, 
                     others[key].append(other)
     swaps = {tree.key(one.path): one.path for one in drafted if one.is_swap and one.now and one.now.kind == "directory"}
     stays, keys, queue = dict(blocked), set(map(tree.key, blocked)), list(blocked.items())
-    for path, clash in queue:  # it grows
+    for path, clash in queue:  # it grows meanwhile
         key = tree.key(path)
         for each in sorted([*others[key], *(swaps[above] for above in within(key) if above in swaps)]):
             if keys.isdisjoint(within(tree.key(each))):
@@ -173,10 +173,10 @@ def _obstacle(parts: Parts, tree: DraftTree, one: Drafted) -> Clash | None:
 
 
 def in_phases(tree: DraftTree, drafted: list[Drafted]) -> list[list[Drafted]]:
-    """Return what each transaction changes.
+    """Divide changes into one transaction, or two.
 
-    Where a file, a folder or a link stands in the place of another kind, that goes with all in it in a transaction before
-    the others, since no two steps of one transaction touch one path.
+    An entry that is replaced by one of another kind is removed, with all below it, in a first transaction, since no two
+    steps of one transaction touch the same path.
     """
     places = {tree.key(one.path) for one in drafted if one.is_swap}
     if not places:
@@ -196,7 +196,7 @@ def in_phases(tree: DraftTree, drafted: list[Drafted]) -> list[list[Drafted]]:
 
 
 def _can_go(tree: DraftTree, swap: Drafted) -> bool:
-    """Whether nothing is lost where another kind comes to stand: all in a folder must have been drafted to go."""
+    """True if an entry can be replaced by one of another kind: the draft removes everything that is in a folder."""
     kinds = [node.kind for node in (swap.now, swap.then) if node is not None]
     return "other" not in kinds and (
         kinds[0] != "directory" or all(tree.at(path) is None for path in tree.standing_below(swap.path))
@@ -213,7 +213,7 @@ class StepMaker:
         self.drafted = {one.path: one for one in drafted}
         self.steps: list[Step] = []
         self.blocked: dict[str, Clash] = {}
-        """Paths that turn out to be impossible."""
+        """Paths that cannot be changed, and why."""
         self._bring_wholes()
         self._remove_trees()
         self._move_files()
@@ -223,7 +223,7 @@ class StepMaker:
         self.steps.sort(key=_turn)
 
     def _rest(self) -> Iterator[Drafted]:
-        """Yield what no step does yet, outermost first; steps may take some of it away meanwhile."""
+        """Yield the changes without a step, outermost first; steps that are added meanwhile may take some of them."""
         for key in sorted(self._left):
             if (one := self._left.get(key)) is not None:
                 yield one
@@ -233,7 +233,7 @@ class StepMaker:
         return [self._left.pop(each) for each in list(self._left) if key in within(each)]
 
     def _bring_wholes(self) -> None:
-        """Move folders with all in them, and bring back what is in the trash as it went there."""
+        """Move folders with all in them, and restore entries of the trash with all in them."""
         for one in self._rest():
             path, origin = WorkspacePath(one.path), one.origin
             if origin is None or not self._is_whole(one, origin):
@@ -250,13 +250,13 @@ class StepMaker:
                 self.steps.append(RestoreFolder(path, origin.trash, inside))
                 trashed = self._tree.trashed(path, origin.trash)
                 if path not in trashed:
-                    raise ChangedMeanwhileError(path, 1)  # somebody has just brought it back, or emptied the trash
+                    raise ChangedMeanwhileError(path, 1)  # it was restored, or the trash emptied, a moment ago
                 come = [(each, trashed.get(each.path)) for each in taken]
             for each, now in come:
                 self._change_mode(each.path, now, each.then)
 
     def _is_whole(self, one: Drafted, origin: Origin) -> bool:
-        """Whether a folder and all in it come from one place, as they are there, and all that is there comes along."""
+        """True if all that is at an origin comes to the path of a change, as it is there, and nothing else comes there."""
         tree, path = self._tree, one.path
         if origin.trash is None:
             source = self._left.get(tree.key(origin.path))
@@ -274,7 +274,7 @@ class StepMaker:
         return come == {path + each: replace(origin, path=origin.path + each) for each in inside}
 
     def _remove_trees(self) -> None:
-        """Folders that came back go as they came, into the trash: nothing else would bring links in them back once more."""
+        """Move folders that came out of the trash into it again: otherwise a redo would lose the links in them."""
         for one in self._rest():
             key = self._tree.key(one.path)
             if one.then is not None or one.now is None or key not in self._tree.wholes:
@@ -288,7 +288,7 @@ class StepMaker:
                 self._take_within(one.path)
 
     def _move_files(self) -> None:
-        # Where links are refused, they are made anew.
+        # Where links are refused, they are created again.
         kinds = ("file", "symlink", "other") if self._workspace.follow_symlinks else ("file", "other")
         for one in self._rest():
             origin, then = one.origin, one.then
@@ -303,7 +303,7 @@ class StepMaker:
                 del self._left[self._tree.key(origin.path)], self._left[self._tree.key(one.path)]
 
     def _change(self, one: Drafted) -> None:
-        """Make the steps of one path."""
+        """Add the steps of one path."""
         path, now, then = WorkspacePath(one.path), one.now, one.then
         kinds = {node.kind for node in (now, then) if node is not None}
         if "symlink" in kinds:
@@ -311,7 +311,7 @@ class StepMaker:
             self.steps.append(PutLink(path, *texts))
         elif then is not None and then.kind == "directory":
             if now is None:
-                # Its owner has all rights until all else is done in it.
+                # Its owner keeps all rights until the steps below it are done.
                 mode = None if then.mode is None else opened(then.mode)
                 self.steps.append(MakeFolderStep(path, mode))
                 now = replace(then, mode=mode)
@@ -319,7 +319,7 @@ class StepMaker:
         elif then is not None and then.kind == "file":
             self.steps.append(PutBack(path, partial(_decide, self._tree, one)))
         elif then is not None:
-            # Such as a pipe out of the trash, in a folder whose files change.
+            # For example a pipe in the trash, in a folder that does not come back as a whole.
             self.blocked[one.path] = _impossible(one.path)
         elif "file" in kinds:
             self.steps.append(RemoveFile(path, partial(_require_planned, self._tree, one)))
@@ -337,7 +337,7 @@ _TURNS: Final[Mapping[type[Step], int]] = {MakeFolderStep: 0, RemoveFile: 2, Rem
 
 
 def _turn(step: Step) -> tuple[int, int]:
-    """Folders are made first: others would make them on their way, and they be recorded twice. What goes, goes last."""
+    """Sort key: folders are made first, or other steps would make and record them, too; removals and modes come last."""
     turn = _TURNS.get(type(step), 1)
     return turn, -step.paths[0].count("/") if turn > 2 else 0
 
@@ -347,38 +347,22 @@ def _impossible(path: str) -> Clash:
 
 
 def place_of(step: Step) -> WorkspacePath:
-    """Return the path that a step is about: of a move, where it goes."""
+    """Return the path that a step changes; for a move the destination."""
     return step.paths[1] if isinstance(step, MoveFile | MoveFolder) else step.paths[0]
 
 
-def assign(steps: Sequence[Step], numbers: dict[str, list[int]], kind: RelationKind) -> None:
-    """Have each step say which records it takes back, by their paths.
-
-    The first one speaks for records that need no step; and one that only helps another, as a deletion does where a file
-    comes from, is part of the undo like the rest.
-    """
-    left = dict(numbers)
-    said = [{number for path in step.paths for number in left.pop(str(path), ())} for step in steps]
-    rest = {number for several in left.values() for number in several}
-    if steps and rest:
-        said[0] |= rest
-    first = min((number for several in said for number in several), default=0)
-    for step, several in zip(steps, said, strict=True):
-        step.undone = relations(sorted(several or {first}), kind)
-
-
 def relations(numbers: Iterable[int], kind: RelationKind) -> tuple[Relation, ...]:
-    """Return what a record says that takes these back."""
+    """Return the relations of a record that takes these back."""
     return tuple(Relation(kind=kind, number=number) for number in numbers)
 
 
 def _decide(tree: DraftTree, drafted: Drafted, parts: Parts, seen: Look) -> PutDecision:
-    """Decide what was drafted, if there still stands what it was drafted for."""
+    """Return the drafted content, if the file is still the one that it was drafted for."""
     _require_planned(tree, drafted, seen)
     assert drafted.then is not None
     content = tree.content(drafted.then)
     facts, mode = inspect(content, name=seen.path)[0], drafted.then.mode
-    # What was typed since a file went stays as it is, on top of what comes back.
+    # Text that was typed after the file's deletion stays, on top of the content that comes back.
     typed = unsaved_text(parts, seen) if seen.stat is None else None
     kept = (
         None
@@ -410,7 +394,7 @@ def _require_planned(tree: DraftTree, drafted: Drafted, seen: Look) -> None:
 def split_buffered(
     history: History, chosen: Sequence[ChangeRecord]
 ) -> tuple[list[ChangeRecord], list[ChangeRecord], list[ChangeRecord]]:
-    """Tell changes of documents apart: those of files, those that nobody has saved since, those whose save goes, too."""
+    """Divide changes into those of files, those of documents not saved since, and those whose save is also taken back."""
     children = history.children(record.number for record in chosen if record.state is RecordState.BUFFER)
     numbers = {record.number for record in chosen}
     files: list[ChangeRecord] = []
@@ -428,13 +412,13 @@ def split_buffered(
 def plan_unsaved(
     parts: Parts, waiting: Sequence[ChangeRecord], taken: set[str], kind: RelationKind
 ) -> tuple[list[PutBack], list[UndoFinding]]:
-    """Work out how changes of unsaved documents are taken back.
+    """Return the steps that take changes of unsaved documents back, and a finding for each document.
 
     Args:
         parts: The workspace.
         waiting: The changes, newest first.
-        taken: Lock keys of files that the undo changes otherwise; a document cannot be changed along with its file.
-        kind: What the new records are to them.
+        taken: Lock keys of files that other steps change; a document cannot be changed together with its file.
+        kind: Relation of the new records to these changes.
     """
     steps: list[PutBack] = []
     findings: list[UndoFinding] = []
@@ -457,10 +441,10 @@ def plan_unsaved(
 
 
 def _unsaved_clash(parts: Parts, tree: DraftTree, one: Drafted) -> Clash | None:
-    """Return why an undo cannot change a file, if the unsaved text of its document is in the way of that."""
+    """Return the conflict of a change with the unsaved text of the file's document; None if there is none."""
     path, now, then = WorkspacePath(one.path), one.now, one.then
     if now is None or then is None or not now.kind == then.kind == "file":
-        return None  # what goes leaves its document the unsaved text
+        return None  # a document keeps its unsaved text when its file goes
     key = parts.workspace.key(path)
     view = parts.view(key)
     if view.document is None or not view.document.is_dirty:
@@ -473,7 +457,7 @@ def _unsaved_clash(parts: Parts, tree: DraftTree, one: Drafted) -> Clash | None:
     try:
         followed(parts, seen, _decide(tree, one, parts, seen))
     except HeadMovedError:
-        return None  # somebody types: the step will see
+        return None  # somebody is typing; the step decides
     except (EditConflictError, EncodingError) as exc:
         places = tuple((exc.details or {}).get("conflicts", ()))
         line = f" (line {places[0]['line']})" if places else ""
@@ -482,11 +466,16 @@ def _unsaved_clash(parts: Parts, tree: DraftTree, one: Drafted) -> Clash | None:
 
 
 def _decide_unsaved(records: Sequence[ChangeRecord], parts: Parts, seen: Look) -> PutDecision:
-    """Put what the document was before on top of what it is now; conflicts with what a person typed since refuse."""
+    """Merge the document's previous text into its current one.
+
+    Raises:
+        EditConflictError: It overlaps text that a person typed since.
+        ChangedMeanwhileError: The document was saved or closed after the undo was planned.
+    """
     opened = unsaved_text(parts, seen)
     after, before = records[0].after, records[-1].before
     if opened is None or after is None or before is None:
-        raise ChangedMeanwhileError(seen.path, 1)  # saved, or given up, since the undo was worked out
+        raise ChangedMeanwhileError(seen.path, 1)
     contents = [parts.journal.contents.get(version) for version in (after, before)]
     base, proposed = (_text(content, opened.document.text_format, seen.path) for content in contents)
     plain = PutDecision(content=contents[1], facts=inspect(contents[1], name=seen.path)[0])
@@ -497,4 +486,4 @@ def _text(content: bytes, form: TextFormat, path: str) -> str:
     try:
         return decode(content, form, path=path)
     except EncodingError:
-        return content.decode("utf-8", "surrogatepass")  # what the file's encoding could not hold
+        return content.decode("utf-8", "surrogatepass")  # characters that the file's encoding lacks

@@ -1,7 +1,7 @@
-"""How changes are taken back: worked out in memory before any turn, shown as a whole, then all or nothing.
+"""Plans an undo in memory, before any turn, and applies it, all or nothing.
 
-The steps check in their turn that everything stands as the plan has seen it; if not, it is worked out anew. One transaction
-is carried out after the other, read-only folders opened meanwhile.
+In their turn the steps check that the tree is as the plan has seen it; otherwise the undo is planned again. A plan has one
+transaction, or two; read-only folders are writable while they are applied.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from filetools.errors import EditConflictError, FileToolsError
 from filetools.facade.history.restoring import RestoreTarget, completed
 from filetools.facade.history.undo_steps import (
     StepMaker,
-    assign,
     in_phases,
     place_of,
     plan_unsaved,
     possible,
+    relations,
     split_buffered,
     with_blocked,
 )
@@ -57,29 +57,29 @@ from filetools.versions.undo import SETTLED, Clash, UndoFinding, Undoing
 from filetools.writer.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
 
 Choose = Callable[[History], list[ChangeRecord]]
-"""Picks the changes to take back, newest first."""
+"""Returns the records to take back, newest first."""
 IsWithheld = Callable[[WorkspacePath], bool]
 
 _log = logging.getLogger(__name__)
 
 MOST_SINCE: Final = 100
-"""More records than these, written while a plan was made, are not looked through: it is made anew."""
+"""If this many records are written during planning, they are not examined: the undo is planned again."""
 _REVERSE: Final[dict[RelationKind, RelationKind]] = {"undoes": "redoes", "redoes": "undoes"}
 _STAYS: Final = {"unknown": "nobody knows what was there before", "kept": "others use this folder now"}
 
 
 class UndoPlan(Struct, frozen=True, dict=True):
-    """What an undo would do. Lives for one try."""
+    """A planned undo. Lives for one try."""
 
     findings: tuple[UndoFinding, ...]
     changed: tuple[str, ...]
-    """All paths that change, also along with their folder."""
+    """All paths that change, including those that move with their folder."""
     phases: tuple[tuple[Step, ...], ...]
     """The steps of each transaction."""
     files: tuple[UndoneFile, ...]
-    """What each step does."""
+    """The result of each step."""
     is_withheld: IsWithheld
-    """Whether no text of a path may be shown."""
+    """True for paths whose text must not be shown."""
     unread: Sequence[str]
     """Paths that a look at the whole tree could not read."""
 
@@ -90,7 +90,7 @@ class UndoPlan(Struct, frozen=True, dict=True):
 
     @property
     def deleted(self) -> list[WorkspacePath]:
-        """The paths of the files that it deletes, and of folders that go with all in them."""
+        """Paths of the files and links that it deletes, and of folders that it deletes with all in them."""
         return [
             step.paths[0]
             for step in self.steps
@@ -101,7 +101,7 @@ class UndoPlan(Struct, frozen=True, dict=True):
 
     @cached_property
     def conflicts(self) -> list[UndoConflict]:
-        """What cannot be taken back: each path once for each reason."""
+        """The conflicts: each path once for each reason."""
         found: dict[tuple[str, str, str], UndoConflict] = {}
         for finding in self.findings:
             path, clash = finding.path, finding.clash
@@ -115,14 +115,14 @@ class UndoPlan(Struct, frozen=True, dict=True):
 
     @property
     def facts(self) -> list[tuple[str, ...]]:
-        """What it does, to compare two plans by."""
+        """The changes, by which two plans are compared."""
         return [
             (one.action, one.path, str(one.old_path), str(one.version), str(one.replaced_version)) for one in self.files
         ]
 
     @cached_property
     def not_undone(self) -> list[NotUndone]:
-        """What stays as it is, and why."""
+        """The paths at which something stays, and why."""
         reasons: dict[str, str] = {}
         for finding in self.findings:
             reason = finding.clash.reason if finding.clash is not None else _STAYS.get(finding.outcome)
@@ -131,7 +131,7 @@ class UndoPlan(Struct, frozen=True, dict=True):
         return [NotUndone(path=path, reason=reason) for path, reason in reasons.items()]
 
     def touched(self, protected: Sequence[str]) -> list[WorkspacePath]:
-        """Return the paths a person may have to allow: those of the steps, and protected ones inside moved folders."""
+        """Return the paths that may need an approval: those of the steps, and protected ones inside moved folders."""
         inside = sorted(path for path in map(WorkspacePath, self.changed) if matches_protected(path, protected))
         return list(dict.fromkeys([*(path for step in self.steps for path in step.paths), *inside]))
 
@@ -158,7 +158,7 @@ class UndoPlan(Struct, frozen=True, dict=True):
         )  # fmt: skip
 
     def error(self) -> EditConflictError:
-        """Return the refusal of an undo with conflicts."""
+        """Return the error for an undo with conflicts."""
         first = self.conflicts[0]
         more = f", and {len(self.conflicts) - 1} more" if len(self.conflicts) > 1 else ""
         return EditConflictError(
@@ -181,18 +181,18 @@ def make_plan(
     refused: Mapping[str, Clash] = MappingProxyType({}),
     is_withheld: IsWithheld = lambda _path: False,
 ) -> UndoPlan:
-    """Work out what taking changes back would do to the current tree; call it in a worker thread.
+    """Plan an undo on the current tree. Call it in a worker thread.
 
     Args:
         parts: The workspace.
-        pick: Chooses the changes.
-        kind: What the new records are to them.
-        target: Where to go back to, if these are all changes since then.
-        refused: Paths that are left as they are, since changing them was refused.
-        is_withheld: Whether no text of a path may be shown.
+        pick: Selects the records.
+        kind: Relation of the new records to them.
+        target: The checkpoint to restore, if these are all records since then.
+        refused: Paths that stay because their change was refused, with the reason.
+        is_withheld: True for paths whose text must not be shown.
 
     Raises:
-        FileToolsError: Nothing can be chosen, or the current content cannot be read.
+        FileToolsError: The records cannot be selected, or a current file cannot be read.
     """
     make = partial(_make_plan, parts, pick, kind, target, refused, is_withheld)
     for attempt in range(MOST_TRIES - 1):
@@ -210,7 +210,7 @@ def make_plan(
 
 
 def _is_overtaken(parts: Parts, plan: UndoPlan, began: int) -> bool:
-    """Whether what a plan is about changed while it was made, or is changing: journal and disk may not fit together."""
+    """True if paths of a plan changed during planning: it may have seen a journal and a disk that do not match."""
     since = parts.journal.records(began, limit=MOST_SINCE, newest_first=True)
     touched = {path for record in since for path in (record.path, record.old_path) if path is not None}
     planned = {finding.path for finding in plan.findings}
@@ -251,12 +251,9 @@ def _make_plan(
     for maker in makers:
         blocked |= maker.blocked
     findings = with_blocked(findings, blocked, texts)
-    numbers: dict[str, list[int]] = {}
-    for finding in findings:
-        if finding.outcome in SETTLED:
-            numbers.setdefault(finding.path, []).extend(record.number for record in finding.records)
-    assign([step for maker in makers for step in maker.steps], numbers, kind)
-    taken = {parts.workspace.key(path) for maker in makers for step in maker.steps for path in step.paths}
+    steps = [step for maker in makers for step in maker.steps]
+    _assign(steps, findings, kind)
+    taken = {parts.workspace.key(path) for step in steps for path in step.paths}
     more, found = plan_unsaved(parts, waiting, taken, kind)
     makers[-1].steps += more
     planned = [(step, maker.drafted.get(place_of(step))) for maker in makers for step in maker.steps]
@@ -269,6 +266,25 @@ def _make_plan(
         is_withheld=is_withheld,
         unread=() if target is None else target.seen.unread,
     )
+
+
+def _assign(steps: Sequence[Step], findings: Sequence[UndoFinding], kind: RelationKind) -> None:
+    """Give each step the numbers of the records that it takes back, by their paths.
+
+    The first step also gets the records that need no step. A step without records, such as the deletion of a moved file's
+    old name, gets the lowest number, so that it counts as part of the undo.
+    """
+    left: dict[str, list[int]] = {}
+    for finding in findings:
+        if finding.outcome in SETTLED:
+            left.setdefault(finding.path, []).extend(record.number for record in finding.records)
+    said = [{number for path in step.paths for number in left.pop(str(path), ())} for step in steps]
+    rest = {number for several in left.values() for number in several}
+    if steps and rest:
+        said[0] |= rest
+    first = min((number for several in said for number in several), default=0)
+    for step, several in zip(steps, said, strict=True):
+        step.undone = relations(sorted(several or {first}), kind)
 
 
 _ACTIONS: Final[Mapping[type[Step], str]] = {
@@ -285,7 +301,7 @@ LARGEST_SHOWN_BYTES: Final = 256 * 1024
 
 
 def _file_of(tree: DraftTree, step: Step, drafted: Drafted | None, *, shown: bool) -> UndoneFile:
-    """Return what a step does; with `shown` the hunks of a text, too."""
+    """Return the result of a step; with `shown` also the hunks of a text."""
     now: str | None = None
     then: str | None = None
     if isinstance(step, PutLink | PutMode):
@@ -294,7 +310,7 @@ def _file_of(tree: DraftTree, step: Step, drafted: Drafted | None, *, shown: boo
         now, then = (None if node is None else tree.version(node) for node in (drafted.now, drafted.then))
     action = _ACTIONS.get(type(step), "delete")
     if isinstance(step, PutFile):
-        # Of an open document the text is not the plan's to tell.
+        # For a step of an open document nothing is drafted.
         action = "write" if drafted is None or now is not None else "create"
     elif isinstance(step, PutLink) and then is not None:
         action = "link"
@@ -309,7 +325,7 @@ def _file_of(tree: DraftTree, step: Step, drafted: Drafted | None, *, shown: boo
 
 
 def _hunks(tree: DraftTree, drafted: Drafted) -> list[dict[str, Any]]:
-    """Return what changes in a text; nothing where it appears, goes, or cannot be shown."""
+    """Return the hunks between two texts; none for a file that is created, deleted or cannot be shown."""
     if drafted.now is None or drafted.then is None:
         return []
     try:
@@ -323,30 +339,31 @@ def _hunks(tree: DraftTree, drafted: Drafted) -> list[dict[str, Any]]:
 
 
 async def carry_out(
-    runner: CallRunner, actor: Actor, plan: UndoPlan, kind: RelationKind, allowed: Permit | None = None
+    runner: CallRunner, actor: Actor, plan: UndoPlan, kind: RelationKind, allowed: Permit | None
 ) -> Outcome:
-    """Make a plan true. If a later transaction of it fails, the former ones are taken back.
+    """Apply a plan. If its second transaction fails, the first one is taken back.
 
     Args:
-        runner: Leads each transaction through its stages.
-        actor: Who goes back.
-        plan: What to do; it has steps.
-        kind: What the new records are to those that are taken back.
+        runner: Applies each transaction.
+        actor: The actor of the new records.
+        plan: The plan; it has steps.
+        kind: Relation of the new records to those that are taken back.
+        allowed: What people have allowed.
 
     Raises:
-        FileToolsError: A step refused or failed; nothing was changed, or what was has been taken back.
+        FileToolsError: A step refused or failed; nothing was changed, or all changes have been taken back.
         UnsavedQuestion: A person must decide first; as above.
     """
     if len(plan.phases) > 1 and actor.call is None:
-        # What takes all of it back is chosen by the call.
+        # Both transactions are taken back together because they belong to one call.
         actor = structs.replace(actor, call=f"back-{secrets.token_hex(6)}")
     work = asyncio.ensure_future(_carry_out(runner, actor, plan, kind, allowed))
     try:
-        # One transaction knows what to do when the caller is cancelled; between two nobody leaves.
+        # A single transaction handles the caller's cancellation itself. Two must not be separated by it.
         return await (work if len(plan.phases) == 1 else asyncio.shield(work))
     except asyncio.CancelledError:
         while not work.done():
-            with suppress(asyncio.CancelledError):  # however often
+            with suppress(asyncio.CancelledError):  # the caller may be cancelled more than once
                 await asyncio.wait([work])
         if not work.cancelled() and work.exception() is None and is_late():
             return work.result()
@@ -360,7 +377,7 @@ async def _carry_out(
     folders = await parts.workers.run(partial(_open_folders, parts, plan.steps))
     try:
         for phase in plan.phases:
-            # What a person has allowed is compared before anything is changed.
+            # The approval is checked before anything is changed.
             outcomes.append(await runner.change(phase, actor, permits=[] if outcomes else [allowed]))
     except BaseException:
         if outcomes:
@@ -377,7 +394,7 @@ async def _carry_out(
 
 
 async def _set_back(runner: CallRunner, actor: Actor, outcomes: Sequence[Outcome], kind: RelationKind) -> None:
-    """Take back the transactions that were made before one that failed."""
+    """Take back the transactions that were applied before one that failed."""
     made = tuple(record.number for one in outcomes for record in one.records if record.actor == actor)
     try:
         plan = await runner.parts.workers.run(
@@ -394,10 +411,10 @@ async def _set_back(runner: CallRunner, actor: Actor, outcomes: Sequence[Outcome
 
 
 def _open_folders(parts: Parts, steps: Sequence[Step]) -> dict[str, int]:
-    """Give their owner all rights on the read-only folders in which names will change; returns the modes they had."""
+    """Give the owner all rights on the folders whose entries will change; returns the previous modes."""
     modes: dict[str, int] = {}
     for folder in sorted({folder for step in steps for folder in _folders_of(step)}):
-        with suppress(FileToolsError):  # another user's: the step says what is the matter
+        with suppress(FileToolsError):  # it belongs to another user; the step reports the error
             stat = parts.store.stat(folder)
             if stat is not None and stat.type == "directory" and stat.mode != opened(stat.mode):
                 parts.store.set_directory_mode(folder, opened(stat.mode))
@@ -409,11 +426,11 @@ def _folders_of(step: Step) -> Iterator[WorkspacePath]:
     paths = step.paths[:1] if isinstance(step, RestoreFolder) else step.paths
     yield from (path.parent for path in paths if not path.parent.is_root)
     if isinstance(step, MoveFolder) or (isinstance(step, RemoveFolderStep) and step.is_recursive):
-        yield step.paths[0]  # its own entry for the folder above changes
+        yield step.paths[0]  # its entry ".." changes
 
 
 def _as_left(modes: dict[str, int], steps: Sequence[Step]) -> dict[str, int]:
-    """Return the modes that folders have yet to get after all steps, where they are then."""
+    """Return the modes to set after all steps, by the paths that the folders have then."""
     moved = {str(step.paths[0]): str(step.paths[1]) for step in steps if isinstance(step, MoveFolder)}
     given = {str(step.paths[0]) for step in steps if isinstance(step, PutMode)}
     left = {moved.get(path, path): mode for path, mode in modes.items()}
@@ -422,5 +439,5 @@ def _as_left(modes: dict[str, int], steps: Sequence[Step]) -> dict[str, int]:
 
 def _close_folders(parts: Parts, modes: dict[str, int]) -> None:
     for path in sorted(modes, reverse=True):
-        with suppress(FileToolsError):  # gone with the steps
+        with suppress(FileToolsError):  # the steps have removed it
             parts.store.set_directory_mode(WorkspacePath(path), modes[path])

@@ -185,8 +185,7 @@ class TransactionTracker(ReadTracker):
     def publish(self, actor: Actor, steps: Sequence[Step], key_of: Callable[[WorkspacePath], str]) -> None:
         """Record in the workspace what the actor knows of the files that its transaction has changed."""
         for key, rows in self._own.items():
-            if not rows or self._is_changed(key):
-                self._outer._replace(owner_of(actor), key, rows)
+            self._outer._replace(owner_of(actor), key, rows)
         for step in steps:
             if isinstance(step, PutFile):
                 self._publish_put(actor, key_of(step.path), step)
@@ -209,12 +208,12 @@ class TransactionTracker(ReadTracker):
         version: str | None,
         content: bytes | memoryview | None,
     ) -> None:
-        former = self._rows(owner_of(actor), key)
         if not self._is_changed(key):
             self._outer._add(actor, key, rows, version, content)
-        elif version is not None and content is not None:
+            return
+        if version is not None and content is not None:
             self._own_texts[version] = bytes(content)
-        self._own[key] = added(former, rows)
+        self._own[key] = added(self._rows(owner_of(actor), key), rows)
 
     def _replace(self, owner: str, key: str, rows: Rows) -> None:
         self._own[key] = rows
