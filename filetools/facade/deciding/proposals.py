@@ -60,11 +60,6 @@ class ShownState(Struct, frozen=True, kw_only=True):
     opened: OpenText | None = None
     """The document, if it has unsaved text."""
 
-    @property
-    def version(self) -> str | None:
-        """None if there is no file."""
-        return self.look.version
-
 
 REFUSALS: Final = (
     EditAmbiguousError, EditConflictError, EditNotFoundError, PathExistsError, PathNotFoundError, VersionMismatchError,
@@ -183,14 +178,14 @@ def _propose(parts: Parts, act: Act, *, with_diff: bool) -> Proposal:
     bound = {
         "tool": act.tool,
         "arguments": _plain(act.arguments),
-        "versions": {str(path): each.version for path, each in standing.items()},
+        "versions": {str(path): each.look.version for path, each in standing.items()},
         # What a merge makes depends on what the writer knows, too.
         "made": {path: _version_made(new) for path, new in made.items()},
         **({"contents": {path: dict(inside) for path, inside in contents.items()}} if contents else {}),
         **({} if met is None else {"unsaved": met.opened.text}),
     }
     diff = _cut(diffs)
-    version = None if first is None else first.version
+    version = None if first is None else first.look.version
     opened = None if first is None else first.opened
     unsaved_version = None if opened is None else parts.documents.texts.bytes_of(opened)[1]
     return Proposal(
@@ -285,7 +280,7 @@ def _file_diff(path: WorkspacePath, new: str | bytes | FileToolsError, old: Show
         return f"What would become of {path} cannot be shown: {new}\n"
     if isinstance(new, bytes):
         return f"Binary file {path}: {_sized(old)} would become {len(new):,} bytes, {version_of(new)}\n"
-    if old.version is None and old.opened is None:
+    if old.look.version is None and old.opened is None:
         return _diff(path, None, new) or f"{path} would be a new, empty file\n"
     if old.text is None:
         return f"File {path}: {_sized(old)} would become this text\n{_diff(path, '', new)}"
@@ -293,7 +288,7 @@ def _file_diff(path: WorkspacePath, new: str | bytes | FileToolsError, old: Show
 
 
 def _sized(old: ShownState) -> str:
-    return "nothing" if old.look.stat is None else f"{old.look.stat.size:,} bytes, {old.version}"
+    return "nothing" if old.look.stat is None else f"{old.look.stat.size:,} bytes, {old.look.version}"
 
 
 def _diff(path: WorkspacePath, old: str | None, new: str) -> str:
@@ -326,7 +321,7 @@ def _taken_diffs(parts: Parts, taken: Taken, contents: Mapping[WorkspacePath, Co
             header += "deleted file\n"
         else:
             header += f"rename from {quoted_name(before)}\nrename to {quoted_name(after)}\n"
-        if after is not None and after != before and (covered := _standing(parts, after)).version is not None:
+        if after is not None and after != before and (covered := _standing(parts, after)).look.version is not None:
             header += _gone_text(after, covered)
         if pair in dangerous and after is not None:
             header += _whole_text(parts, before, after)
@@ -337,7 +332,7 @@ def _taken_diffs(parts: Parts, taken: Taken, contents: Mapping[WorkspacePath, Co
 
 
 def _gone_text(path: WorkspacePath, old: ShownState) -> str:
-    if old.version is None and old.opened is None:
+    if old.look.version is None and old.opened is None:
         return f"{printable(path)} is a link or a special file\n"
     if old.text is None:
         return f"Binary file {printable(path)}, {_sized(old)}\n"
