@@ -266,8 +266,6 @@ class BacklogWorker:
             several.sort(key=lambda entry: self._context.primary.stat(WorkspacePath(entry.path)) is None)
         for entry in several:
             self._bring(entry, files.get(entry.number))
-            if len(self._unsynced) >= MOST_UNSYNCED:
-                self.make_durable()
 
     def _bring(self, entry: BacklogEntry, known: KeptFile | None = None) -> None:
         path = WorkspacePath(entry.path)
@@ -402,6 +400,8 @@ class BacklogWorker:
         if slot in self._waiting and self._waiting[slot].entry.number <= entry.number:
             del self._waiting[slot]
         self._sync_at = min(self._sync_at, time.monotonic() + self._context.times.sync_after_seconds)
+        if len(self._unsynced) >= MOST_UNSYNCED:
+            self.make_durable()
 
     def _defer(self, entry: BacklogEntry) -> None:
         """Retry a path soon, because others are changing it."""

@@ -478,6 +478,25 @@ async def test_what_is_gone_from_a_busy_folder_is_waited_for_only_so_long(
     assert tree(inner) == {}
 
 
+async def test_files_leave_the_backlog_while_a_mirror_is_being_filled(
+    tmp_path: Path, inner: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "MOST_UNSYNCED", 3)
+    owed: list[int] = []
+
+    def note(method: str, path: str) -> None:
+        if (method, path) == ("prepare", "f5"):
+            owed.append(opened.owed())
+
+    async with world(tmp_path, scripted(inner, before=note), is_filled=False, is_started=False) as opened:
+        for number in range(6):
+            opened.journal.tree_index.note_opened(f"f{number}", f"f{number}", version_of(b"1"))
+            (tmp_path / "primary" / f"f{number}").write_bytes(b"1")
+        await opened.manager.start()
+        await opened.until(lambda: "f5" in tree(inner))
+        assert owed == [3]
+
+
 async def test_a_known_file_that_was_away_for_an_instant_is_filled_in(tmp_path: Path, inner: LocalStore) -> None:
     def come_back(method: str, path: str) -> None:
         if (method, path) == ("Prepared.exchange", MARKER):  # the trees are compared by then
