@@ -12,7 +12,7 @@ import pytest
 from filetools.content.version import version_of
 from filetools.errors import AbortedError, AccessDeniedError, InvalidPathError, LockTimeoutError, StorageFailedError
 from filetools.events.activity import SyncError, SyncPaused
-from filetools.journal.changes import BacklogEntry, Change
+from filetools.journal.changes import BacklogEntry, Change, MirrorRow
 from filetools.journal.tree_index import Looked
 from filetools.models.records import Operation
 from filetools.stores.local import LocalStore
@@ -367,9 +367,19 @@ async def test_an_error_of_the_primary_is_not_blamed_on_the_mirror(opened: World
     assert tree(inner) == {"a": b"2", "d": None}
 
 
+@pytest.mark.parametrize("faults", [0, 1])
 async def test_a_mirror_that_was_away_for_longer_than_records_are_kept_is_compared(
-    opened: World, inner: LocalStore
+    opened: World, inner: LocalStore, monkeypatch: pytest.MonkeyPatch, faults: int
 ) -> None:
+    errors = [StorageFailedError("journal", "a fault of the test")] * faults
+    renew = opened.journal.mirrors.renew
+
+    def fail_first(row: MirrorRow) -> None:
+        if errors:
+            raise errors.pop()
+        renew(row)
+
+    monkeypatch.setattr(opened.journal.mirrors, "renew", fail_first)
     for path in ("a", "gone", "same"):
         await opened.write(path, b"old")
     await opened.until_paid()
