@@ -222,17 +222,17 @@ def _refuse_changed(parts: Parts, act: Act, standing: Mapping[WorkspacePath, Sho
             try:
                 step.permit(*looks)
             except FileToolsError as exc:
-                if _is_answer(parts, act, looks[0].path, exc):
+                if _is_answer(parts, act, step, exc):
                     raise
 
 
-def _is_answer(parts: Parts, act: Act, path: WorkspacePath, refusal: FileToolsError) -> bool:
-    """Return True if a refusal is what the call is answered, whatever a person says about it.
+def _is_answer(parts: Parts, act: Act, step: Step, refusal: FileToolsError) -> bool:
+    """Return True if the call ends with the refusal of a step, whatever a person says about it.
 
-    A refusal may show what is in the file, which the caller may not be allowed to read.
+    A refusal may show what is in a file, which the caller may not be allowed to read.
     """
     is_withheld = parts.gatekeeper.policy.withholding(act.actor, "read_file")
-    is_readable = is_withheld is None or not is_withheld(path)
+    is_readable = is_withheld is None or not any(map(is_withheld, step.paths))
     is_first = len(act.steps) == 1 or not act.reports_all
     return is_first and isinstance(refusal, REFUSALS) and is_readable
 
@@ -255,7 +255,7 @@ def _made(parts: Parts, act: Act, step: PutFile, standing: ShownState) -> str | 
         return ChangedMeanwhileError(path, 1)
     except FileToolsError as exc:
         is_conflict = opened is not None and isinstance(exc, EditConflictError)
-        if is_conflict or isinstance(exc, PathExistsError) or _is_answer(parts, act, path, exc):
+        if is_conflict or isinstance(exc, PathExistsError) or _is_answer(parts, act, step, exc):
             raise
         return exc
     text = decision.text_for(path)

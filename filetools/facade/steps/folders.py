@@ -33,7 +33,7 @@ from filetools.stores.store import Displaced
 
 
 class FolderStep(Step):
-    """What the folder steps share: no content, no foreign bytes, nothing displaced that could surprise."""
+    """A step that moves or deletes a folder with everything in it."""
 
     def __init__(self, *paths: WorkspacePath, require: Callable[[], None] = lambda: None) -> None:
         super().__init__(*paths)
@@ -43,7 +43,7 @@ class FolderStep(Step):
         self._changing: Set[WorkspacePath] = frozenset()
 
     def be_allowed(self, paths: frozenset[WorkspacePath]) -> None:
-        """Take nothing at the exchange that was not there at the look, but for what other steps do inside."""
+        """Refuse at the exchange what was not in the folder at the look, except for changes by the call's other steps."""
         self._is_allowed = True
         self._changing = paths
 
@@ -57,7 +57,7 @@ class FolderStep(Step):
             raise ChangedMeanwhileError(self.paths[0], 1)
 
     def _others(self, parts: Parts) -> Contents:
-        """Return what is in the folder, without what the other steps of the call are about."""
+        """Return what is in the folder, without the paths of the call's other steps."""
         top = self.paths[0]
         return {
             path: version
@@ -66,17 +66,17 @@ class FolderStep(Step):
         }
 
 
-class MakeFolderStep(FolderStep):
+class MakeFolderStep(Step):
     """Makes one folder and its missing parents."""
 
     def __init__(self, path: WorkspacePath, mode: int | None = None) -> None:
-        """Stand for the folder, with permission bits other than the usual ones if they are given."""
+        """Prepare to make a folder; None gives it the usual permission bits."""
         super().__init__(path)
         self._path = path
         self._mode = mode
 
     def look(self, parts: Parts) -> None:
-        """Look at the entry at the path."""
+        """Look at the path."""
         require_free(parts, self._path)
         stat = parts.store.stat(self._path)
         if stat is not None and stat.type == "symlink":
@@ -86,16 +86,16 @@ class MakeFolderStep(FolderStep):
         self._exists = stat is not None
 
     def decide(self, parts: Parts) -> bool:
-        """False if it is there already."""
+        """Return False if it exists."""
         return not self._exists
 
     def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
-        """The folder, with its missing parents."""
+        """Return the folder and its missing parents."""
         self._missing = (*missing_parents(parts, self._path), self._path)
         return self._missing
 
     def prepare(self, parts: Parts) -> None:
-        """Say its mode."""
+        """Record its mode."""
         super().prepare(parts)
         self._parents = (*self._parents[:-1], structs.replace(self._parents[-1], mode=self._mode))
 
@@ -110,18 +110,18 @@ class MakeFolderStep(FolderStep):
         return self._parents
 
     def exchange(self, parts: Parts) -> None:
-        """It stands already."""
+        """Do nothing: `make_folders` has made it."""
 
     def set_back(self, parts: Parts) -> None:
-        """It goes with all the folders that are made."""
+        """Do nothing: `remove_folders` removes it."""
 
     def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
-        """As `set_back`."""
+        """Return nothing, as for `set_back`."""
         return ()
 
 
 class RemoveFolderStep(FolderStep):
-    """Takes a folder and everything in it out of the tree, into the trash."""
+    """Moves a folder and everything in it to the trash."""
 
     def __init__(
         self,
@@ -134,17 +134,17 @@ class RemoveFolderStep(FolderStep):
         permit: Callable[[], None] | None = None,
         require: Callable[[], None] = lambda: None,
     ) -> None:
-        """Take a folder out.
+        """Prepare to remove a folder.
 
         Args:
             path: The folder.
-            recursive: Whether it may have anything in it.
-            inside: How many entries that is, about.
-            beat: Is told of everything in it, and may raise to stop.
-            mode: Permission bits that its record says, if they are not those that it has now.
+            recursive: True if it may contain anything.
+            inside: About how many entries it contains.
+            beat: Called for every entry; may raise to stop.
+            mode: Permission bits for its record, if they are not the present ones.
             permit: Raises the refusal, in place of the usual conditions: other steps of the call leave the folder empty,
-                or what is in it was worked out.
-            require: Raises a further refusal, when the folder has been looked at.
+                or its contents were planned for.
+            require: Raises a further refusal after the look.
         """
         super().__init__(path, require=require)
         self._total = 2 * (inside + 1)
@@ -158,7 +158,7 @@ class RemoveFolderStep(FolderStep):
         self.entries = 0
 
     def look(self, parts: Parts) -> None:
-        """See the folder and count what is in it."""
+        """Look at the folder and count its entries."""
         require_folder(parts, self._path)
         refuse_state_below(parts, self._path)
         self._key = require_free(parts, self._path)
@@ -171,7 +171,7 @@ class RemoveFolderStep(FolderStep):
         self._see_inside(parts)
 
     def decide(self, parts: Parts) -> bool:
-        """Refuse a folder that is not empty unless everything may go."""
+        """Refuse a folder that is not empty, unless it is deleted with its contents."""
         if self._permit is not None:
             self._permit()
             return True
@@ -181,17 +181,17 @@ class RemoveFolderStep(FolderStep):
         return True
 
     def prepare(self, parts: Parts) -> None:
-        """Sync what is in it: in the trash recovery restores nothing, and an undo takes it as it is."""
+        """Sync its contents: recovery restores nothing in the trash, and an undo takes it as it is."""
         half = self._total // 2
         sync_files(parts, self._path, lambda done, total: self._beat(half + half * done // total, self._total))
 
     def drafts(self) -> Sequence[Change]:
-        """One record for the whole folder."""
+        """Return one record for the whole folder."""
         gone = Change(operation=Operation.DELETE_DIRECTORY, path=self._path, key=self._key, mode=self._mode)
         return (gone,)
 
     def exchange(self, parts: Parts) -> None:
-        """Rename it into the trash, under the record's number; an empty one just goes."""
+        """Move it to the trash, named after the record's number; an empty one is just removed."""
         self._require_inside(parts)
         if self.is_recursive:
             self._taken = parts.store.remove(self._path, trash=str(self._number))
@@ -199,7 +199,7 @@ class RemoveFolderStep(FolderStep):
             parts.store.remove_empty_directory(self._path)
 
     def sync(self, parts: Parts) -> None:
-        """In the trash first: no cut may leave it without a name."""
+        """Sync its name in the trash first: a power cut must not leave it without one."""
         if self._taken is not None:
             self._taken.sync()
         sync_names(parts, self._path)
@@ -212,7 +212,7 @@ class RemoveFolderStep(FolderStep):
             parts.store.make_directory(self._path)
 
     def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
-        """The folder is there again, and the journal has the heads of its files again."""
+        """Return the record that the folder, and the heads of its files, are there again."""
         change = Change(
             operation=Operation.CREATE_DIRECTORY, path=self._path, key=self._key, applied=True, compensates=number
         )
@@ -231,7 +231,7 @@ class MoveFolder(FolderStep):
         self._keys = ("", "")
 
     def look(self, parts: Parts) -> None:
-        """See both ends."""
+        """Look at both ends."""
         if self._destination.is_below(self._source):
             raise InvalidArgumentError(f"Cannot move {self._source!r} into itself", path=self._source)
         require_folder(parts, self._source)
@@ -242,7 +242,7 @@ class MoveFolder(FolderStep):
         self._see_inside(parts)
 
     def decide(self, parts: Parts) -> bool:
-        """False if it has that name already."""
+        """Return False if it has that name already."""
         return self._source != self._destination
 
     def _made_path(self) -> WorkspacePath | None:
@@ -250,7 +250,7 @@ class MoveFolder(FolderStep):
         return self._destination
 
     def drafts(self) -> Sequence[Change]:
-        """New parents, then one record for the whole folder."""
+        """Return new parents, then one record for the whole folder."""
         move = Change(
             operation=Operation.MOVE_DIRECTORY,
             path=self._destination,
@@ -266,7 +266,7 @@ class MoveFolder(FolderStep):
         parts.store.move(self._source, self._destination)
 
     def sync(self, parts: Parts) -> None:
-        """The new name first: no cut may leave it without one."""
+        """Sync the new name first: a power cut must not leave it without one."""
         sync_names(parts, self._destination, self._source)
 
     def set_back(self, parts: Parts) -> None:
@@ -274,7 +274,7 @@ class MoveFolder(FolderStep):
         parts.store.move(self._destination, self._source)
 
     def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
-        """The heads below go back to their former names."""
+        """Return the record that sets the heads below back to their former names."""
         change = Change(
             operation=Operation.MOVE_DIRECTORY,
             path=self._source,
@@ -288,7 +288,7 @@ class MoveFolder(FolderStep):
 
 
 def require_folder(parts: Parts, path: WorkspacePath) -> None:
-    """Raise unless a folder stands there.
+    """Raise unless a folder is there.
 
     Raises:
         DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError
@@ -304,16 +304,16 @@ def require_folder(parts: Parts, path: WorkspacePath) -> None:
 
 
 def refuse_state_below(parts: Parts, path: WorkspacePath) -> None:
-    """Raise HoldsStateError if a journal lies in a folder: it must neither go nor move away under those who use it."""
+    """Raise HoldsStateError if a journal is in a folder: it must not be removed or moved while it is used."""
     if (state := parts.store.state_below(path)) is not None:
         raise HoldsStateError(path, state)
 
 
 def require_free(parts: Parts, path: WorkspacePath) -> str:
-    """Return the key of a path, unless a move or deletion of a folder above it waits to be finished.
+    """Return the key of a path.
 
     Raises:
-        HeadMovedError: It does.
+        HeadMovedError: A move or deletion of a folder above it waits to be finished.
     """
     key = parts.workspace.key(path)
     if parts.view(key).blocked:

@@ -46,7 +46,7 @@ class MoveFile(Step):
         """The looks of the current try at source and destination."""
 
     def look(self, parts: Parts) -> None:
-        """See what stands at both ends."""
+        """Look at both ends."""
         if self.destination.is_below(self.source) or self.source.is_below(self.destination):
             raise InvalidArgumentError(
                 f"Cannot move {self.source!r} to {self.destination!r}: one lies inside the other", path=self.source
@@ -56,7 +56,7 @@ class MoveFile(Step):
 
     @property
     def looks(self) -> Sequence[Look]:
-        """Those at both ends."""
+        """The looks at both ends."""
         return self.seen
 
     def decide(self, parts: Parts) -> bool:
@@ -78,7 +78,7 @@ class MoveFile(Step):
         return self.destination
 
     def prepare(self, parts: Parts) -> None:
-        """Keep a large destination, create missing parents."""
+        """Keep a replaced destination, and create missing parents."""
         keep_seen(parts, self.seen[1])
         super().prepare(parts)
 
@@ -106,13 +106,13 @@ class MoveFile(Step):
         self._displaced = parts.store.move(self.source, self.destination, overwrite=may_replace)
 
     def sync(self, parts: Parts) -> None:
-        """Of what is opaque, the new name first: no cut may leave it without one."""
+        """Sync the names of an opaque file, the new one first: a power cut must not leave it without one."""
         if self.seen[0].is_opaque:
             sync_names(parts, self.destination, self.source)
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
-        """A foreign save at the destination in the same instant: kept as a version."""
-        with suppress(FileToolsError):  # it is only faster to know
+        """Return the records of a foreign save at the destination in the same instant, which is kept as a version."""
+        with suppress(FileToolsError):  # it only saves time
             self._remember(parts)
         source, end = self.seen
         on_top = Change(
@@ -122,19 +122,19 @@ class MoveFile(Step):
         return self._foreign_save(parts, end, source.version, lambda before: replace(on_top, before=before))
 
     def set_back(self, parts: Parts) -> None:
-        """Rename back, and put the replaced destination into its place."""
+        """Rename back, and put the replaced destination back."""
         parts.store.move(self.destination, self.source)
         if self._displaced is not None:
             put_back(self._displaced, lambda _: False)
 
     def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
-        """Both heads go back to what was seen, and the document that went along."""
+        """Set both heads, and the document that moved along, back to what was seen."""
         source, destination = (_former(end, number) for end in self.seen)
         document = self.seen[0].view.document
         return (replace(source, returning=None if document is None else document.id), destination)
 
     def _remember(self, parts: Parts) -> None:
-        """Know the file by its new name at the next look: a rename changes one of its times."""
+        """Keep the file's facts for the next look: a rename changes one of its times."""
         source, taken_ns = self.seen[0], time.time_ns()
         stat = parts.store.stat(self.destination)
         if stat is not None and source.facts is not None and is_same_file(parts, source, stat):

@@ -1,4 +1,4 @@
-"""Missing parents of a new path: recorded with it, made before it goes live, taken back if that fails."""
+"""Missing parent folders of a new path: recorded with it, made before it, and removed if it fails."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def missing_parents(parts: Parts, path: WorkspacePath) -> Sequence[WorkspacePath
     """Return the folders above a path that do not exist, outermost first.
 
     Raises:
-        PathNotDirectoryError: A file stands where a folder is needed.
+        PathNotDirectoryError: A file is where a folder is needed.
     """
     missing: list[WorkspacePath] = []
     parent = path.parent
@@ -33,7 +33,7 @@ def folder_change(parts: Parts, folder: WorkspacePath) -> Change:
 
 
 def require_parent(parts: Parts, path: WorkspacePath) -> None:
-    """Raise unless the folder that shall hold a path exists.
+    """Raise unless the folder of a path exists.
 
     Raises:
         DirectoryNotFoundError, PathNotDirectoryError

@@ -1,4 +1,4 @@
-"""The steps of an undo: those of every change, in records that say what they undo, and folders out of the trash."""
+"""The steps that only an undo needs: files that are read-only, and folders from the trash."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from filetools.errors import (
     FileToolsError,
 )
 from filetools.facade.parts import Parts
-from filetools.facade.steps.folders import FolderStep
 from filetools.facade.steps.put import PutFile
-from filetools.facade.steps.step import sync_names
+from filetools.facade.steps.step import Step, sync_names
 from filetools.journal.changes import Change, Relation
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
@@ -27,20 +26,20 @@ OWNER_WRITES: Final = 0o200
 
 
 def opened(mode: int) -> int:
-    """Return a folder's mode with all rights of its owner, who changes what is in it."""
+    """Return a folder's mode with all rights for its owner, so that its contents can be changed."""
     return mode | 0o700
 
 
 class PutBack(PutFile):
-    """Gives a file the bytes that it had, also one that is read-only."""
+    """Gives a file its former bytes, even if it is read-only by now."""
 
     def prepare(self, parts: Parts) -> None:
-        """As of every change; the write protection that somebody gave the file since is no wish of the one who goes back."""
+        """Prepare as every change; write protection that the file got since does not stop an undo."""
         stat = self.seen.stat
         if stat is None or stat.mode & OWNER_WRITES:
             super().prepare(parts)
             return
-        with suppress(AccessDeniedError):  # another user's
+        with suppress(AccessDeniedError):  # it belongs to another user
             parts.store.set_mode(self.path, stat.mode | OWNER_WRITES)
         try:
             super().prepare(parts)
@@ -49,16 +48,16 @@ class PutBack(PutFile):
                 parts.store.set_mode(self.path, stat.mode)
 
 
-class RestoreFolder(FolderStep):
-    """Brings a folder back out of the trash with everything in it."""
+class RestoreFolder(Step):
+    """Moves a folder with everything in it from the trash back into the tree."""
 
     def __init__(self, path: WorkspacePath, trash: str, inside: Sequence[WorkspacePath]) -> None:
-        """Stand for the folder.
+        """Prepare to restore a folder.
 
         Args:
-            path: Where it comes back.
+            path: Its path in the tree.
             trash: Its name in the trash.
-            inside: The paths of all that is in it.
+            inside: The paths of everything in it.
         """
         super().__init__(path, *inside)
         self._path = path
@@ -66,14 +65,14 @@ class RestoreFolder(FolderStep):
         self._changes: list[Change] = []
 
     def look(self, parts: Parts) -> None:
-        """See whether the place is free, and what comes back."""
+        """Look at its path, and at its contents in the trash."""
         found = parts.store.trashed(self._path, self._trash)
-        # What no call can name comes along without a record.
+        # Entries that no call can name are restored without a record.
         self._entries = [each for each in found if parts.workspace.is_addressable(self._place(each[0]))]
         self._is_taken = parts.store.stat(self._path) is not None
 
     def decide(self, parts: Parts) -> bool:
-        """Refuse if it is not as it was when the undo was worked out."""
+        """Refuse a folder that has changed since the undo was planned."""
         found = {self._place(relative) for relative, _ in self._entries if relative}
         if self._is_taken or not self._entries or found != set(self.paths[1:]):
             raise ChangedMeanwhileError(self._path, 1)
@@ -84,20 +83,20 @@ class RestoreFolder(FolderStep):
         return self._path
 
     def prepare(self, parts: Parts) -> None:
-        """Create missing parents, and keep the texts of files that nobody has recorded yet."""
+        """Create missing parents, and keep the texts of files that are not recorded yet."""
         super().prepare(parts)
         self._changes = [
             change for relative, stat in self._entries if (change := self._change(parts, relative, stat)) is not None
         ]
 
     def drafts(self) -> Sequence[Change]:
-        """New parents, the folder, then what is in it: so that recovery brings back the folder before its files."""
-        # Recovery finds by this where in the trash it is, and a restore that the folder is the one that went.
+        """Return new parents, the folder, then its contents: recovery restores the folder before its files."""
+        # By this number recovery finds it in the trash, and a later restore identifies the folder.
         said = (*self.undone, Relation(kind="brings", number=int(self._trash)))
         return (*self._parents, *(replace(change, relations=said) for change in self._changes))
 
     def exchange(self, parts: Parts) -> None:
-        """Rename it back."""
+        """Move it back into the tree."""
         parts.store.restore(self._path, self._trash)
 
     def sync(self, parts: Parts) -> None:
@@ -105,11 +104,11 @@ class RestoreFolder(FolderStep):
         sync_names(parts, self._path)
 
     def set_back(self, parts: Parts) -> None:
-        """Rename it into the trash again."""
+        """Move it to the trash again."""
         parts.store.remove(self._path, trash=self._trash)
 
     def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
-        """All of it is gone again; the records of one commit have numbers in a row."""
+        """Return the records that all of it is gone again; the records of one commit have consecutive numbers."""
         first = number - len(self._changes) + 1
         return [
             replace(
@@ -127,7 +126,7 @@ class RestoreFolder(FolderStep):
         return f"{self._path}/{relative}" if relative else self._path
 
     def _change(self, parts: Parts, relative: str, stat: FileStat) -> Change | None:
-        """Return the record of one entry; a link, or a file too large to be kept, comes back without one."""
+        """Return the record of one entry; a link, or a file too large to be kept, has none."""
         path = WorkspacePath(self._place(relative))
         key = parts.workspace.key(path)
         if stat.type == "directory":

@@ -1,4 +1,4 @@
-"""The step that deletes a file. Its bytes stay readable by their version; what has none stays in the trash."""
+"""The step that deletes a file. Its bytes stay readable by their version; a file without one stays in the trash."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 
 Permit = Callable[[Look], None]
-"""Raises the refusal if the file may not go as it is."""
+"""Raises the refusal if the file must not be deleted."""
 
 
 class RemoveFile(Step):
@@ -27,8 +27,8 @@ class RemoveFile(Step):
         Args:
             path: Which.
             permit: Decides by the look at the current file.
-            keeps_bytes: False for a disk without room: bytes that the journal does not have yet stay in limbo, as a
-                file, until it can take them.
+            keeps_bytes: False if the disk is full: bytes that the journal does not have yet stay in limbo, as a file,
+                until there is room.
         """
         super().__init__(path)
         self.path = path
@@ -46,18 +46,18 @@ class RemoveFile(Step):
 
     @property
     def looks(self) -> Sequence[Look]:
-        """The one at the file."""
+        """The look at the file."""
         return (self.seen,)
 
     def decide(self, parts: Parts) -> bool:
-        """Refuse what is not there or not as expected."""
+        """Refuse a file that is missing or not as expected."""
         if self.seen.stat is None:
             raise PathNotFoundError(self.path)
         self.permit(self.seen)
         return True
 
     def prepare(self, parts: Parts) -> None:
-        """Keep what is large."""
+        """Keep the bytes that the journal lacks."""
         if self._keeps_bytes and not self.seen.is_opaque:
             keep_seen(parts, self.seen)
 
@@ -75,29 +75,29 @@ class RemoveFile(Step):
         )
 
     def exchange(self, parts: Parts) -> None:
-        """Take it out of the tree."""
+        """Remove it from the tree."""
         self._displaced = parts.store.remove(self.path, trash=str(self._number) if self.seen.is_opaque else None)
 
     def sync(self, parts: Parts) -> None:
-        """Of what is opaque, in the trash first: no cut may leave it without a name."""
+        """Sync the names of an opaque file, that in the trash first: a power cut must not leave it without one."""
         if self.seen.is_opaque and self._displaced is not None:
             self._displaced.sync()
             sync_names(parts, self.path)
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
-        """A foreign save between look and removal: kept as a version, and deleted on top of it."""
+        """Return the records of a foreign save between look and removal: kept as a version, and deleted after it."""
         if self.seen.is_opaque:
-            return ()  # the trash keeps whatever came out
+            return ()  # the trash keeps what was displaced
         gone_again = Change(operation=Operation.DELETE, path=self.path, key=self.seen.key, applied=True)
         return self._foreign_save(parts, self.seen, None, lambda before: structs.replace(gone_again, before=before))
 
     def set_back(self, parts: Parts) -> None:
-        """Put it back into its place, unless there is a new file."""
+        """Put it back, unless there is a new file."""
         assert self._displaced is not None
         put_back(self._displaced, lambda _: False)
 
     def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
-        """The head goes back to what was seen."""
+        """Set the head back to what was seen."""
         stat = self.seen.stat
         assert stat is not None
         return (
@@ -114,7 +114,7 @@ class RemoveFile(Step):
         )
 
     def finish(self, parts: Parts) -> None:
-        """Let go of the file, if its bytes are kept; what is opaque stays in the trash."""
+        """Discard the file if its bytes are kept; an opaque one stays in the trash."""
         self._leave_in_trash()
         if not self._keeps_bytes and self.seen.version and not parts.journal.contents.has(self.seen.version):
             self.shelve(parts)
@@ -127,7 +127,7 @@ class RemoveFile(Step):
         super().shelve(parts)
 
     def abandon(self, parts: Parts) -> None:
-        """Nothing was prepared; what could not be put back is kept."""
+        """Keep what could not be put back; nothing else was prepared."""
         self._leave_in_trash()
         super().abandon(parts)
 

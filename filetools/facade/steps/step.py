@@ -1,4 +1,4 @@
-"""What a change of one thing must be able to do, so that `pipeline.py` can lead any number of them the same way."""
+"""The base of all steps: one change, which `pipeline.py` applies together with others."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from filetools.stores.store import Displaced, FileStat
 
 
 class Step(ABC):
-    """One change on its way: looked at, decided, prepared, recorded, exchanged. Used once; the way calls in this order."""
+    """One change: looked at, decided, prepared, recorded, exchanged, in this order. Used once."""
 
     def __init__(self, *paths: WorkspacePath) -> None:
         self.paths: Sequence[WorkspacePath] = paths
-        """Paths that it is about."""
+        """The paths that it changes."""
         self.undone: Sequence[Relation] = ()
-        """What its record says besides: which records an undo takes back with it."""
+        """For the step of an undo: the records that it undoes."""
         self._missing: Sequence[WorkspacePath] = ()
         self._parents: Sequence[Change] = ()
         self._made: list[WorkspacePath] = []
@@ -37,25 +37,25 @@ class Step(ABC):
         self._number = 0
 
     def be_allowed(self, paths: frozenset[WorkspacePath]) -> None:  # noqa: B027 - what most steps change is in their look
-        """Know that a person has allowed what the look sees, together with the steps of the call that are about `paths`."""
+        """Note that a person has allowed what the look sees, along with the call's other steps, which change `paths`."""
 
     @abstractmethod
     def look(self, parts: Parts) -> None:
-        """Look at the current state of the paths; forgets what an earlier try saw."""
+        """Look at the current state of the paths, replacing what an earlier try saw."""
 
     @property
     def looks(self) -> Sequence[Look]:
-        """What was seen of files."""
+        """The looks at files."""
         return ()
 
     @property
     def unrecorded(self) -> Sequence[WorkspacePath]:
-        """Paths at which, by the look, other programs may have done something that is not recorded yet."""
+        """Paths at which other programs may have changed something that is not recorded yet, according to the look."""
         return [seen.path for seen in self.looks if not seen.is_recorded] if self.looks else self.paths
 
     @abstractmethod
     def decide(self, parts: Parts) -> bool:
-        """Work out what to do, or raise the refusal; False if there is nothing to change."""
+        """Decide what to change, or raise the refusal; False if nothing changes."""
 
     def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
         """Folders that `make_folders` will have to make, outermost first; called before `prepare`."""
@@ -64,11 +64,11 @@ class Step(ABC):
         return self._missing
 
     def _made_path(self) -> WorkspacePath | None:
-        """The path that must be held by a folder; None if nothing is made."""
+        """The path whose folder must exist; None if nothing is made."""
         return None
 
     def prepare(self, parts: Parts) -> None:
-        """Do all that can fail for space or rights, without changing anything that others see."""
+        """Do everything that can fail for space or rights, without changing anything that others see."""
         if self._missing:
             parts.store.prepare(self._missing[0], b"", new=True).discard()  # where this fails, a folder cannot be made
         self._draft_folders(parts)
@@ -81,7 +81,7 @@ class Step(ABC):
         """The records of this change; the last one is the change itself."""
 
     def recorded(self, records: Sequence[ChangeRecord]) -> None:
-        """Know the records of its drafts."""
+        """Note the records of its drafts."""
         self._number = records[-1].number
         self._made_records = [record for record in records if record.path in self._missing]
 
@@ -89,7 +89,7 @@ class Step(ABC):
         """Make the folders that are missing; called before `exchange`.
 
         Raises:
-            PathNotDirectoryError: A file stands where a folder is needed.
+            PathNotDirectoryError: A file is where a folder is needed.
         """
         for folder in self._missing:
             try:
@@ -99,13 +99,13 @@ class Step(ABC):
                 raise PathNotDirectoryError(folder) from exc
 
     def remove_folders(self, parts: Parts) -> None:
-        """Take back the folders that it has made, innermost first; one that others use by now stays, as theirs."""
+        """Remove the folders that it has made, innermost first; one that others use by now stays."""
         for folder in reversed(self._made):
             with suppress(FileToolsError):
                 parts.store.remove_empty_directory(folder)
 
     def without_folders(self) -> Sequence[Change]:
-        """Return the records that those are gone again."""
+        """Return the records that these folders are gone again."""
         return [
             structs.replace(change, operation=Operation.DELETE_DIRECTORY, applied=True, compensates=record.number)
             for record in reversed(self._made_records) for change in self._parents if change.path == record.path
@@ -113,27 +113,27 @@ class Step(ABC):
 
     @abstractmethod
     def exchange(self, parts: Parts) -> None:
-        """Make it real in one atomic step; raises with nothing changed."""
+        """Apply the change in one atomic step; if it raises, nothing has changed."""
 
     def sync(self, parts: Parts) -> None:  # noqa: B027 - most steps need not
-        """Make names durable, after the exchange and after it was set back, if the journal lacks the bytes that went.
+        """Make names durable after the exchange and after `set_back`, if the journal lacks the displaced bytes.
 
-        Recovery writes anew what the journal has the bytes of. Where a folder stands, it would have to guess.
+        Recovery can rewrite files whose bytes the journal has; for folders it would have to guess.
         """
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
-        """Records of what came out unexpectedly in the exchange: a foreign save of the same instant, kept."""
+        """Return the records of unexpected bytes that the exchange displaced, such as a foreign save of the same instant."""
         return ()
 
     def _foreign_save(
         self, parts: Parts, seen: Look, ours: str | None, on_top: Callable[[str], Change]
     ) -> Sequence[Change]:
-        """Return the chain as it happened: what a stranger saved between look and exchange, and this change on top of it.
+        """Return the records of what another program saved between look and exchange, and of this change after it.
 
         Args:
             parts: The workspace.
             seen: What was looked at.
-            ours: Version that this change has put there; None if it took the file away.
+            ours: Version that this change has put there; None if it removed the file.
             on_top: Returns the record of this change on top of a version.
         """
         displaced = self._displaced
@@ -151,36 +151,36 @@ class Step(ABC):
 
     @abstractmethod
     def set_back(self, parts: Parts) -> None:
-        """Undo the exchange, because another step of the same call failed; what was saved since stays."""
+        """Undo the exchange because another step of the same call failed; what was saved since stays."""
 
     @abstractmethod
     def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
-        """Records that set the heads back to what the look saw."""
+        """Return the records that set the heads back to what the look saw."""
 
     def finish(self, parts: Parts) -> None:
-        """Let go of what was displaced; called last after a success."""
+        """Discard what was displaced; called last after a success."""
         release(self._displaced, self._number)
         self._displaced = None
 
     def shelve(self, parts: Parts) -> None:
-        """Leave what was displaced in limbo, because it cannot be looked at now; the keeper's sweep will."""
+        """Leave what was displaced in limbo, for a later sweep, because it cannot be looked at now."""
         shelve(self._displaced, self._number)
         self._displaced = None
 
     def abandon(self, parts: Parts) -> None:
-        """Take back what `prepare` made; called before another try and after a failure, perhaps twice."""
+        """Remove what `prepare` made; called before another try and after a failure, perhaps twice."""
         displaced, self._displaced = self._displaced, None
         drop(parts, displaced, self._number)
 
 
 def sync_names(parts: Parts, *paths: WorkspacePath) -> None:
-    """Make what became of some names durable."""
+    """Make the names of some paths durable."""
     for path in paths:
         parts.store.sync(path.parent)
 
 
 def put_back(displaced: Displaced, is_ours: Callable[[FileStat], bool]) -> None:
-    """Put a displaced file back into its place, unless a program has saved something newer there: that stays."""
+    """Put a displaced file back, unless a program has saved something newer there."""
     displaced.put_back()
     if displaced.temporary and not is_ours(displaced.stat):
         displaced.put_back()
@@ -203,11 +203,11 @@ def shelve(displaced: Displaced | None, number: int) -> None:
 
 
 def release(displaced: Displaced | None, number: int) -> None:
-    """Discard a displaced file, or let a program that still writes it finish in limbo.
+    """Discard a displaced file, or move it to limbo if a program still writes it.
 
     Args:
-        displaced: What came out; None does nothing.
-        number: The record that displaced it; limbo is collected by it, see `limbo.py`.
+        displaced: The file; None does nothing.
+        number: The record that displaced it, by which `limbo.py` finds it.
     """
     if displaced is None:
         return
@@ -218,10 +218,10 @@ def release(displaced: Displaced | None, number: int) -> None:
 
 
 def is_same_file(parts: Parts, seen: Look, stat: FileStat) -> bool:
-    """Whether a displaced file is, beyond doubt, the one that was looked at."""
+    """Return True if a displaced file is certainly the one that was looked at."""
     if seen.stat is None:
         return False
     same = (stat.inode, stat.size, stat.modified_ns) == (seen.stat.inode, seen.stat.size, seen.stat.modified_ns)
-    # Within a tick of the file system's clock a file can change and keep its time; then only its bytes tell.
+    # Within a tick of the file system's clock a file can change and keep its time; then its bytes must be compared.
     tick_ns = tick_of(stat.modified_ns, parts.store.tick_ns)
     return same and (tick_ns == 0 or seen.taken_ns - stat.modified_ns > tick_ns)

@@ -1,4 +1,4 @@
-"""The steps that put what has no bytes of its own, but a short text: a link with its target, a folder's mode."""
+"""The steps of an undo that change a link's target or a folder's mode, recorded as short texts."""
 
 from __future__ import annotations
 
@@ -8,49 +8,49 @@ from typing import ClassVar
 from filetools.content.version import version_of
 from filetools.errors import ChangedMeanwhileError, NotRegularFileError
 from filetools.facade.parts import Parts
-from filetools.facade.steps.folders import FolderStep, require_free
-from filetools.facade.steps.step import sync_names
+from filetools.facade.steps.folders import require_free
+from filetools.facade.steps.step import Step, sync_names
 from filetools.journal.changes import Change
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 
 
-class _PutText(FolderStep):
-    """Puts one text in the place of another."""
+class _PutText(Step):
+    """Replaces one text by another."""
 
     operation: ClassVar[Operation]
 
     def __init__(self, path: WorkspacePath, now: bytes | None, then: bytes | None) -> None:
-        """Stand for the change.
+        """Prepare the change.
 
         Args:
-            path: Where.
-            now: The text that was planned for; None where nothing stands.
-            then: The text wanted; None if nothing shall stand there.
+            path: The link or folder.
+            now: The present text, as planned; None if nothing is there.
+            then: The new text; None to remove it.
         """
         super().__init__(path)
         self.now = now
         self.then = then
 
     def look(self, parts: Parts) -> None:
-        """See that no folder above is going."""
+        """Check that no folder above is being moved or removed."""
         self._key = require_free(parts, self.paths[0])
 
     def decide(self, parts: Parts) -> bool:
-        """False if it is so already."""
+        """Return False if it is the present text."""
         return self.now != self.then
 
     def prepare(self, parts: Parts) -> None:
-        """Keep the text that goes."""
+        """Keep the former text."""
         if self.now is not None:
             parts.journal.contents.keep(self.now, version_of(self.now))
 
     def drafts(self) -> Sequence[Change]:
-        """One record, with both texts."""
+        """Return one record, with both texts."""
         return (self._change(self.now, self.then),)
 
     def exchange(self, parts: Parts) -> None:
-        """Put the new one."""
+        """Put the new text."""
         self._put(parts, self.now, self.then)
 
     def sync(self, parts: Parts) -> None:
@@ -58,11 +58,11 @@ class _PutText(FolderStep):
         sync_names(parts, self.paths[0])
 
     def set_back(self, parts: Parts) -> None:
-        """Put the former one."""
+        """Put the former text back."""
         self._put(parts, self.then, self.now)
 
     def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
-        """The former one is there again."""
+        """Return the record that the former text is there again."""
         return (self._change(self.then, self.now, compensates=number),)
 
     def _put(self, parts: Parts, now: bytes | None, then: bytes | None) -> None:
@@ -81,12 +81,12 @@ class _PutText(FolderStep):
 
 
 class PutLink(_PutText):
-    """Makes a link, points it elsewhere, or removes it; what it points to is never looked at."""
+    """Makes, changes or removes a link, without looking at its target."""
 
     operation = Operation.LINK
 
     def decide(self, parts: Parts) -> bool:
-        """Refuse if it is not as it was when the undo was worked out."""
+        """Refuse a link that has changed since the undo was planned."""
         self._require(parts, self.now)
         return super().decide(parts)
 
@@ -115,7 +115,7 @@ class PutLink(_PutText):
 
 
 class PutMode(_PutText):
-    """Gives a folder another mode, after all else is done in it: that may take the right to do so."""
+    """Changes a folder's mode, after all other changes in it, as the new mode may forbid them."""
 
     operation = Operation.MODIFY_DIRECTORY
 

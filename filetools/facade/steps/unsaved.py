@@ -1,8 +1,8 @@
-"""A change meets unsaved text: merged into the document, and into the file where it does not need what is unsaved.
+"""Merges a change of a file that has unsaved text into the document, and into the file unless it needs the unsaved text.
 
-Nothing here saves a person's text behind their back. A change whose every hunk applies to the file goes there, and is put
-on top of the document, which stays dirty. A change that needs unsaved text goes to the document alone, as a record of
-state `buffer`. Only what cannot be merged into the document is a conflict.
+Nothing here saves a person's text without their knowledge. A change of which every hunk applies to the file is written
+there and merged into the document, which stays dirty. A change that needs unsaved text changes only the document, as a
+record of state `buffer`. Only a change that cannot be merged into the document is a conflict.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 
 RECENT_RECORDS: Final = 100
-"""Records of a path among which a version of its unsaved text is looked for; beyond it the text is recorded again."""
+"""Newest records of a path that may already hold its unsaved text; otherwise the text is recorded again."""
 
 
 class UnsavedQuestion(Exception):  # noqa: N818  # no error: a person is asked, and the call goes on
@@ -70,7 +70,7 @@ def disk_text(parts: Parts, seen: Look) -> str | None:
 
 
 def followed(parts: Parts, seen: Look, decision: PutDecision) -> PutDecision:
-    """Return a decision with what becomes of the path's open document, where its maker has not said so.
+    """Return a decision with the change of the path's open document, unless it has one already.
 
     Raises:
         EditConflictError: There is unsaved text that it cannot be merged into.
@@ -98,7 +98,7 @@ def followed(parts: Parts, seen: Look, decision: PutDecision) -> PutDecision:
 def replaced(
     opened: OpenText, text: str, facts: ContentFacts, edits: Sequence[TextEdit] | None = None
 ) -> DocumentChange:
-    """Return the change that makes a document what stands in the file; `edits` are what probably does."""
+    """Return the change that gives a document the file's text, by `edits` if they do."""
     if edits is None or apply_text_edits(opened.text, edits) != text:
         edits = minimal_edits(opened.text, text)
     made = changed(opened, text, edits, base=facts.version, is_dirty=False, reason="disk")
@@ -116,17 +116,17 @@ def put_beside(
     edits: Sequence[TextEdit] | None = None,
     is_addition: bool = False,
 ) -> PutDecision:
-    """Decide where a change of a file with unsaved text goes.
+    """Decide whether a change of a file with unsaved text goes to the file, too.
 
     Args:
         parts: The workspace.
-        seen: What stands on disk.
+        seen: What is on disk.
         opened: The document with the unsaved text.
         base: The text that the change starts from.
-        proposed: What it makes of that.
-        plain: What would be decided without unsaved text.
-        edits: How it makes that of the base, where it is known.
-        is_addition: Whether it only adds to the end; then it is added to both texts, whatever they end with.
+        proposed: What it makes of that text.
+        plain: The decision without unsaved text.
+        edits: The edits that make `proposed` of `base`, if they are known.
+        is_addition: True if it only adds to the end; then it is added to both texts.
 
     Raises:
         EditConflictError: It overlaps with unsaved text.
@@ -163,7 +163,7 @@ def put_beside(
         )  # fmt: skip
     facts, file_text = inspect(on_disk, name=seen.path)
     if caught_up is None:
-        # Its base stays the text that it builds on, so that saving it tells of the conflict.
+        # Its base stays the text that it builds on, so that saving it reports the conflict.
         change = changed(opened, text, edits, base=opened.document.base, is_dirty=True, reason="merged")
         after = structs.replace(opened, text=text)
     else:
@@ -192,13 +192,13 @@ def overwritten(parts: Parts, seen: Look, opened: OpenText, decision: PutDecisio
 def unsaved_error(
     path: str, buffer_version: int | None, reason: str = "", *, is_cancelled: bool = False
 ) -> EditConflictError:
-    """Return the error for a change that unsaved text is in the way of.
+    """Return the error for a change that unsaved text prevents.
 
     Args:
-        path: Whose text it is.
-        buffer_version: Of the document; None if an editor only says that it has unsaved changes.
-        reason: Why the two cannot be merged, where that is not plain.
-        is_cancelled: Whether the caller wants no change without a person's approval.
+        path: The file.
+        buffer_version: Version of the document; None if an editor only reports that it has unsaved changes.
+        reason: Why the two cannot be merged, if it is not an overlap.
+        is_cancelled: True if the caller wants no change without a person's approval.
     """
     joined = f", {reason}" if reason else ""
     version = {} if buffer_version is None else {"buffer_version": buffer_version}
@@ -211,7 +211,7 @@ def unsaved_error(
 
 
 def _caught_up(parts: Parts, seen: Look, opened: OpenText) -> str | None:
-    """Return a document's text with what its file has got since it last followed; None if that cannot be merged."""
+    """Return a document's text with the changes of its file since its base merged in; None if they cannot be."""
     if seen.stat is None or seen.version == opened.document.base:
         return opened.text
     on_disk = disk_text(parts, seen)
@@ -221,7 +221,7 @@ def _caught_up(parts: Parts, seen: Look, opened: OpenText) -> str | None:
 
 
 def _on_disk(parts: Parts, seen: Look, base: str, proposed: str, *, is_addition: bool) -> bytes | None:
-    """Return what a change makes of the file, or None if it needs text that is not there, or changes nothing there."""
+    """Return the file's bytes with a change; None if it needs unsaved text, or changes nothing in the file."""
     facts = facts_of(parts, seen)
     if seen.stat is None or facts is None or facts.text_format is None:
         return None
@@ -262,7 +262,7 @@ def refuse_unsaved_below(parts: Parts, folder: WorkspacePath, key: str) -> None:
 
 
 def keep_unsaved(parts: Parts, seen: Look, decision: PutDecision) -> None:
-    """Keep, before anything is recorded, what a decision takes from the open document."""
+    """Keep the unsaved text that a decision replaces or changes, before anything is recorded."""
     document = seen.view.document
     if document is None:
         return
@@ -270,14 +270,14 @@ def keep_unsaved(parts: Parts, seen: Look, decision: PutDecision) -> None:
     if decision.in_buffer and document.is_dirty:
         content, version = parts.documents.texts.bytes_of(parts.documents.texts.at(document))
         newest = parts.journal.records(key=seen.key, limit=RECENT_RECORDS, newest_first=True)
-        # A record of its own, not the bytes alone: what a person typed is found among the versions of its path.
+        # It gets a record of its own, so that what a person typed is among the versions of its path.
         kept = None if any(record.after == version for record in newest) else content
     if kept is not None:
         parts.journal.commit([aside(parts, document, kept)], parts.documents.author(document))
 
 
 def aside(parts: Parts, document: Document, content: bytes) -> Change:
-    """Return the draft that keeps a document's text as a version which never became the head."""
+    """Return the draft that keeps a document's text as a version that was never the head."""
     return Change(
         operation=Operation.MODIFY,
         path=document.path,
@@ -291,10 +291,9 @@ def aside(parts: Parts, document: Document, content: bytes) -> Change:
 
 
 def taken_back(parts: Parts, seen: Look, decision: PutDecision) -> DocumentChange | None:
-    """Return the change that makes a document what it was before a commit, under what was typed since.
+    """Return the change that undoes a decision's change of a document, and keeps what was typed since; None if there is none.
 
-    What was unsaved is unsaved again, on top of what it was on top of; else nobody would know that it is in no file.
-    Returns None if there is nothing to take back, or it cannot be.
+    What was unsaved is unsaved again, over the same base, so that it is known to be in no file.
     """
     made, former = decision.document, seen.view.document
     back = None if made is None or former is None else parts.documents.taken_back(made)
