@@ -1,4 +1,4 @@
-"""What every part of a synchronisation works with: the opened parts of the workspace, its rules and its times."""
+"""The surroundings of mirrors: the journal, the primary, rules for paths, and times."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Stepper(Protocol):
 
 
 class SyncTimes(Struct, frozen=True, kw_only=True):
-    """How long things may take."""
+    """Waits and pauses, in seconds."""
 
     wait_seconds: float
     """How long a call waits for an eventual mirror."""
@@ -39,7 +39,7 @@ class SyncTimes(Struct, frozen=True, kw_only=True):
     probe_seconds: float
     """First pause before a mirror that failed is tried again."""
     sync_after_seconds: float
-    """Pause after which what was written is made durable, and leaves the backlog."""
+    """Pause after which written files are synced, and leave the backlog."""
 
 
 class SyncContext(Struct, frozen=True, kw_only=True):
@@ -50,23 +50,23 @@ class SyncContext(Struct, frozen=True, kw_only=True):
     directory: Path
     """The state directory: here processes agree which of them writes to a mirror."""
     run: Stepper
-    tell: Callable[[Event], None]
-    """Publishes an event, from any thread."""
+    publish: Callable[[Event], None]
+    """Publishes an event; callable from any thread."""
     notify: Callable[[], None]
     """Wakes other processes that have the root open."""
     look: Callable[[], Future[object]]
-    """Has the whole tree looked at, so that what others do from then on is recorded; from any thread."""
+    """Begins a look at the whole tree, after which changes by other programs are recorded; callable from any thread."""
     key: Callable[[WorkspacePath], str]
     left_out: Callable[[str, bool], bool]
-    """Whether a path, or one of a directory, is never mirrored: excluded, private, or a temporary file."""
+    """True if a path is never mirrored because it is excluded, private or temporary; takes whether it is a directory."""
     times: SyncTimes
 
 
 def leaving_out(excluded: Callable[[str, bool], bool]) -> Callable[[str, bool], bool]:
-    """Return what tells whether a path is never mirrored, and remembers it of the paths asked for last.
+    """Return `SyncContext.left_out`, with its results for the last paths cached.
 
     Args:
-        excluded: Whether a path, or one of a directory, is left out of the mirror, by itself or with a folder above it.
+        excluded: True if a path, or a folder above it, is excluded from mirrors; takes whether it is a directory.
     """
 
     def is_left_out(path: str, is_directory: bool) -> bool:

@@ -1,9 +1,9 @@
-"""Whether a mirror's place still holds the folder that was filled, told by a marker in it.
+"""Checks by a marker file that a mirror's place still holds the folder that was filled.
 
-The journal knows the identity of each mirror; the folder says it in a file of its own. Where the two differ, as with a new
-folder, another disk mounted at the place, or an old copy of the mirror, the folder lacks what no record tells, and is
-compared with the root as a whole. A mirror that was added to the root is only ever the folder that was marked then:
-what stands at its place while its disk is away is left alone.
+The journal stores the identity of each mirror, and the folder carries it in its marker. Where the two differ, as with a new
+folder, another disk mounted at the place, or an old copy of the mirror, the folder is compared with the root as a whole,
+because the records do not say what it lacks. A mirror that was added to the root is only the folder that was marked then:
+another folder at its place, as while its disk is not mounted, is left alone.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _MOST_BYTES: Final = 1024
 
 
 class MirrorIdentity:
-    """What is known of one mirror's folder. Its methods block, and run in the mirror's thread; lives as the mirror."""
+    """The identity of one mirror's folder. Its methods block, and run in the mirror's thread; lives as the mirror."""
 
     def __init__(self, row: MirrorRow, store: Store, context: SyncContext) -> None:
-        """Know nothing of the folder until `establish` looks.
+        """Take the folder as not filled until `establish` is called.
 
         Args:
             row: The mirror's row in the journal.
@@ -32,9 +32,9 @@ class MirrorIdentity:
             context: The journal, and the primary.
         """
         self.is_filled = False
-        """Whether the folder holds everything but its backlog."""
+        """True if the folder has everything except its backlog."""
         self.is_older = False
-        """Whether the folder was this mirror before, so that what the primary does not have was deleted since."""
+        """True if the folder was this mirror before: a path that the primary does not have was deleted since."""
         self._row = row
         self._store = store
         self._context = context
@@ -57,19 +57,19 @@ class MirrorIdentity:
         if was_filled and not is_known:
             raise SyncFailedError(None, "its folder was emptied")
         if not is_known and row.is_filled:
-            # Before anything is written here: if the former folder comes back, it lacks what goes to this one.
+            # Before the first write to this folder: if the former folder returns, it lacks what was written here.
             mirrors.renew(row)
             row = self._registered()
         self._row, self.is_older = row, is_older
         return row
 
     def renew(self) -> None:
-        """Have the folder be compared as a whole: nobody knows any more what it lacks."""
+        """Have the folder compared as a whole, because records of what it lacks were removed."""
         self._context.journal.mirrors.renew(self._row)
         self._row, self.is_filled = self._registered(), False
 
     def confirm(self) -> None:
-        """Mark the folder as filled: it holds all that was there before it followed changes, or is behind with it."""
+        """Mark the folder as filled: all that was in the primary before is in the folder or in its backlog."""
         mark(self._store, self._row.identity)
         self._context.journal.mirrors.filled(self._row)
         self.is_filled = True
@@ -88,12 +88,12 @@ class MirrorIdentity:
         return row
 
     def _is_emptied(self) -> bool:
-        """Whether somebody has removed all files but the hidden folder, which `rm -r mirror/*` leaves."""
-        # New folders stand in the primary before they are recorded.
+        """True if all was removed but the hidden folder, as by `rm -r mirror/*`."""
+        # Only files: new folders are in the primary before they are recorded.
         wanted = files_below(self._context.primary, ROOT, self._context.left_out)
         if any(True for _ in self._store.scan(ROOT)) or next(wanted, None) is None:
             return False
-        # In this order: a file of the primary is in the backlog until the mirror has it, so that one that comes at this
-        # moment is seen in one or the other.
+        # In this order: a file of the primary is in the backlog until the mirror has it, so that a file that is created
+        # at this moment is found in one or the other.
         is_owed = self._context.journal.backlog.count(self._row.place) > 0
         return not is_owed and not any(True for _ in self._store.scan(ROOT))

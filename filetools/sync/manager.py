@@ -1,4 +1,4 @@
-"""The mirrors of a workspace, as the facade sees them."""
+"""The mirrors of a workspace: the interface of the facade to them."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ from filetools.sync.mirror_files import KeepForeign, MirrorFiles
 from filetools.sync.synchronise import Progress, Synchronisation, SyncRequest, failed_result, in_thread, summed
 
 CLOSE_SECONDS: Final = 2.0
-"""Longest wait of closing for a mirror; what it lacks waits for the next opening."""
+"""How long closing waits for a mirror; what it lacks then is copied after the next opening."""
 MIB: Final = 1024 * 1024
 
 _log = logging.getLogger(__name__)
 
 
 async def no_look() -> None:
-    """Look at nothing: nobody but the caller changes the tree."""
+    """Do nothing, for a tree that only the caller changes."""
 
 
 class AttachedMirror(Struct, frozen=True, kw_only=True):
-    """A mirror of the root that this process has at hand."""
+    """A mirror of the root with its store."""
 
     name: str
-    """What messages and the status call it; usually "mirror"."""
+    """Its name in messages and in the status; usually "mirror"."""
     row: MirrorRow
-    """What the journal knows of it."""
+    """Its row in the journal."""
     store: Store
 
 
 class SyncManager:
-    """Keeps mirrors in step with the primary. One a workspace; lives as long as it is open.
+    """Keeps mirrors equal to the primary. One per workspace; lives as long as it is open.
 
-    `follow_strictly`, `check`, `standing`, `status` and `wake` are called from any thread; everything else on
-    the loop. The stores are closed by their owner.
+    `follow_strictly`, `check`, `standing`, `status` and `wake` are called from any thread, everything else on the loop. It
+    does not close the stores.
     """
 
     def __init__(
@@ -84,21 +84,21 @@ class SyncManager:
 
         Args:
             journal: Keeps heads, contents and backlogs.
-            primary: What mirrors follow.
-            mirrors: Those that the caller names; usually none or one.
-            directory: The state directory, where processes agree which of them writes to a mirror.
+            primary: The tree that mirrors follow.
+            mirrors: Mirrors that the caller names; usually none or one.
+            directory: The state directory, where lock files decide which process writes to a mirror.
             publish: Publishes an event; called on the loop.
             run: Runs blocking work in the project's threads.
             key: Returns the key of a path in the journal.
-            keep_foreign: Keeps bytes found in a mirror that the journal does not know; called in a mirror's thread.
+            keep_foreign: Keeps bytes found in a mirror that the journal does not have; called in a mirror's thread.
             notify: Wakes other processes that have the root open.
-            open_added: Returns the store of a mirror that was added to the root, now or later; None leaves those alone.
-            policy: Whether a call fails if a mirror does not follow it.
-            excluded: Whether a path is left out of mirrors; asked with whether it is a directory.
+            open_added: Returns the store of a mirror that was added to the root; None to leave such mirrors alone.
+            policy: "strict" if a call fails that a mirror does not follow.
+            excluded: True if a path is excluded from mirrors; takes whether it is a directory.
             mirror_wait_seconds: How long a call waits for an eventual mirror.
             strict_wait_seconds: How long a call waits for a strict one.
             mirror_probe_seconds: First pause before a mirror that failed is tried again; doubles up to a minute.
-            sync_after_seconds: Pause after which written files are synced, and leave the backlog.
+            sync_after_seconds: Pause after which written files are synced and leave the backlog.
             max_foreign_bytes: Larger foreign files are not read; they stay in the mirror's limbo.
         """
         self.context = SyncContext(
@@ -106,7 +106,7 @@ class SyncManager:
             primary=primary,
             directory=directory,
             run=run,
-            tell=self._tell,
+            publish=self._publish_on_loop,
             notify=notify,
             look=self._begin_look,
             key=key,
@@ -135,14 +135,14 @@ class SyncManager:
 
     @property
     def is_strict(self) -> bool:
-        """Whether a change fails if a mirror does not follow it."""
+        """True if a change fails that a mirror does not follow."""
         return self._policy == "strict" and bool(self._mirrors)
 
     def check(self) -> None:
-        """Refuse a change that a strict mirror would not follow.
+        """Refuse a change that a mirror would not follow.
 
         Raises:
-            SyncFailedError: A mirror is paused, or does not answer.
+            SyncFailedError: A mirror is paused or does not answer.
         """
         for mirror in self._mirrors:
             mirror.wait_for_look(self.context.times.strict_wait_seconds)
@@ -150,11 +150,11 @@ class SyncManager:
 
     @property
     def has_mirrors(self) -> bool:
-        """Whether there is any."""
+        """True if there is any."""
         return bool(self._mirrors)
 
     def wake(self, *, is_heard: bool = False) -> None:
-        """Have mirrors follow what is recorded and applied now; heard: by another process, which may be waiting."""
+        """Have mirrors follow new records; `is_heard` if another process has asked for it, which may be waiting."""
         for mirror in self._mirrors:
             mirror.wake(is_heard=is_heard)
 
@@ -174,9 +174,9 @@ class SyncManager:
         return "in_sync" if all(has_followed) else "pending"
 
     async def _has_followed(self, mirror: Mirror, number: int, keys: Sequence[str]) -> bool:
-        # No thread waits for the mirror's thread: they would only take the interpreter from each other.
+        # No thread waits for the mirror's thread, because they would compete for the interpreter.
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        waiter = mirror.wait_for(number, keys, partial(_tell_loop, answer))
+        waiter = mirror.wait_for(number, keys, partial(_settle_on_loop, answer))
         timer = answer.get_loop().call_later(self.context.times.wait_seconds, _settle, answer, False)
         try:
             return await answer
@@ -185,7 +185,7 @@ class SyncManager:
             mirror.give_up(waiter)
 
     def follow_strictly(self, records: Iterable[ChangeRecord]) -> None:
-        """Have every mirror follow changes that are made and can still be taken back.
+        """Wait until every mirror has followed changes that can still be undone.
 
         Raises:
             SyncFailedError: A mirror refused one, does not answer, or did not within `strict_wait_seconds`.
@@ -206,7 +206,7 @@ class SyncManager:
                 )
 
     def standing(self) -> MirrorStatus:
-        """Return how the mirrors are without any new change."""
+        """Return the status of the mirrors if nothing changes: "in_sync", "pending" or "off"."""
         if not self._mirrors:
             return "off"
         return "in_sync" if all(mirror.is_current() for mirror in self._mirrors) else "pending"
@@ -214,7 +214,7 @@ class SyncManager:
     def status(self) -> dict[str, dict[str, Any]]:
         """Return state ("ready", "filling", "not_ready" or "paused"), paths behind and last error of each mirror.
 
-        Right after opening it waits for the first look at a mirror, but no longer than a call would.
+        After opening it waits until the state of each mirror is known, but no longer than a call would.
         """
         for mirror in self._mirrors:
             mirror.wait_for_look(self.context.times.wait_seconds)
@@ -231,7 +231,7 @@ class SyncManager:
         """Attach the mirrors that were added to the root, and begin to write to all.
 
         Args:
-            look: Has recorded what other programs did anywhere in the tree; called before a mirror is filled.
+            look: Records changes by other programs in the whole tree; called before a mirror is filled.
         """
         self._loop, self._thread, self._look = asyncio.get_running_loop(), threading.get_ident(), look
         for mirror in self._mirrors:
@@ -253,14 +253,14 @@ class SyncManager:
 
         Args:
             preview: Only plan.
-            verify: Read and hash every file, rather than trust what is known of files that look unchanged.
-            progress: Called on the loop for each path: how many are done before it, how many there are, and which it is.
-            abort: Stops when it is set.
+            verify: Read and hash every file, even if it looks unchanged.
+            progress: Called on the loop for each path, with the number of paths before it, the number of all, and the path.
+            abort: Stops the synchronisation when it is set.
 
         Raises:
-            SyncFailedError: One runs already, or a mirror is paused, or does not answer.
+            SyncFailedError: A synchronisation is running, or a mirror is paused or does not answer.
             InvalidArgumentError: There is no mirror.
-            AbortedError: It was aborted; what was done stays done.
+            AbortedError: It was aborted; repaired paths stay so.
         """
         if not self._mirrors:
             raise InvalidArgumentError(
@@ -278,24 +278,24 @@ class SyncManager:
         return results[0] if len(results) == 1 else summed(results)
 
     def pause(self, reason: PauseReason = "user") -> None:
-        """Write to no mirror until `resume`; what changes waits in the backlog, for this process or another."""
+        """Write to no mirror until `resume`; changes stay in the backlog, for this process or another."""
         for mirror in self._mirrors:
             mirror.pause()
-        self._tell(events.SyncPaused(reason=reason))
+        self._publish_on_loop(events.SyncPaused(reason=reason))
 
     def resume(self) -> None:
-        """Write again, and catch up at once."""
+        """Write again, beginning with what the mirrors lack."""
         for mirror in self._mirrors:
             mirror.resume()
-        self._tell(events.SyncResumed())
+        self._publish_on_loop(events.SyncResumed())
 
     async def finish(self) -> None:
-        """Bring the mirrors what they lack, if that is quick; before the workspace takes no more work."""
+        """Copy to the mirrors what they lack, for at most `CLOSE_SECONDS` each; call it before the workers are closed."""
         for mirror in self._mirrors:
             await in_thread(partial(mirror.finish, CLOSE_SECONDS))
 
     async def aclose(self) -> None:
-        """End the mirrors' threads; waits for no mirror that hangs. May be called twice."""
+        """End the mirrors' threads; waits at most `CLOSE_SECONDS` for one that hangs. May be called twice."""
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.gather(self._looking, return_exceptions=True)
@@ -314,20 +314,20 @@ class SyncManager:
         return number, [self.context.key(path) for path in places]
 
     async def _keep_looking(self, open_added: Callable[[MirrorRow], Store]) -> None:
-        """Notice what other processes add and remove; what is written until then waits in the backlog."""
+        """Attach mirrors that other processes add, and drop those that they remove."""
         while True:
             await asyncio.sleep(self.context.times.probe_seconds)
             try:
                 await self._look_for_added(open_added)
             except FileToolsError as exc:
-                _log.debug("the mirrors of the root cannot be told now: %s", exc)
+                _log.debug("the mirrors of the root cannot be read now: %s", exc)
 
     async def _look_for_added(self, open_added: Callable[[MirrorRow], Store]) -> None:
         rows = await self.context.run(self.context.journal.mirrors.all)
         places = {row.place for row in rows}
         for mirror in self._mirrors:
             if mirror.place not in places:
-                # As a new tuple: calls in other threads go through the old one meanwhile.
+                # As a new tuple, because calls in other threads may iterate over the old one.
                 self._mirrors = tuple(each for each in self._mirrors if each is not mirror)
                 mirror.close(0)
         attached = {mirror.place for mirror in self._mirrors}
@@ -351,10 +351,10 @@ class SyncManager:
         except SyncFailedError as exc:
             if len(self._mirrors) == 1:
                 raise
-            # One whose disk is away keeps no other from being synchronised.
+            # A mirror whose disk is away does not keep others from being synchronised.
             return failed_result(mirror.name, exc, preview=request.preview)
 
-    def _tell(self, event: Event) -> None:
+    def _publish_on_loop(self, event: Event) -> None:
         if self._loop is None:
             return
         if threading.get_ident() == self._thread:
@@ -364,7 +364,7 @@ class SyncManager:
             self._loop.call_soon_threadsafe(self._publish, event)
 
 
-def _tell_loop(answer: asyncio.Future[bool], has_followed: bool) -> None:
+def _settle_on_loop(answer: asyncio.Future[bool], has_followed: bool) -> None:
     with suppress(RuntimeError):  # the loop is closed, and nobody waits
         answer.get_loop().call_soon_threadsafe(_settle, answer, has_followed)
 

@@ -1,4 +1,4 @@
-"""One mirror of the root: whether it answers, how far it has come, and the thread that writes to it."""
+"""One mirror of the root: its state, its progress, and the thread that writes to it."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ from filetools.tree.leader import Leadership
 MirrorState = Literal["ready", "filling", "not_ready", "paused"]
 
 HEARD_SECONDS: Final = 5.0
-"""How long every change is written to the note after another process has asked for it."""
+"""How long the note is updated for every record after another process has asked for it."""
 _POLL_SECONDS: Final = 0.002
-"""How often a call looks how far the process has come that writes to the mirror."""
+"""How often a waiting call reads the note of the process that writes to the mirror."""
 
 _log = logging.getLogger(__name__)
 
 
 class MirrorProgress(Struct, frozen=True, kw_only=True):
-    """How far a mirror has come, and whether it answers."""
+    """The progress of a mirror, and whether it answers."""
 
     reached: int = 0
-    """Every change up to this number is in the mirror, except those that it refused, or that were not applied yet."""
+    """Number up to which every change is in the mirror, except those that it refused or that were not applied yet."""
     unsettled: int | None = None
-    """The first change that was not applied yet."""
+    """Number of the first change that was not applied yet."""
     is_ready: bool = True
     error: str | None = None
 
 
 def write_note(place: Path, progress: MirrorProgress) -> None:
-    """Tell other processes how far a mirror has come. A note may be lost or old: it only shortens waiting."""
+    """Publish a mirror's progress to other processes. A note may be lost or old, because it only shortens waiting."""
     with suppress(OSError):  # a full disk, or one that was removed
         place.write_bytes(msgspec.json.encode(progress))
 
 
 def read_note(place: Path) -> MirrorProgress | None:
-    """Return what the process that writes to a mirror has told last; None if it told nothing, or is telling it now."""
+    """Return the last note of the process that writes to a mirror; None if there is none, or it is being written."""
     with suppress(OSError, msgspec.MsgspecError):
         return msgspec.json.decode(place.read_bytes(), type=MirrorProgress)
     return None
@@ -63,21 +63,22 @@ class Waiter(NamedTuple):
 
     number: int
     keys: Sequence[str]
-    tell: Callable[[bool], object]
-    """Told once, in any thread, whether the mirror has followed."""
+    answer: Callable[[bool], object]
+    """Called once, in any thread, with True if the mirror has followed."""
 
 
 class Mirror:
-    """One mirror, as this process knows it. Any thread may call; lives as long as the workspace is open.
+    """One mirror, as this process knows it. Thread-safe; lives as long as the workspace is open.
 
     Attributes:
         name: Its name in messages.
         place: Its name in the journal.
-        is_paused: Whether this process writes nothing to it.
+        is_paused: True while this process does not write to it.
+        worker: Its worker, which runs in the mirror's thread.
     """
 
     def __init__(self, name: str, row: MirrorRow, files: MirrorFiles, context: SyncContext) -> None:
-        """Take the mirror for ready until it fails; `start` begins to write.
+        """Treat the mirror as ready until it fails; `start` begins to write.
 
         Args:
             name: Its name in messages.
@@ -107,13 +108,13 @@ class Mirror:
 
     @property
     def takes_calls(self) -> bool:
-        """Whether a call should wait for it."""
+        """True if calls wait for it."""
         progress = self._progress
         return progress.is_ready and not self.is_paused and progress.reached >= self._late_until
 
     @property
     def state(self) -> MirrorState:
-        """One word for people; reads the journal."""
+        """Its state for `status`; reads the journal."""
         if self.is_paused:
             return "paused"
         if not (self.takes_calls and self._is_known):
@@ -122,11 +123,11 @@ class Mirror:
 
     @property
     def error(self) -> str | None:
-        """Why it does not answer, or refused a path."""
+        """The last reason why it did not answer, refused a path, or is not filled yet."""
         return self._progress.error
 
     def check(self) -> None:
-        """Raise SyncFailedError unless calls wait for it."""
+        """Raise SyncFailedError if it is paused or not ready."""
         if not self.takes_calls and not self._leadership.is_leading:
             self._context.notify()
             self._take_note()
@@ -135,13 +136,13 @@ class Mirror:
             raise SyncFailedError(None, f"mirror {self.name!r} {reason}")
 
     def start(self) -> None:
-        """Begin to write, or to wait for the end of the process that writes."""
-        # A daemon: the end of the process waits for no mirror.
+        """Start the thread, which writes once no other process does."""
+        # A daemon, so that the end of the process waits for no mirror.
         self._thread = threading.Thread(target=self._run, name=f"filetools mirror {self.name}", daemon=True)
         self._thread.start()
 
     def is_current(self) -> bool:
-        """Whether it has every change that is recorded."""
+        """True if it has every recorded change."""
         backlog = self._context.journal.backlog
         if self.state != "ready" or any(each.tries for each in backlog.behind(self.place)):
             return False
@@ -163,24 +164,24 @@ class Mirror:
             self._is_urgent |= is_urgent
             self._changed.notify_all()
 
-    def wait_for(self, number: int, keys: Iterable[str], tell: Callable[[bool], object]) -> Waiter:
-        """Have a call told whether the mirror has everything up to a number: once it does, or fails, or refused a key."""
-        waiter = Waiter(number, tuple(keys), tell)
+    def wait_for(self, number: int, keys: Iterable[str], answer: Callable[[bool], object]) -> Waiter:
+        """Call `answer` once the mirror has everything up to a number, fails, or has refused one of the keys."""
+        waiter = Waiter(number, tuple(keys), answer)
         with self._changed:
-            # Also if it is late: the process that writes is asked for the last time that anybody has heard of it.
+            # Also if it is late, so that the process that writes updates its note.
             takes_calls = self.takes_calls and not self._is_closed
             if takes_calls:
                 self._waiters.append(waiter)
             if not self._leadership.is_leading:
                 self.wake(is_urgent=True)
         if not takes_calls:
-            tell(False)
+            answer(False)
         elif self._leadership.is_leading:
-            self._answer()  # it may have come as far before it was asked
+            self._answer()  # it may have everything already
         return waiter
 
     def give_up(self, waiter: Waiter) -> None:
-        """Wait for it no more, and have no other call wait until it has come as far."""
+        """Stop waiting; other calls do not wait until the mirror has everything up to the waiter's number."""
         with self._changed:
             if waiter in self._waiters:
                 self._waiters.remove(waiter)
@@ -192,7 +193,7 @@ class Mirror:
             done = [each for each in self._waiters if is_over or self._has(each.number, each.keys)]
             self._waiters = [each for each in self._waiters if each not in done]
         for each in done:
-            each.tell(self._has(each.number, each.keys) and not any(map(self._is_refused, each.keys)))
+            each.answer(self._has(each.number, each.keys) and not any(map(self._is_refused, each.keys)))
 
     def _is_refused(self, key: str) -> bool:
         if self._leadership.is_leading:
@@ -209,51 +210,67 @@ class Mirror:
         return progress.unsettled is None or number < progress.unsettled
 
     def wait_for_round(self, seconds: float) -> bool:
-        """Wait until all of the backlog was worked off once more and made durable; False if the time is over."""
+        """Wait until the whole backlog was processed once more and synced; False after `seconds`."""
         with self._changed:
             goal = self._rounds + (2 if self._is_at_work else 1)
             self.wake(is_urgent=True)
             return self._changed.wait_for(lambda: self._rounds >= goal or self._is_closed, seconds)
 
     def finish(self, seconds: float) -> None:
-        """Bring over what is left and make it durable, if that is quick; wait at most so long."""
+        """Process what is left and sync it, for at most `seconds`; does nothing if the mirror is not ready."""
         if self.state == "ready":
             self.wait_for_round(seconds)
 
     def wait_for_look(self, seconds: float) -> None:
-        """Wait until it is known how the mirror is, or the time is over."""
+        """Wait until the mirror's state is known, for at most `seconds`."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_known or self.is_paused or self._thread is None, seconds)
 
     def pause(self) -> None:
-        """Write nothing until `resume`; another process may."""
+        """Do not write until `resume`; another process may."""
         self.is_paused = True
         self.wake(is_urgent=True)
 
     def resume(self) -> None:
-        """Write again, at once."""
+        """Write again, beginning now."""
         self.is_paused = False
         self.wake(is_urgent=True)
 
     def close(self, seconds: float) -> None:
-        """Make durable what was written, and end the thread; wait for that at most so long."""
+        """Sync what was written and end the thread; waits for at most `seconds`."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join(seconds)  # one that hangs keeps other processes from writing until it ends
 
-    # -- told by the worker ------------------------------------------------------------------------------------------
+    # -- called by the worker ----------------------------------------------------------------------------------------
 
     def goes_on(self) -> bool:
-        """Whether the work is to go on as it was begun."""
+        """False once the mirror was paused or closed."""
         return not (self._is_closed or self.is_paused)
 
     # -- the thread --------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
         try:
-            self._work()
+            while not self._is_closed:
+                with self._changed:
+                    is_urgent, self._is_urgent = self._is_urgent, False
+                    self._is_due, self._is_at_work = False, True
+                pause = self._round(is_urgent=is_urgent)
+                with self._changed:
+                    self._is_at_work = False
+                    self._rounds += 1
+                    self._changed.notify_all()
+                    # New records do not shorten the pause of a mirror that fails.
+                    self._changed.wait_for(
+                        lambda: self._is_closed or self._is_urgent or (self._is_due and self._progress.is_ready), pause
+                    )
+            if self._leadership.is_leading and self._progress.is_ready:
+                self.worker.make_durable()
+        except FileToolsError as exc:
+            _log.debug("mirror %s was not synced at the end: %s", self.name, exc)
         finally:
             self._leadership.close()
             with self._changed:
@@ -261,31 +278,10 @@ class Mirror:
                 self._changed.notify_all()
             self._answer()
 
-    def _work(self) -> None:
-        while not self._is_closed:
-            with self._changed:
-                is_urgent, self._is_urgent = self._is_urgent, False
-                self._is_due, self._is_at_work = False, True
-            pause = self._turn(is_urgent=is_urgent)
-            with self._changed:
-                self._is_at_work = False
-                self._rounds += 1
-                self._changed.notify_all()
-                # Calls do not hurry a mirror that fails.
-                self._changed.wait_for(
-                    lambda: self._is_closed or self._is_urgent or (self._is_due and self._progress.is_ready), pause
-                )
-        if self._leadership.is_leading and self._progress.is_ready:
-            try:
-                self.worker.make_durable()
-            except FileToolsError as exc:
-                _log.debug("mirror %s was not made durable at the end: %s", self.name, exc)
-
-    def _turn(self, *, is_urgent: bool) -> float | None:
-        """Do all that can be done now; returns the seconds until there may be more."""
+    def _round(self, *, is_urgent: bool) -> float | None:
+        """Do all work that is due; returns the seconds until more may be, None if it is paused."""
         if self.is_paused:
-            self._leadership.close()
-            self.worker.forget()
+            self._leadership.close()  # whoever leads next, follows from the mirror's position
             return None
         try:
             if not self._leads():
@@ -293,14 +289,10 @@ class Mirror:
                     self._context.notify()
                 self._take_note()
                 return _POLL_SECONDS if self._waiters else self._context.times.probe_seconds
-            # What another process has found out about a mirror has no number.
+            # The whole backlog also for another process: differences that it found have no record.
             is_heard = time.monotonic() < self._heard_until
             pause = self.worker.round(is_whole=is_urgent or is_heard, is_hasty=is_urgent)
         except StoppedError:
-            return 0.0
-        except RecordsForgottenError:
-            self.worker.identity.renew()
-            self.worker.forget()
             return 0.0
         except FileToolsError as exc:
             self._miss(exc)
@@ -310,7 +302,7 @@ class Mirror:
         else:
             self._failures = 0
             if not self._progress.is_ready:
-                self.tell(is_ready=True)
+                self.report(is_ready=True)
             return pause
         self._failures += 1
         return float(min(self._context.times.probe_seconds * 2 ** (self._failures - 1), LONGEST_PAUSE_SECONDS))
@@ -331,16 +323,16 @@ class Mirror:
     def _miss(self, error: FileToolsError) -> None:
         """Mark the mirror as not ready until it answers again, and release the calls that wait for it."""
         if isinstance(error, StateDamagedError | WorkspaceGoneError):
-            # Told as one of the mirror: the workspace is not gone, and needs no repair.
+            # As an error of the mirror, because the workspace is not gone and needs no repair.
             error = SyncFailedError(None, "its folder is gone or was emptied")
         self.worker.forget()
         if self._progress.is_ready:
             _log.warning("mirror %r is left behind: %s", self.name, error)
-            self._context.tell(events.SyncError(error=error.message, error_code=error.code))
-        self.tell(is_ready=False, error=error.message)
+            self._context.publish(events.SyncError(error=error.message, error_code=error.code))
+        self.report(is_ready=False, error=error.message)
 
-    def tell(self, **facts: Any) -> None:
-        """Note what is new of the mirror, for who waits, who listens, and other processes."""
+    def report(self, **facts: Any) -> None:
+        """Change facts of the mirror's progress, and notify waiting calls, listeners and other processes."""
         progress = replace(self._progress, **facts)
         if progress.is_ready and not self._progress.is_ready:
             progress = replace(progress, error=None)
@@ -350,7 +342,7 @@ class Mirror:
         self._know(progress)
 
     def _take_note(self) -> None:
-        """Know what the process that writes has told."""
+        """Take over the progress from the note of the process that writes."""
         progress = read_note(self._place_of_note)
         if progress is not None:
             self._know(progress)
@@ -362,6 +354,6 @@ class Mirror:
         if self._waiters:
             self._answer()
         if was_ready and not progress.is_ready:
-            self._context.tell(events.SyncPaused(reason="error"))
+            self._context.publish(events.SyncPaused(reason="error"))
         elif progress.is_ready and not was_ready:
-            self._context.tell(events.SyncResumed())
+            self._context.publish(events.SyncResumed())

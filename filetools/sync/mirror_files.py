@@ -1,4 +1,4 @@
-"""The files of one mirror: what stands in the way, what came out, and what of it must be kept before it goes."""
+"""Changes files of one mirror: clears the way, and keeps bytes of others before they are replaced or removed."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Final
 from filetools.content.version import hashed_parts, version_of
 from filetools.errors import (
     ChangedMeanwhileError,
+    DirectoryNotEmptyError,
     DirectoryNotFoundError,
     FileToolsError,
     HoldsStateError,
@@ -23,7 +24,7 @@ from filetools.errors import (
     SymlinkNotAllowedError,
 )
 from filetools.journal.storage.contents import Contents
-from filetools.models.words import STATE_DIRECTORY, VERSION_PREFIX
+from filetools.models.words import STATE_DIRECTORY, VERSION_PREFIX, EntryType
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.stores.private import foreign_name_for
 from filetools.stores.store import Displaced, FileStat, Store
@@ -31,33 +32,33 @@ from filetools.stores.store import Displaced, FileStat, Store
 MARKER: Final = WorkspacePath(f"{STATE_DIRECTORY}/mirror")
 """The file that says which mirror a folder is."""
 _MARKER_ELSE: Final = WorkspacePath(f"{STATE_DIRECTORY}/MIRROR")
-"""Leads to the marker where the mirror's disk ignores case."""
+"""The marker's name in another spelling, which finds it if the mirror's disk ignores case."""
 TRIES: Final = 5
 GONE: Final = (PathNotFoundError, DirectoryNotFoundError, PathNotDirectoryError)
-"""Errors that mean: nothing is at the path."""
+"""Errors that mean that nothing is at the path."""
 _OTHER_GROUND: Final = (
     PathExistsError, PathNotFoundError, DirectoryNotFoundError, PathIsDirectoryError, PathNotDirectoryError,
     SymlinkNotAllowedError, NotRegularFileError,
 )  # fmt: skip
-"""Errors that mean: something is in the way, or a folder is missing."""
+"""Errors that mean that something is in the way, or that a folder is missing."""
 
 KeepForeign = Callable[[WorkspacePath, bytes], None]
-"""Keeps bytes found at a path of a mirror as a version; called from a worker's thread before they go."""
+"""Keeps bytes found at a path of a mirror as a version; called from a worker's thread before they are removed."""
 
 _log = logging.getLogger(__name__)
 
 
 class MirrorFiles:
-    """Looks at a mirror's files before they are lost. Used by the mirror's workers only; lives as long as the mirror."""
+    """The files of a mirror. Used by the mirror's worker only; lives as long as the mirror."""
 
     def __init__(self, store: Store, contents: Contents, keep_foreign: KeepForeign, *, max_foreign_bytes: int) -> None:
-        """Watch over a mirror.
+        """Take over a mirror.
 
         Args:
             store: The mirror.
-            contents: Says which bytes the journal keeps already.
-            keep_foreign: Keeps the others.
-            max_foreign_bytes: Unknown files larger than this are not read; they stay in the mirror's limbo.
+            contents: The bytes that the journal has.
+            keep_foreign: Keeps others.
+            max_foreign_bytes: Foreign files larger than this are not read; they stay in the mirror's limbo.
         """
         self.store = store
         self._own = OwnFiles()
@@ -67,15 +68,15 @@ class MirrorFiles:
         self._max_foreign_bytes = max_foreign_bytes
 
     def is_at(self, path: WorkspacePath, stat: FileStat, version: str) -> bool:
-        """Whether a file has these bytes; reads it only if this process did not write it."""
+        """True if a file has these bytes; reads it only if this process did not write it."""
         return version == (self._own.version_of(stat) or file_version(self.store, path))
 
     def look(self) -> None:
-        """Look whether the mirror's disk ignores case, as its marker shows."""
+        """Find out by the marker whether the mirror's disk ignores case."""
         self._ignores_case = self.store.stat(_MARKER_ELSE) is not None
 
     def spelled(self, path: WorkspacePath) -> WorkspacePath | None:
-        """Return how the mirror spells what it has at a path; None where it has nothing, or its disk does not ignore case."""
+        """Return the mirror's spelling of a path; None if nothing is there, or its disk does not ignore case."""
         if not self._ignores_case:
             return None
         found = ROOT
@@ -90,25 +91,24 @@ class MirrorFiles:
         return None
 
     def respell(self, path: WorkspacePath) -> None:
-        """Give what the mirror has the spelling of a path; by a name in between, for the disk takes the two for one."""
+        """Give an entry the spelling of `path`."""
+        # By a third name, because the disk takes the two spellings for one.
         between = path.parent.child(foreign_name_for(path))
         self.store.move(path, between)
         self.store.move(between, path)
 
-    def obstacle(self, path: WorkspacePath, *, is_directory: bool = False) -> WorkspacePath | None:
-        """Return what must go before a file or directory can stand at `path`, or None."""
+    def _clear_way(self, path: WorkspacePath, kind: EntryType) -> None:
+        """Take away what is in the way of a file or directory, and make the folders above it."""
         for place in (*path.folders, path):
             found = self.store.stat(place)
-            if found is None:
-                return None
-            if found.type != ("directory" if is_directory or place != path else "file"):
-                return place
-        return None
+            if found is not None and found.type != (kind if place == path else "directory"):
+                self.take_away(place)
+        make_parents(self.store, path)
 
     def let_go(self, path: WorkspacePath, displaced: Displaced) -> None:
-        """Discard what came out of `path`, after keeping bytes that the journal does not have.
+        """Discard an entry that came out of `path`, after keeping bytes that the journal does not have.
 
-        What cannot be kept stays in the mirror's limbo.
+        A file that cannot be kept stays in the mirror's limbo.
         """
         stat = displaced.stat
         is_foreign = stat.type == "file" and self._own.version_of(stat) is None
@@ -133,7 +133,7 @@ class MirrorFiles:
                     self.take_away(file)
 
     def refuse_state_below(self, path: WorkspacePath) -> None:
-        """Raise HoldsStateError if somebody has opened a root of their own at a path of the mirror, or below it."""
+        """Raise HoldsStateError if a path of the mirror is another root, or has one below it."""
         found = self.store.stat(path)
         if found is not None and found.type == "directory" and (state := self.store.state_below(path)) is not None:
             raise HoldsStateError(path, state)
@@ -146,7 +146,7 @@ class MirrorFiles:
             content: Its bytes.
             version: Their version.
             mode: Permission bits; None keeps those of a file that is replaced.
-            must_write: Whether it is written even if it seems to hold the bytes, since a disk may have lost them.
+            must_write: True to write it even if it seems to have the bytes, because the disk may have lost them.
         """
         for _ in range(TRIES):
             try:
@@ -155,9 +155,7 @@ class MirrorFiles:
                     return
                 displaced = self._exchanged(path, content, version, mode, is_new=found is None)
             except _OTHER_GROUND:
-                while (obstacle := self.obstacle(path)) is not None:
-                    self.take_away(obstacle)
-                make_parents(self.store, path)
+                self._clear_way(path, "file")
                 continue
             if displaced is not None:
                 self.let_go(path, displaced)
@@ -168,8 +166,8 @@ class MirrorFiles:
         """Remove a file, or a directory with all below it.
 
         Args:
-            path: What to remove; it may be gone.
-            only_empty: Whether a directory stays if anything is in it.
+            path: The file or directory, which may be missing.
+            only_empty: True to leave a directory that is not empty.
         """
         with suppress(*GONE):
             found = self.store.stat(path)
@@ -180,10 +178,8 @@ class MirrorFiles:
 
     def make_folder(self, path: WorkspacePath, mode: int | None) -> None:
         """Make a directory and its parents, whatever is in the way; one that exists gets the mode."""
-        while (obstacle := self.obstacle(path, is_directory=True)) is not None:
-            self.take_away(obstacle)
-        make_parents(self.store, path)
-        # The owner must be able to write in it, as only that one mirrors.
+        self._clear_way(path, "directory")
+        # The owner must be able to write in it, because the mirror's process is the owner's.
         mode = 0o777 if mode is None else mode | 0o700
         if not self.store.make_directory(path, mode):
             found = self.store.stat(path)
@@ -205,18 +201,17 @@ class MirrorFiles:
         Raises:
             HoldsStateError: Another root lies in the folder.
         """
-        is_directory = version is None
+        kind = "directory" if version is None else "file"
         try:
-            found = self.store.stat(source)
-            if found is None or found.type != ("directory" if is_directory else "file"):
+            found, there = self.store.stat(source), self.store.stat(path)
+            is_free = there is None or there.type == kind == "file"
+            if found is None or found.type != kind or not is_free:
                 return False
-            if not (self.store.stat(path) is None if version is None else self.is_at(source, found, version)):
-                return False
-            if self.obstacle(path, is_directory=is_directory) is not None:
+            if version is not None and not self.is_at(source, found, version):
                 return False
             self.refuse_state_below(source)
             make_parents(self.store, path)
-            displaced = self.store.move(source, path, overwrite=not is_directory)
+            displaced = self.store.move(source, path, overwrite=version is not None)
         except _OTHER_GROUND:
             return False
         if displaced is not None:
@@ -226,7 +221,7 @@ class MirrorFiles:
         return True
 
     def take_away(self, path: WorkspacePath) -> None:
-        """Remove what is at `path`, keeping what the journal does not have.
+        """Remove the entry at `path`, keeping bytes that the journal does not have.
 
         Raises:
             HoldsStateError: Another root lies in it.
@@ -241,7 +236,7 @@ class MirrorFiles:
         self.let_go(path, displaced)
 
     def _holds(self, path: WorkspacePath, found: FileStat, size: int, version: str, mode: int | None) -> bool:
-        """Whether a file has these bytes; then it gets the mode."""
+        """True if a file has these bytes; then it gets the mode."""
         if found.type != "file" or found.size != size or not self.is_at(path, found, version):
             return False
         if mode is not None and mode != found.mode:
@@ -251,7 +246,7 @@ class MirrorFiles:
     def _exchanged(
         self, path: WorkspacePath, content: bytes, version: str, mode: int | None, *, is_new: bool
     ) -> Displaced | None:
-        """Write a file and make it live; returns what came out."""
+        """Write a file and make it live; returns the entry that it replaced."""
         prepared = self.store.prepare(path, content, new=is_new, mode=mode)
         try:
             displaced = prepared.exchange()
@@ -265,24 +260,21 @@ class MirrorFiles:
         """Remove a directory unless something is in it; False if it stays.
 
         Raises:
-            HoldsStateError: It is the root of somebody, with a state and nothing else.
+            HoldsStateError: It is another root, which has a state and nothing else.
+            PathNotFoundError, DirectoryNotFoundError, PathNotDirectoryError
         """
-        before = self.store.stat(path)
-        if before is None or before.type != "directory" or any(True for _ in self.store.scan(path)):
+        try:
+            self.store.remove_empty_directory(path)
+        except DirectoryNotEmptyError:
+            if not any(True for _ in self.store.scan(path)):
+                self.refuse_state_below(path)
             return False
-        self.refuse_state_below(path)
-        displaced = self.store.remove(path)
-        # Names made since the look have changed its mtime; they are nobody's to take away.
-        is_empty = displaced.stat.modified_ns == before.modified_ns
-        if not is_empty:
-            displaced.put_back()
-        displaced.discard()
-        return is_empty
+        return True
 
     def sweep(self) -> None:
-        """Remove what dead processes left; bytes that the journal does not know are kept first, however they came there."""
+        """Remove temporary files of dead processes, after keeping bytes that the journal does not have."""
         for leftover in self.store.leftovers():
-            # Every process that has this mirror sweeps it: what is gone by now, another one has dealt with.
+            # Every process that has this mirror sweeps it, so another one may have removed a file first.
             with suppress(*GONE):
                 is_file = leftover.stat.type == "file"
                 if is_file and (leftover.stat.size > self._max_foreign_bytes or not leftover.is_untouched()):
@@ -303,7 +295,7 @@ class MirrorFiles:
 
 
 def mark(store: Store, identity: str) -> None:
-    """Have a mirror's folder say an identity of itself, durably."""
+    """Write an identity to the marker of a mirror's folder, durably."""
     store.make_directory(MARKER.parent)
     prepared = store.prepare(MARKER, identity.encode("ascii"), new=store.stat(MARKER) is None, mode=0o600)
     displaced = prepared.exchange()
@@ -313,7 +305,7 @@ def mark(store: Store, identity: str) -> None:
 
 
 def twins_of(path: WorkspacePath, store: Store) -> list[WorkspacePath]:
-    """Return what a store has that a disk which ignores case takes for a path."""
+    """Return the store's other paths that a disk which ignores case takes for this one."""
     found = [ROOT]
     for part in path.parts:
         found = [folder.child(name) for folder in found for name in _alike(store, folder, part)]
@@ -333,13 +325,13 @@ def make_parents(store: Store, path: WorkspacePath) -> None:
 
 
 def sync_place(store: Store, path: WorkspacePath, synced: set[WorkspacePath]) -> bool:
-    """Make durable what is at a path, or that it is gone; returns whether a file or a folder is there."""
+    """Sync the entry at a path, or its absence; True if a file or a folder is there."""
     place = path
     while True:
         try:
             return store.sync(place, synced=synced) and place == path
         except (*GONE, SymlinkNotAllowedError, NotRegularFileError):
-            # It went, or something else took the place, on the way or at the end: that it did must last.
+            # It is gone, or it or a folder above is something else: the folder above must be synced, so that this lasts.
             if place.is_root:
                 raise
             place = place.parent
@@ -348,7 +340,7 @@ def sync_place(store: Store, path: WorkspacePath, synced: set[WorkspacePath]) ->
 def files_below(
     store: Store, top: WorkspacePath, left_out: Callable[[str, bool], bool] = lambda path, is_directory: False
 ) -> Iterator[WorkspacePath]:
-    """Yield the files below a folder; what goes meanwhile is passed over."""
+    """Yield the files below a folder; skips folders that disappear meanwhile."""
     folders = [top]
     while folders:
         folder = folders.pop()

@@ -1,4 +1,4 @@
-"""What distinguishes a mirror from the primary: which paths are to be added, modified or deleted."""
+"""Compares a mirror with the primary: which paths are to be added, modified or deleted."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from filetools.sync.mirror_files import GONE, file_version
 
 
 class Plan(Struct, kw_only=True):
-    """The differences of two trees, in the order to mend them; directories come before what is in them."""
+    """The differences of two trees, in the order in which they are repaired; directories come before their entries."""
 
     added: list[WorkspacePath] = field(default_factory=list)
     modified: list[WorkspacePath] = field(default_factory=list)
     deleted: list[WorkspacePath] = field(default_factory=list)
-    """Files, then directories that are to go once nothing is in them, the deepest first."""
+    """Files, then directories to be removed once they are empty, the deepest first."""
     equal: list[WorkspacePath] = field(default_factory=list)
     """Files that are the same in both."""
     failed: dict[WorkspacePath, FileToolsError] = field(default_factory=dict)
@@ -32,12 +32,12 @@ class Plan(Struct, kw_only=True):
 
     @property
     def changes(self) -> list[WorkspacePath]:
-        """All paths to be mended."""
+        """All paths to be repaired."""
         return [*self.added, *self.modified, *self.deleted]
 
 
 class Versions:
-    """Versions of one store's files by identity, so that what did not change is hashed once. Lives as its store."""
+    """Versions of one store's files by identity, so that an unchanged file is hashed once. Lives as its store."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -48,8 +48,8 @@ class Versions:
 
         Args:
             path: Where it is.
-            stat: What it was a moment ago.
-            fresh: Whether it is read in any case.
+            stat: Its facts.
+            fresh: True to read it in any case.
         """
         version = None if fresh else self._known.get(stat.identity)
         if version is None:
@@ -69,15 +69,15 @@ def compared(
     is_fresh: bool,
     go_on: Callable[[], None],
 ) -> Plan:
-    """Walk through both trees below `top`, which may be missing in either. May block; holds no lock: a plan of suspicions.
+    """Compare both trees below `top`, which may be missing in either. Blocks; holds no lock, so paths may change meanwhile.
 
     Args:
         top: The folder.
-        primary: What there should be.
-        mirror: What there is.
-        left_out: Whether a path, or one of a directory, is never mirrored.
-        is_fresh: Whether every file is read, even if it looks unchanged.
-        go_on: Asked before each folder and file; what it raises ends the comparison.
+        primary: The tree that the mirror should equal.
+        mirror: The tree of the mirror.
+        left_out: As in `SyncContext`.
+        is_fresh: True to read every file, even if it looks unchanged.
+        go_on: Called before each folder and file; what it raises ends the comparison.
     """
     plan, pending, emptied = Plan(), [top], list[WorkspacePath]()
     while pending:
@@ -86,7 +86,7 @@ def compared(
         try:
             here, there = _names(primary.store, folder), _names(mirror.store, folder)
         except FileToolsError as exc:
-            # What cannot be listed is not missing: nothing below it may be added or deleted for that.
+            # A folder that cannot be listed is not missing: nothing below it may be added or deleted.
             plan.failed[folder] = exc
             continue
         for name in sorted({*here, *there}):
@@ -134,7 +134,7 @@ def _names(store: Store, folder: WorkspacePath) -> dict[str, EntryType]:
 
 
 def together(entries: Iterable[BacklogEntry]) -> Iterator[list[BacklogEntry]]:
-    """Yield the entries of each change together; of each path only the newest, which says if there were more."""
+    """Yield the entries of each change together, for each path only the newest, with `below` set if there were others."""
     newest: dict[str, BacklogEntry] = {}
     for entry in entries:
         is_known = newest.pop(entry.key, None) is not None

@@ -1,4 +1,4 @@
-"""Comparing a whole mirror with the primary, and having every difference mended, when somebody asks."""
+"""Synchronises a mirror on request: compares it as a whole with the primary, and has every difference repaired."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from filetools.sync.plan import Plan
 
 T = TypeVar("T")
 Progress = Callable[[int, int, str], None]
-"""Told on the loop how many paths are done before this one, of how many, and which this is."""
+"""Called on the loop with the number of paths done before this one, the number of all, and this path."""
 
 PROBE_SECONDS: Final = 5.0
-"""How long a mirror may take to say that it is there."""
+"""How long a mirror may take to answer."""
 _DIRECTION: Final = "to_mirror"
 _SHORTEST_PAUSE_SECONDS: Final = 0.01
 _ALL: Final = 1_000_000_000
 
 
 class SyncRequest(Struct, frozen=True, kw_only=True):
-    """What somebody asks of a synchronisation."""
+    """The options of a synchronisation."""
 
     preview: bool = False
     verify: bool = False
@@ -42,7 +42,7 @@ class SyncRequest(Struct, frozen=True, kw_only=True):
     abort: asyncio.Event | None = None
 
     def refuse_if_aborted(self, done: int = 0, total: int = 0) -> None:
-        """Raise AbortedError if it is not wanted any more."""
+        """Raise AbortedError if the caller has aborted."""
         if self.abort is not None and self.abort.is_set():
             raise AbortedError("The synchronisation", {"done": done, "total": total} if total else {})
 
@@ -50,7 +50,7 @@ class SyncRequest(Struct, frozen=True, kw_only=True):
 class Synchronisation:
     """One synchronisation of one mirror. Used once, on the loop.
 
-    The differences go into the mirror's backlog, which the process that writes to the mirror works off.
+    It adds the differences to the mirror's backlog, which the process that writes to the mirror processes.
     """
 
     def __init__(self, context: SyncContext, mirror: Mirror, request: SyncRequest) -> None:
@@ -61,11 +61,11 @@ class Synchronisation:
         self._errors: list[dict[str, Any]] = []
 
     async def run(self) -> SyncResult:
-        """Do what is asked.
+        """Compare, and unless it is a preview repair.
 
         Raises:
-            SyncFailedError: The mirror is paused, or does not answer; a preview only needs it to be readable.
-            AbortedError: It was aborted; what was done stays done.
+            SyncFailedError: The mirror is paused or does not answer; for a preview it only has to be readable.
+            AbortedError: It was aborted; repaired paths stay so.
         """
         started, mirror, request = time.monotonic(), self._mirror, self._request
         if not request.preview:
@@ -91,15 +91,15 @@ class Synchronisation:
         )
 
     async def _mend(self, plan: Plan) -> None:
-        tell = self._context.tell
-        tell(events.SyncStarted(file_count=self._total, direction=_DIRECTION))
+        publish = self._context.publish
+        publish(events.SyncStarted(file_count=self._total, direction=_DIRECTION))
         try:
             for path, error in plan.failed.items():
                 self._fail(path, error.message, error.code)
             await self._mend_all(plan.changes)
         finally:
             is_complete = not self._errors and self._synced == self._total
-            tell(
+            publish(
                 events.SyncCompleted(
                     success=is_complete,
                     timestamp=time.time(),
@@ -133,12 +133,12 @@ class Synchronisation:
         mirror.check()
 
     def _entries(self) -> dict[str, BacklogEntry]:
-        """Return all that the mirror is behind with, by key."""
+        """Return the mirror's backlog by key."""
         behind = self._context.journal.backlog.behind(self._mirror.place, limit=_ALL)
         return {entry.key: entry for entry in behind}
 
     def _settle(self, left: dict[str, WorkspacePath], entries: Mapping[str, BacklogEntry]) -> None:
-        """Count what the mirror has, or refused."""
+        """Count the paths that the mirror has by now, or refused."""
         for key, path in tuple(left.items()):
             entry = entries.get(key)
             is_written = entry is None or self._mirror.worker.has_written(entry)
@@ -153,16 +153,16 @@ class Synchronisation:
             code, _, message = reason.partition(": ")
             self._fail(path, message, code)
         before = self._synced + len(self._errors) - 1
-        self._context.tell(events.SyncProgress(current=before, total=self._total, current_file=shown(path)))
+        self._context.publish(events.SyncProgress(current=before, total=self._total, current_file=shown(path)))
         if self._request.progress is not None:
             self._request.progress(before, self._total, shown(path))
 
     def _fail(self, path: str, message: str, code: str) -> None:
         self._errors.append({"path": shown(path), "error": message, "error_code": code})
-        self._context.tell(events.SyncError(error=message, error_code=code, file=shown(path)))
+        self._context.publish(events.SyncError(error=message, error_code=code, file=shown(path)))
 
     async def _refuse_if_aborted(self, added: Mapping[str, WorkspacePath]) -> None:
-        """Raise if the caller has stopped; what this call has entered leaves the backlog, unless a filling needs it."""
+        """Raise if the caller has aborted, after removing the paths that this call added, unless filling needs them."""
         try:
             self._request.refuse_if_aborted(self._synced + len(self._errors), self._total)
         except AbortedError:
@@ -174,9 +174,9 @@ class Synchronisation:
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Run what may hang with a mirror in a thread of its own, which nobody waits for at the end of the process."""
+    """Run work that may hang with a mirror in a daemon thread, for which the end of the process does not wait."""
     ended: Future[T] = Future()
-    ended.set_running_or_notify_cancel()  # who waits may be cancelled, the work may not
+    ended.set_running_or_notify_cancel()  # the caller may be cancelled, the work cannot
 
     def run() -> None:
         try:
@@ -198,7 +198,7 @@ def failed_result(name: str, error: FileToolsError, *, preview: bool) -> SyncRes
 
 
 def summed(results: Iterable[SyncResult]) -> SyncResult:
-    """Return what came of several mirrors."""
+    """Return the results of several mirrors as one."""
     several = tuple(results)
     return SyncResult(
         success=all(result.success for result in several),

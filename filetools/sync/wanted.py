@@ -1,4 +1,4 @@
-"""What should be at a path of a mirror, as the journal and the primary say."""
+"""Decides what should be at a path of a mirror, from the journal and the primary."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from msgspec import Struct
 
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError
-from filetools.journal.changes import Head
+from filetools.journal.changes import Head, View
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Store
 from filetools.sync.context import SyncContext
 from filetools.tree.reading import is_text
 
 _YOUNG_NS: Final = 250_000_000
-"""Age up to which what has no row is left: something temporary goes again, and no record would tell of it.
+"""Age up to which a path without a row is not copied: a temporary file soon disappears, and no record would say so.
 
-So is what has one and is gone, while the folder has changed as recently.
+Neither is a path with a row that is missing removed, while its folder is as young.
 """
 _log = logging.getLogger(__name__)
 
 
 class UnsettledError(Exception):
-    """Raised if it is for others to settle what a path will be: a change is not applied yet, or what nobody knows too young."""
+    """Raised if a change of a path is not applied yet, or if a path is too young to be judged."""
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """What should be at a path."""
+    """The entry that should be at a path."""
 
     kind: Literal["file", "directory", "nothing"]
     content: bytes = b""
@@ -42,40 +42,44 @@ def wanted(
     path: WorkspacePath,
     key: str,
     *,
-    is_told: bool = False,
+    is_recorded: bool = False,
     is_settled: bool = False,
     is_late: bool = False,
 ) -> Wanted:
-    """Return what a path should be in a mirror.
+    """Return the entry that should be at a path of a mirror.
 
-    Of a recorded file the head counts: the primary may hold something else for an instant of which nobody is ever told.
+    For a recorded file its newest version in the journal counts, because the primary may differ for an instant of which no
+    record is made.
 
     Args:
         context: The journal and the primary.
         path: The path.
         key: Its key in the journal.
-        is_told: Whether a record tells of the path: then a deletion counts as well, until another one tells of a new file.
-        is_settled: Whether a change that is not marked as applied counts as applied.
-        is_late: Whether what is gone does not come back any more.
+        is_recorded: True to follow a record of the path: a recorded deletion counts until a record of a new file.
+        is_settled: True to treat a change that is not marked as applied as applied.
+        is_late: True if the path has been too young for so long that it is judged all the same.
 
     Raises:
-        UnsettledError: A change of the path is not applied yet, or what nobody knows is too young.
+        UnsettledError: A change of the path is not applied yet, or the path is too young to be judged.
         FileToolsError: The primary or the content store cannot be read.
     """
-    head = _head(context, path, key, is_settled=is_settled)
+    view = context.journal.view(key) if is_text(path) else View(head=None)
+    head = view.head
+    if not is_settled and (view.blocked or (head is not None and not head.applied)):
+        raise UnsettledError
     if head is not None and head.version is not None and head.number:
         content, mode = _head_content(context, path, head, head.version)
         return Wanted(kind="file", content=content, version=head.version, mode=mode)
     stat = context.primary.stat(path)
-    is_known = is_text(path) and context.journal.tree_index.get(key) is not None
-    if stat is None or stat.type not in ("file", "directory"):
-        if is_known and not is_told and not is_late and _is_young(context.primary, path.parent):
-            raise UnsettledError  # it may come back at once, and no record would tell of that
+    is_there = stat is not None and stat.type in ("file", "directory")
+    is_deleted = not is_there or (stat is not None and stat.type == "file" and head is not None and head.number > 0)
+    if is_recorded and is_deleted:
         return Wanted(kind="nothing")
-    if stat.type == "file" and is_told and head is not None and head.number:
+    is_unseen = is_text(path) and is_there != (context.journal.tree_index.get(key) is not None)
+    if is_unseen and not is_late and _is_young(context.primary, path):
+        raise UnsettledError  # it may change back at once, and no record would be made of that
+    if stat is None or not is_there:
         return Wanted(kind="nothing")
-    if not is_known and is_text(path) and _is_young(context.primary, path):
-        raise UnsettledError
     if stat.type == "directory":
         return Wanted(kind="directory", mode=stat.mode)
     content, stat = context.primary.read(path)
@@ -92,20 +96,9 @@ def _head_content(context: SyncContext, path: WorkspacePath, head: Head, version
     try:
         content, stat = context.primary.read(path)
     except FileToolsError as exc:
-        _log.debug("the head of %s is taken from the content store: %s", path, exc)
+        _log.debug("the content of %s is read from the content store: %s", path, exc)
     else:
         if version_of(content) == version:
             return content, stat.mode if head.mode is None else head.mode
-    # The primary holds something else: a foreign change that is not recorded yet, and will be an entry of its own.
+    # The primary differs by a foreign change that is not recorded yet, and will get a record of its own.
     return context.journal.contents.get(version), head.mode
-
-
-def _head(context: SyncContext, path: WorkspacePath, key: str, *, is_settled: bool) -> Head | None:
-    """Return the newest version of a file that the journal knows."""
-    if not is_text(path):
-        return None
-    view = context.journal.view(key)
-    is_open = view.blocked or (view.head is not None and not view.head.applied)
-    if is_open and not is_settled:
-        raise UnsettledError
-    return view.head

@@ -1,8 +1,8 @@
-"""Bringing one mirror what it lacks, and filling a folder that was not this mirror until now.
+"""Copies to one mirror what it lacks, and fills a folder that was not this mirror until now.
 
-The worker follows the records above the mirror's number, and tries again what was refused or could not be settled.
+The worker follows the records above the mirror's number, and retries paths that the mirror refused or that were being changed.
 
-For each path it looks what should be there now, so an older version never covers a newer one. One thread does it.
+For each path it decides what should be there now, so an older version never replaces a newer one. It runs in one thread.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from filetools.errors import (
     SymlinkNotAllowedError,
 )
 from filetools.journal.backlog import MAX_TRIES, KeptFile
-from filetools.journal.changes import BacklogEntry
+from filetools.journal.changes import BacklogEntry, RecordsForgottenError
 from filetools.models.records import ChangeRecord, Operation, RecordState
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sync.context import SyncContext
@@ -46,16 +46,16 @@ if TYPE_CHECKING:
 
 LONGEST_PAUSE_SECONDS: Final = 60.0
 MOST_UNSYNCED: Final = 500
-"""Paths after which what was written is made durable at once."""
+"""Number of written paths after which they are synced at once."""
 MOST_COPIED: Final = 1024 * 1024
 """Size from which a moved file is renamed in the mirror instead of written there."""
 _BATCH: Final = 1000
 _LONGEST_LOOK_SECONDS: Final = 0.05
-"""How long older entries are worked off before new ones have their turn."""
+"""How long older entries are processed before new records are followed."""
 _SHORTEST_DEFERRAL_SECONDS: Final = 0.02
 _LONGEST_DEFERRAL_SECONDS: Final = 0.5
 _PATIENCE_SECONDS: Final = 5.0
-"""How long what is gone may come back, in a folder that goes on changing."""
+"""How long a missing path may come back in a folder that keeps changing."""
 _LOOK_SECONDS: Final = 1.0
 """How often the worker checks, at most, which folder is at the mirror's place, and that nobody emptied it."""
 _REMOVALS: Final = (Operation.DELETE, Operation.DELETE_DIRECTORY)
@@ -63,40 +63,41 @@ _ABOUT_PATH: Final = (
     InvalidPathError, PathTooLongError, SymlinkNotAllowedError, NotRegularFileError, PathIsDirectoryError,
     PathNotDirectoryError, HoldsStateError, ChangedMeanwhileError,
 )  # fmt: skip
-"""Errors that say nothing about the mirror's other files."""
+"""Errors of one path, which say nothing about the mirror's other files."""
 _PERHAPS_ABOUT_PATH: Final = (AccessDeniedError, DiskFullError)
-"""Errors that one file, or all, may meet; a probe tells."""
+"""Errors of one path or of the whole mirror; a probe shows which."""
 
 _log = logging.getLogger(__name__)
 
 
 class StoppedError(Exception):
-    """Raised if the mirror was paused, or the workspace closed, in the middle of the work."""
+    """Raised to end a round early: the mirror was paused or closed, or must be compared as a whole."""
 
 
 class _Waiting(NamedTuple):
-    """A path that is tried again."""
+    """A path that is retried."""
 
     entry: BacklogEntry
     at: float
-    """When, as `time.monotonic` counts."""
+    """Time of the next try, as from `time.monotonic()`."""
     unsettled: int | None = None
-    """Number of the change that others are at work on; None if the mirror refused the path."""
+    """Number of the oldest change that is not applied yet, 0 if it has none; None if the mirror refused the path."""
     since: float = 0.0
-    """When it was deferred first."""
+    """Time when it was deferred first."""
 
 
 def _slot(entry: BacklogEntry) -> tuple[str, bool]:
-    """Return what distinguishes a recorded change of a path from a difference found in it: both may be on their way."""
+    """Return the key of an entry in the worker's tables: a recorded change and a found difference of a path are two entries."""
     return entry.key, entry.number > 0
 
 
 class BacklogWorker:
-    """Brings one mirror what it lacks. Used by one thread; lives as the mirror.
+    """Copies to one mirror what it lacks. Used by one thread; lives as the mirror.
 
     Attributes:
         files: The mirror's files.
-        identity: Whether its place holds the right folder.
+        identity: The identity of the mirror's folder.
+        looking: The look at the whole tree that filling waits for.
     """
 
     def __init__(self, place: str, files: MirrorFiles, identity: MirrorIdentity, context: SyncContext, mirror: Mirror):
@@ -108,33 +109,32 @@ class BacklogWorker:
         self._versions = (Versions(context.primary), Versions(files.store))
         self._is_whole_due = True
         self._seen = 0
-        """Number up to which records were followed: what they are about is there, refused, or waits for others."""
+        """Number of the last record followed; its paths are in the mirror, refused, or deferred."""
         self._unsynced: dict[tuple[str, bool], BacklogEntry] = {}
-        """What was written since it was last made durable, by key and whether a record is of it."""
+        """Paths written since the last sync."""
         self._sync_at = math.inf
         self._must_write: set[str] = set()
         self._waiting: dict[tuple[str, bool], _Waiting] = {}
         self._hidden: set[WorkspacePath] = set()
         self.looking: Future[object] | None = None
-        """A look at the whole tree that a filling waits for."""
         self._is_unknown = True
         self._look_at = 0.0
         self._fill_at = time.monotonic() + context.times.sync_after_seconds
 
     def round(self, *, is_whole: bool, is_hasty: bool) -> float:
-        """Do all that can be done now; returns the seconds until there may be more.
+        """Do all work that is due; returns the seconds until more may be.
 
         Args:
-            is_whole: Whether all that the mirror is behind with is looked at, not only what is new.
-            is_hasty: Whether what is written is made durable at once.
+            is_whole: True to process the whole backlog, not only new records.
+            is_hasty: True to sync at once what is written.
 
         Raises:
             FileToolsError: The mirror fails; call `forget`, and try again later.
-            StoppedError: There is to be no more work.
+            StoppedError: The mirror was paused or closed, or the next round compares it as a whole.
         """
         now = time.monotonic()
         self._look_at_folder(now)
-        # Who only asks for something, such as a preview, has asked by then.
+        # After a pause, so that a process opened only for a preview compares the folder as it was.
         if not self.identity.is_filled and (is_hasty or self._fill_at <= now) and self._has_looked():
             self._fill()
         self._is_whole_due |= is_whole
@@ -147,7 +147,7 @@ class BacklogWorker:
             if entry.number or self._context.journal.backlog.get(self._place, entry.key) is not None:
                 self._bring(entry)
             else:
-                del self._waiting[_slot(entry)]  # somebody has taken it back
+                del self._waiting[_slot(entry)]  # an aborted synchronisation has removed it
         if due or self._is_whole_due:
             self._follow()
         self._is_whole_due = False
@@ -159,9 +159,9 @@ class BacklogWorker:
         return max(0.0, soonest - time.monotonic())
 
     def _look_at_folder(self, now: float) -> None:
-        """Check that the place still holds the folder that was filled, and now and then that nobody emptied it."""
+        """Check that the place still holds the folder that was filled, and at times that it was not emptied."""
         if now < self._look_at:
-            self.files.store.stat(ROOT)  # the folder itself
+            self.files.store.stat(ROOT)  # fails if the folder is not there, or another one is
             return
         self._look_at = now + _LOOK_SECONDS
         if self._is_unknown:
@@ -173,21 +173,21 @@ class BacklogWorker:
             self._seen, self._is_unknown = row.position, False
 
     def forget(self) -> None:
-        """Trust nothing that was found out about the mirror's folder: another one may be at its place."""
+        """Discard what is known of the mirror's folder: another folder may be at its place."""
         self._is_unknown = self._is_whole_due = True
         self._look_at = 0.0
         self._unsynced.clear()
         self._sync_at = math.inf
 
     def make_durable(self) -> None:
-        """Make durable what was written, and record how far the mirror has come.
+        """Sync what was written, and record the mirror's position.
 
         Raises:
-            FileToolsError: A sync failed; what it was about is written anew.
+            FileToolsError: A sync failed; its paths are written again.
         """
         batch, self._unsynced, self._sync_at = self._unsynced, {}, math.inf
         keys = {key for key, _ in batch}
-        # Until it is known to be durable: after a failed sync another one would succeed, and prove nothing.
+        # Until the sync succeeds: after one that failed, a second one would succeed although the bytes may be lost.
         self._must_write |= keys
         synced: set[WorkspacePath] = set()
         for entry in batch.values():
@@ -210,15 +210,15 @@ class BacklogWorker:
         return waiting is not None and waiting.unsettled is None
 
     def has_written(self, entry: BacklogEntry) -> bool:
-        """Whether a path is there, and only waits to be made durable; any thread may ask."""
+        """True if a path was written and only needs to be synced; callable from any thread."""
         return _slot(entry) in self._unsynced
 
     def compare(self, top: WorkspacePath, *, is_fresh: bool, go_on: Callable[[], None]) -> Plan:
-        """Compare the mirror with the primary, as `compared`; any thread may call."""
+        """Compare the mirror with the primary, as `compared`; callable from any thread."""
         return compared(top, *self._versions, self._context.left_out, is_fresh=is_fresh, go_on=go_on)
 
     def add_to_backlog(self, paths: Iterable[WorkspacePath], *, below: bool = False) -> list[str]:
-        """Have paths looked at that may differ, with all below them if so said; any thread may call. Returns their keys."""
+        """Add paths that may differ to the backlog, with all below them if `below`; returns their keys. Thread-safe."""
         entries = [BacklogEntry(key=self._context.key(path), path=path, number=0, below=below) for path in paths]
         self._context.journal.backlog.add(self._place, entries)
         return [entry.key for entry in entries]
@@ -226,9 +226,9 @@ class BacklogWorker:
     # -- the backlog -------------------------------------------------------------------------------------------------
 
     def _bring_behind(self) -> None:
-        """Bring over what the mirror refused, and what differs in it; and what is new in between."""
+        """Process the backlog: paths that the mirror refused, and differences; follow new records in between."""
         after, looked_at = "", time.monotonic()
-        # One by one: an aborted synchronisation takes entries out of the backlog.
+        # One by one, because an aborted synchronisation removes entries.
         while entries := self._context.journal.backlog.behind(self._place, after, limit=1):
             (entry,) = entries
             after = entry.key
@@ -243,13 +243,18 @@ class BacklogWorker:
                 looked_at = time.monotonic()
 
     def _follow(self) -> None:
-        """Bring over the changes that are recorded since the last time."""
+        """Follow the records since the last call."""
         journal, page = self._context.journal, _BATCH
         while page >= _BATCH:
-            # In this order: what is recorded in between is looked at again.
+            # In this order: a record made in between is read again.
             own = journal.own_position
-            # The files are of one moment; what is behind them in the page is looked at later.
-            entries, files = journal.backlog.since(self._seen, limit=_BATCH)
+            # The files are as of one moment; the rest of the page is read path by path.
+            try:
+                entries, files = journal.backlog.since(self._seen, limit=_BATCH)
+            except RecordsForgottenError:
+                self.identity.renew()
+                self.forget()
+                raise StoppedError from None
             for several in together(entries):
                 self._go_on()
                 self._bring_together(several, files)
@@ -257,17 +262,15 @@ class BacklogWorker:
             self._seen = entries[-1].number if entries else self._seen
         self._seen = max(own, self._seen)
         unsettled = min((each.unsettled for each in self._waiting.values() if each.unsettled), default=None)
-        self._mirror.tell(reached=self._seen, unsettled=unsettled)
+        self._mirror.report(reached=self._seen, unsettled=unsettled)
 
     def _bring_together(self, entries: Sequence[BacklogEntry], files: Mapping[int, KeptFile]) -> None:
-        """Bring over the paths of one change, both of a move; what is to be there goes first."""
+        """Process the paths of one change, both of a move; a path that exists in the primary comes first."""
         several = [replace(one, below=True) if _slot(one) in self._waiting else one for one in entries]
         if len(several) > 1:
             several.sort(key=lambda entry: self._context.primary.stat(WorkspacePath(entry.path)) is None)
         for entry in several:
             self._bring(entry, files.get(entry.number))
-            if len(self._unsynced) >= MOST_UNSYNCED:
-                self.make_durable()
 
     def _bring(self, entry: BacklogEntry, known: KeptFile | None = None) -> None:
         path = WorkspacePath(entry.path)
@@ -288,12 +291,12 @@ class BacklogWorker:
         except FileToolsError as exc:
             self._judge(exc)
             self._refuse(entry, exc)
-            self._mirror.tell(error=exc.message)
+            self._mirror.report(error=exc.message)
         else:
             self._note_written(entry)
 
     def _record(self, entry: BacklogEntry) -> ChangeRecord | None:
-        """Return the record of the change that an entry is about, applied or not; None if a newer one is of the path."""
+        """Return the record of an entry, applied or not; None if it has none, or the path has a newer one."""
         if not entry.number:
             return None
         records = self._context.journal.records(key=entry.key, newest_first=True, limit=1)
@@ -302,14 +305,16 @@ class BacklogWorker:
     def _wanted(self, path: WorkspacePath, entry: BacklogEntry, record: ChangeRecord | None) -> Wanted:
         is_made = False
         if record is not None:
-            # Strict calls wait before their changes are marked as applied.
+            # A strict call waits for the mirror before its change is marked as applied.
             is_there = self._context.primary.stat(path) is not None
             is_made = is_there == (record.path == path and record.operation not in _REMOVALS)
             if record.state is RecordState.PENDING and not is_made:
                 raise UnsettledError
         waiting = self._waiting.get(_slot(entry))
         is_late = waiting is not None and 0 < waiting.since < time.monotonic() - _PATIENCE_SECONDS
-        return wanted(self._context, path, entry.key, is_told=bool(entry.number), is_settled=is_made, is_late=is_late)
+        return wanted(
+            self._context, path, entry.key, is_recorded=bool(entry.number), is_settled=is_made, is_late=is_late
+        )
 
     def _put_there(self, path: WorkspacePath, goal: Wanted, entry: BacklogEntry, record: ChangeRecord | None) -> None:
         spelled = self.files.spelled(path)
@@ -334,7 +339,7 @@ class BacklogWorker:
             self.files.put(path, goal.content, goal.version, goal.mode, must_write=must_write)
             return
         self.files.make_folder(path, goal.mode)
-        # Where a folder stands that the record took away, another one was made since.
+        # A folder that exists although its record removed it was made since.
         is_followed = record is not None and record.old_path is None and record.operation not in _REMOVALS
         is_unknown = bool(entry.number) and not is_followed
         older = self._context.journal.backlog.get(self._place, entry.key)
@@ -343,14 +348,14 @@ class BacklogWorker:
             self._compare_below(path)
 
     def _bring_again(self, paths: Iterable[WorkspacePath]) -> None:
-        """Have the next round bring paths over, also those that were refused: their place in the mirror may be free."""
+        """Have the next round process paths, also refused ones, because their place in the mirror may be free now."""
         for key in self.add_to_backlog(paths):
             if (entry := self._context.journal.backlog.get(self._place, key)) is not None:
                 self._waiting[_slot(entry)] = _Waiting(entry, 0.0)
         self._hidden.difference_update(paths)
 
     def _renamed(self, record: ChangeRecord, path: WorkspacePath, goal: Wanted) -> bool:
-        """Rename in the mirror what the primary has moved, if the mirror has it; then bring over what it lacked of it."""
+        """Repeat a move of the primary in the mirror, and copy what the mirror lacked of it; False if it is not possible."""
         is_file = goal.kind == "file"
         if record.old_path is None or record.path != path or (is_file and len(goal.content) <= MOST_COPIED):
             return False
@@ -365,7 +370,7 @@ class BacklogWorker:
         return True
 
     def _compare_below(self, folder: WorkspacePath) -> None:
-        """Bring over all that is below a folder of which nobody knows what the mirror lacks."""
+        """Compare a folder with the primary's, and copy all that the mirror lacks below it."""
         plan = self.compare(folder, is_fresh=False, go_on=self._go_on)
         for path in plan.changes:
             self._bring_place(path)
@@ -373,18 +378,17 @@ class BacklogWorker:
             raise error
 
     def _bring_place(self, path: WorkspacePath) -> None:
-        """Bring over a path that has no entry of its own, or gets one: it holds up no other."""
+        """Process a path without an entry; it gets one if it must be retried, so that it delays no other."""
         entry = BacklogEntry(key=self._context.key(path), path=path, number=0)
         self._bring(entry)
         if _slot(entry) in self._waiting:
             self.add_to_backlog([path])
 
     def _prune(self, folder: WorkspacePath) -> None:
-        """Remove a directory, and those above it, that the primary does not have and that are empty."""
+        """Remove a directory and those above it as far as they are empty and the primary does not have them."""
         while not folder.is_root and self._context.primary.stat(folder) is None:
             with suppress(*GONE, HoldsStateError):
-                found = self.files.store.stat(folder)
-                if found is not None and not self.files.remove_if_empty(folder):
+                if not self.files.remove_if_empty(folder):
                     return
             folder = folder.parent
 
@@ -392,27 +396,29 @@ class BacklogWorker:
         if not self._mirror.goes_on():
             raise StoppedError
 
-    # -- what became of an entry -------------------------------------------------------------------------------------
+    # -- results of an entry -----------------------------------------------------------------------------------------
 
     def _note_written(self, entry: BacklogEntry) -> None:
-        """The mirror has it; it leaves the backlog when it is durable there."""
+        """Note that the mirror has a path; its entry is removed once that is durable."""
         slot = _slot(entry)
         self._unsynced[slot] = entry
         if slot in self._waiting and self._waiting[slot].entry.number <= entry.number:
             del self._waiting[slot]
         self._sync_at = min(self._sync_at, time.monotonic() + self._context.times.sync_after_seconds)
+        if len(self._unsynced) >= MOST_UNSYNCED:
+            self.make_durable()
 
     def _defer(self, entry: BacklogEntry) -> None:
-        """Try a path again soon: others are changing it."""
+        """Retry a path soon, because others are changing it."""
         now, former = time.monotonic(), self._waiting.get(_slot(entry))
         if former is None or former.unsettled is None:
             self._waiting[_slot(entry)] = _Waiting(entry, now + _SHORTEST_DEFERRAL_SECONDS, entry.number, since=now)
             return
-        # The oldest change: the mirror has come no further, whatever else is recorded of the path.
+        # The number of the oldest change stays: the mirror does not have it, although there are newer records of the path.
         self._waiting[_slot(entry)] = former._replace(entry=entry, at=now + _LONGEST_DEFERRAL_SECONDS)
 
     def _refuse(self, entry: BacklogEntry, error: FileToolsError) -> None:
-        """Count one more refusal; the path is tried again with growing pauses, and blocks no other."""
+        """Count one more refusal; the path is retried with growing pauses, and delays no other."""
         self._context.journal.backlog.refuse(self._place, entry, f"{error.code}: {error.message}")
         again = replace(entry, tries=entry.tries + 1)
         if again.tries < MAX_TRIES:
@@ -421,19 +427,19 @@ class BacklogWorker:
             return
         self._waiting[_slot(entry)] = _Waiting(again, math.inf)
         _log.error("the mirror refused %s %d times: %s", entry.path, MAX_TRIES, error)
-        self._context.tell(events.SyncError(error=error.message, error_code=error.code, file=entry.path))
+        self._context.publish(events.SyncError(error=error.message, error_code=error.code, file=entry.path))
 
     def _judge(self, error: FileToolsError) -> None:
-        """Raise unless an error is about one path only."""
+        """Raise an error unless it concerns one path only."""
         if isinstance(error, _PERHAPS_ABOUT_PATH):
             self.files.store.probe()
         elif not isinstance(error, _ABOUT_PATH):
             raise error
 
     def _fill(self) -> None:
-        """Enter into the backlog all that the folder lacks; what the primary does not have stays there.
+        """Add all that the folder lacks to the backlog. Files that the primary does not have stay.
 
-        Only a folder that is an older state of this mirror loses what was deleted since.
+        Only from a folder that is an older state of this mirror, paths that were deleted since are removed.
         """
         plan = self.compare(ROOT, is_fresh=False, go_on=self._go_on)
         if ROOT in plan.failed:
@@ -441,7 +447,7 @@ class BacklogWorker:
         self.add_to_backlog(plan.failed, below=True)
         lacking = [*plan.added, *plan.modified, *(plan.deleted if self.identity.is_older else ())]
         met = {self._context.key(path) for path in (*lacking, *plan.equal)}
-        # What is known may be gone for an instant of which no record is ever made.
+        # A known file may be missing for an instant of which no record is made.
         rows = self._context.journal.tree_index.rows().items()
         unmet = (WorkspacePath(row.path) for key, row in rows if row.kind == "file" and key not in met)
         self.add_to_backlog([*lacking, *(path for path in unmet if not self._context.left_out(path, False))])
@@ -450,7 +456,7 @@ class BacklogWorker:
         self.files.look()
 
     def _has_looked(self) -> bool:
-        """Whether the whole tree was looked at once; what came and went before is in no record, and nobody would follow it."""
+        """True if the whole tree was looked at once: what came and went before is in no record that a mirror could follow."""
         if self._context.journal.tree_index.looked() is not None:
             return True
         if self.looking is None:
@@ -462,7 +468,7 @@ class BacklogWorker:
         try:
             looking.result()
         except (CancelledError, FileToolsError) as exc:
-            self._mirror.tell(error=f"it is filled later: the tree could not be looked at ({exc})")
+            self._mirror.report(error=f"it is filled later: the tree could not be looked at ({exc})")
             self._fill_at = time.monotonic() + self._context.times.probe_seconds
             return False
         return True

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from filetools.content.differences.merging import merge_bytes
 from filetools.content.facts import inspect, text_of
@@ -59,7 +59,7 @@ class UndoFinding(Struct, frozen=True, kw_only=True):
 
     records: tuple[ChangeRecord, ...]
     path: str
-    """Path of the file in the draft."""
+    """Path of the file in the draft; the record's path if the draft does not have the file."""
     outcome: Outcome
     clash: Clash | None = None
 
@@ -100,7 +100,7 @@ class Undoing:
         self._records = records
         self._unknown = unknown_creations(history, records)
         self._runs: dict[str, _UndoRun] = {}
-        self._findings: list[UndoFinding] = []
+        self._findings: list[tuple[UndoFinding, _Name | None]] = []
 
     def take_back(self) -> list[UndoFinding]:
         """Invert all records in the draft; returns their outcomes."""
@@ -115,7 +115,9 @@ class Undoing:
                 self._names.passed(record, undoers=set(undoers.get(record.number, ())) - numbers)
         for run in list(self._runs.values()):
             self._settle(run)
-        return self._findings
+        return [
+            finding if place is None else structs.replace(finding, path=place.path) for finding, place in self._findings
+        ]
 
     def _take_back(self, record: ChangeRecord) -> None:
         is_in_trash = record.operation is Operation.DELETE and record.before_unknown and bool(self._trashed(record))
@@ -124,7 +126,7 @@ class Undoing:
         elif record.operation in (Operation.MOVE, Operation.MOVE_DIRECTORY):
             self._move_back(record)
         elif record.before_unknown or record.number in self._unknown:
-            self._find([record], record.path, "unknown")
+            self._find([record], None, "unknown")
         elif record.operation is Operation.CREATE_DIRECTORY:
             self._remove_folder(record)
         elif record.operation in _KINDS:
@@ -133,7 +135,7 @@ class Undoing:
     def _extend(self, record: ChangeRecord, kind: EntryType) -> None:
         where = self._names.now(record.path)
         if where is None:
-            self._find([record], record.path, Clash(reason="another file has taken its place since"))
+            self._find([record], None, Clash(reason="another file has taken its place since"))
             return
         try:
             before, after = self._states(record, kind)
@@ -226,7 +228,7 @@ class Undoing:
         is_folder = record.operation is Operation.MOVE_DIRECTORY
         _, here = self._settled(home), self._settled(where)
         if where is None or home is None or here is None or (here.kind == "directory") != is_folder:
-            self._find([record], record.path, Clash(reason="it is no longer there"))
+            self._find([record], None, Clash(reason="it is no longer there"))
         elif not self._is_free(home, for_folder=is_folder):
             self._find([record], where, Clash(reason=f"something else is at {home} now"))
         elif (blocking := self._file_above(home)) is not None:
@@ -242,7 +244,7 @@ class Undoing:
         where = self._names.now(record.path)
         here = self._settled(where)
         if where is None or here is None or here.kind != "directory":
-            self._find([record], record.path, "unchanged")
+            self._find([record], None, "unchanged")
             return
         inside, came_back = list(self._tree.below(where)), bool(self._history.taken_back([record.number]))
         nodes = [self._tree.at(path) for path in inside]
@@ -260,7 +262,7 @@ class Undoing:
         where = self._names.above(record.path)
         if where is None or (blocking := self._file_above(where)) is not None:
             reason = "its folder is gone" if where is None else f"{blocking} is a file now"
-            self._find([record], record.path, Clash(reason=reason))
+            self._find([record], None, Clash(reason=reason))
             return
         here = self._settled(where)
         trashed = self._trashed(record)
@@ -295,8 +297,9 @@ class Undoing:
     def _is_free(self, place: str, *, for_folder: bool) -> bool:
         """True if the draft has nothing at a path, or, for a folder, only an empty folder."""
         here = self._tree.at(place)
-        is_folder = here is not None and here.kind == "directory"
-        return here is None or (for_folder and is_folder and next(iter(self._tree.below(place)), None) is None)
+        return here is None or (
+            for_folder and here.kind == "directory" and next(iter(self._tree.below(place)), None) is None
+        )
 
     def _settled(self, place: str | None) -> DraftNode | None:
         """Return the draft's node at a path, after the pending runs there and below are inverted."""
@@ -314,10 +317,12 @@ class Undoing:
                 return None if node.kind == "directory" else parent
         return None
 
-    def _find(self, records: Sequence[ChangeRecord], path: str, outcome: Outcome | Clash) -> None:
+    def _find(self, records: Sequence[ChangeRecord], where: str | None, outcome: Outcome | Clash) -> None:
+        """Add a finding; `where` is the file's path in the draft, None if the draft does not have the file."""
         clash = outcome if isinstance(outcome, Clash) else None
         kind = "conflict" if isinstance(outcome, Clash) else outcome
-        self._findings.append(UndoFinding(records=tuple(records), path=path, outcome=kind, clash=clash))
+        finding = UndoFinding(records=tuple(records), path=records[0].path, outcome=kind, clash=clash)
+        self._findings.append((finding, None if where is None else self._names.place(where)))
 
 
 def _follow(one: DraftNode | None, other: DraftNode | None) -> bool:
@@ -384,6 +389,15 @@ class _Name(Struct, eq=False):
     twin: _Name | None = None
     below: dict[str, _Name] = field(default_factory=dict)
 
+    @property
+    def path(self) -> str:
+        """The path in its tree."""
+        name, parts = self, list[str]()
+        while name.above is not None:
+            parts.append(name.part)
+            name = name.above
+        return "/".join(reversed(parts))
+
     def at(self, path: str) -> _Name:
         """Return the node at a path below, which is created if it is missing."""
         name = self
@@ -422,13 +436,12 @@ class FormerNames:
 
     def now(self, path: str) -> str | None:
         """Return the path in the draft of the entry with this name; None if another entry has been moved there since."""
-        place, parts = self._names.at(path).twin, list[str]()
-        if place is None:
-            return None
-        while place.above is not None:
-            parts.append(place.part)
-            place = place.above
-        return "/".join(reversed(parts))
+        place = self._names.at(path).twin
+        return None if place is None else place.path
+
+    def place(self, path: str) -> _Name:
+        """Return the entry at a path in the draft; its `path` changes when moves are taken back."""
+        return self._places.at(path)
 
     def above(self, path: str) -> str | None:
         """Return the path in the draft at which an entry comes back: in its folder, which may have moved since."""

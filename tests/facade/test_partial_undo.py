@@ -287,3 +287,19 @@ async def test_a_file_too_large_to_be_kept_comes_back_from_where_programs_copied
         assert snapshot(tmp_path) == {"large": b"large\n" * 1000}
         await files.redo()
         assert (tmp_path / "moved").read_bytes() == b"large\n" * 1000
+
+
+async def test_an_edit_under_a_name_in_between_is_a_conflict_if_the_file_stays(
+    alice: FileToolsFacade, root: Path
+) -> None:
+    number = (await alice.edit_file("q", edit("q", "edited"))).number
+    await alice.move_file("q", "r")
+    await alice.edit_file("r", edit("edited", "again"))
+    await alice.move_file("r", "s")
+    lose(alice, b"q\n")
+    result = await alice.undo(since=number, partial=True)
+    assert (root / "s").read_bytes() == b"again\n"
+    assert outcomes(result) == [
+        ("move", "s", "conflict"), ("modify", "r", "conflict"), ("move", "r", "conflict"), ("modify", "q", "conflict")
+    ]  # fmt: skip
+    assert {conflict.path for conflict in result.conflicts} == {"q"}

@@ -60,11 +60,6 @@ class ShownState(Struct, frozen=True, kw_only=True):
     opened: OpenText | None = None
     """The document, if it has unsaved text."""
 
-    @property
-    def version(self) -> str | None:
-        """None if there is no file."""
-        return self.look.version
-
 
 REFUSALS: Final = (
     EditAmbiguousError, EditConflictError, EditNotFoundError, PathExistsError, PathNotFoundError, VersionMismatchError,
@@ -174,23 +169,22 @@ def _propose(parts: Parts, act: Act, *, with_diff: bool) -> Proposal:
     first = standing[act.paths[0]] if act.paths else None
     old = None if first is None else first.text
     new_text = made.get(act.paths[0]) if len(act.paths) == 1 else None
-    texts = [text for text in (old, new_text) if isinstance(text, str)]
-    is_short = all(len(text) <= LARGEST_TEXT_CHARACTERS for text in texts)
-    old = old if is_short else None
-    new = new_text if is_short and isinstance(new_text, str) else None
+    new = new_text if isinstance(new_text, str) else None
+    if any(len(text) > LARGEST_TEXT_CHARACTERS for text in (old, new) if text is not None):
+        old = new = None
     [met] = act.met if act.is_text and act.met else [None]
     unsaved = [path for path in act.paths if standing[path].opened is not None]
     bound = {
         "tool": act.tool,
         "arguments": _plain(act.arguments),
-        "versions": {str(path): each.version for path, each in standing.items()},
+        "versions": {str(path): each.look.version for path, each in standing.items()},
         # What a merge makes depends on what the writer knows, too.
         "made": {path: _version_made(new) for path, new in made.items()},
         **({"contents": {path: dict(inside) for path, inside in contents.items()}} if contents else {}),
         **({} if met is None else {"unsaved": met.opened.text}),
     }
     diff = _cut(diffs)
-    version = None if first is None else first.version
+    version = None if first is None else first.look.version
     opened = None if first is None else first.opened
     unsaved_version = None if opened is None else parts.documents.texts.bytes_of(opened)[1]
     return Proposal(
@@ -213,9 +207,9 @@ def _propose(parts: Parts, act: Act, *, with_diff: bool) -> Proposal:
 
 def _destroys(parts: Parts, taken: Taken, contents: Mapping[WorkspacePath, Contents]) -> bool:
     """Return True if steps delete or cover something."""
-    moved_there = [after for before, after in taken if after is not None and after != before]
-    return any(after is None for before, after in taken if contents[before]) or any(
-        parts.store.stat(after) is not None for after in moved_there
+    return any(
+        bool(contents[before]) if after is None else after != before and parts.store.stat(after) is not None
+        for before, after in taken
     )
 
 
@@ -227,17 +221,17 @@ def _refuse_changed(parts: Parts, act: Act, standing: Mapping[WorkspacePath, Sho
             try:
                 step.permit(*looks)
             except FileToolsError as exc:
-                if _is_answer(parts, act, looks[0].path, exc):
+                if _is_answer(parts, act, step, exc):
                     raise
 
 
-def _is_answer(parts: Parts, act: Act, path: WorkspacePath, refusal: FileToolsError) -> bool:
-    """Return True if a refusal is what the call is answered, whatever a person says about it.
+def _is_answer(parts: Parts, act: Act, step: Step, refusal: FileToolsError) -> bool:
+    """Return True if the call ends with the refusal of a step, whatever a person says about it.
 
-    A refusal may show what is in the file, which the caller may not be allowed to read.
+    A refusal may show what is in a file, which the caller may not be allowed to read.
     """
     is_withheld = parts.gatekeeper.policy.withholding(act.actor, "read_file")
-    is_readable = is_withheld is None or not is_withheld(path)
+    is_readable = is_withheld is None or not any(map(is_withheld, step.paths))
     is_first = len(act.steps) == 1 or not act.reports_all
     return is_first and isinstance(refusal, REFUSALS) and is_readable
 
@@ -260,7 +254,7 @@ def _made(parts: Parts, act: Act, step: PutFile, standing: ShownState) -> str | 
         return ChangedMeanwhileError(path, 1)
     except FileToolsError as exc:
         is_conflict = opened is not None and isinstance(exc, EditConflictError)
-        if is_conflict or isinstance(exc, PathExistsError) or _is_answer(parts, act, path, exc):
+        if is_conflict or isinstance(exc, PathExistsError) or _is_answer(parts, act, step, exc):
             raise
         return exc
     text = decision.text_for(path)
@@ -285,7 +279,7 @@ def _file_diff(path: WorkspacePath, new: str | bytes | FileToolsError, old: Show
         return f"What would become of {path} cannot be shown: {new}\n"
     if isinstance(new, bytes):
         return f"Binary file {path}: {_sized(old)} would become {len(new):,} bytes, {version_of(new)}\n"
-    if old.version is None and old.opened is None:
+    if old.look.version is None and old.opened is None:
         return _diff(path, None, new) or f"{path} would be a new, empty file\n"
     if old.text is None:
         return f"File {path}: {_sized(old)} would become this text\n{_diff(path, '', new)}"
@@ -293,7 +287,7 @@ def _file_diff(path: WorkspacePath, new: str | bytes | FileToolsError, old: Show
 
 
 def _sized(old: ShownState) -> str:
-    return "nothing" if old.look.stat is None else f"{old.look.stat.size:,} bytes, {old.version}"
+    return "nothing" if old.look.stat is None else f"{old.look.stat.size:,} bytes, {old.look.version}"
 
 
 def _diff(path: WorkspacePath, old: str | None, new: str) -> str:
@@ -326,7 +320,7 @@ def _taken_diffs(parts: Parts, taken: Taken, contents: Mapping[WorkspacePath, Co
             header += "deleted file\n"
         else:
             header += f"rename from {quoted_name(before)}\nrename to {quoted_name(after)}\n"
-        if after is not None and after != before and (covered := _standing(parts, after)).version is not None:
+        if after is not None and after != before and (covered := _standing(parts, after)).look.version is not None:
             header += _gone_text(after, covered)
         if pair in dangerous and after is not None:
             header += _whole_text(parts, before, after)
@@ -337,7 +331,7 @@ def _taken_diffs(parts: Parts, taken: Taken, contents: Mapping[WorkspacePath, Co
 
 
 def _gone_text(path: WorkspacePath, old: ShownState) -> str:
-    if old.version is None and old.opened is None:
+    if old.look.version is None and old.opened is None:
         return f"{printable(path)} is a link or a special file\n"
     if old.text is None:
         return f"Binary file {printable(path)}, {_sized(old)}\n"

@@ -60,23 +60,19 @@ def with_blocked(
             folders.setdefault(each, clash)
     found: list[UndoFinding] = []
     told: set[str] = set()
-    # By the destination of a move that is not taken back, the reason: the next move from there stays, too.
-    stuck: dict[str, Clash] = {}
-    for finding in reversed(findings):
+    for finding in findings:
         above = (blocked[each] for each in within(finding.path) if each in blocked)
         operations = {record.operation for record in finding.records}
-        moved = [record for record in finding.records if record.old_path is not None]
         touched = texts.get(finding.path) if operations <= OF_TEXTS else None
         if not operations <= OF_TEXTS | OF_PLACES:
             touched = folders.get(finding.path)
-        touched = touched or next(above, None) or (stuck.pop(finding.path, None) if moved else None)
+        touched = touched or next(above, None)
         if touched is not None and finding.outcome in SETTLED:
             finding = structs.replace(finding, outcome="conflict", clash=touched)
         found.append(finding)
         if finding.outcome == "conflict":
-            told |= {finding.path, *(record.path for record in moved)}
-            stuck.update({record.path: finding.clash for record in moved if finding.clash is not None})
-    return found[::-1] + [
+            told |= {finding.path, *(record.path for record in finding.records if record.old_path is not None)}
+    return found + [
         UndoFinding(records=(), path=shown_name(path), outcome="conflict", clash=clash)
         for path, clash in {**texts, **blocked}.items()
         if told.isdisjoint(within(path))

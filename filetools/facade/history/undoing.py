@@ -213,7 +213,7 @@ def _is_overtaken(parts: Parts, plan: UndoPlan, began: int) -> bool:
     """True if paths of a plan changed during planning: it may have seen a journal and a disk that do not match."""
     since = parts.journal.records(began, limit=MOST_SINCE, newest_first=True)
     touched = {path for record in since for path in (record.path, record.old_path) if path is not None}
-    planned = {finding.path for finding in plan.findings}
+    planned = {path for one in plan.findings for path in (one.path, *(record.path for record in one.records))}
     is_touched = any(
         not one.isdisjoint(chain.from_iterable(map(within, other)))
         for one, other in ((touched, planned), (planned, touched))

@@ -66,7 +66,7 @@ class FolderStep(Step):
         }
 
 
-class MakeFolderStep(FolderStep):
+class MakeFolderStep(Step):
     """Makes one folder and its missing parents."""
 
     def __init__(self, path: WorkspacePath, mode: int | None = None) -> None:
@@ -188,7 +188,7 @@ class RemoveFolderStep(FolderStep):
         )
 
     def drafts(self) -> Sequence[Change]:
-        """One record for the whole folder."""
+        """Return one record for the whole folder."""
         gone = Change(operation=Operation.DELETE_DIRECTORY, path=self._path, key=self._key, mode=self._mode)
         return (gone,)
 
@@ -251,7 +251,7 @@ class MoveFolder(FolderStep):
         return self._destination
 
     def drafts(self) -> Sequence[Change]:
-        """New parents, then one record for the whole folder."""
+        """Return new parents, then one record for the whole folder."""
         move = Change(
             operation=Operation.MOVE_DIRECTORY,
             path=self._destination,

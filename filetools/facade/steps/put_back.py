@@ -15,9 +15,8 @@ from filetools.errors import (
     FileToolsError,
 )
 from filetools.facade.parts import Parts
-from filetools.facade.steps.folders import FolderStep
 from filetools.facade.steps.put import PutFile
-from filetools.facade.steps.step import sync_names
+from filetools.facade.steps.step import Step, sync_names
 from filetools.journal.changes import Change, Relation
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath

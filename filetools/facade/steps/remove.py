@@ -46,7 +46,7 @@ class RemoveFile(Step):
 
     @property
     def looks(self) -> Sequence[Look]:
-        """The one at the file."""
+        """The look at the file."""
         return (self.seen,)
 
     def decide(self, parts: Parts) -> bool:

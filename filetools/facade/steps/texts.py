@@ -8,8 +8,8 @@ from typing import ClassVar
 from filetools.content.version import version_of
 from filetools.errors import ChangedMeanwhileError, NotRegularFileError
 from filetools.facade.parts import Parts
-from filetools.facade.steps.folders import FolderStep, require_free
-from filetools.facade.steps.step import sync_names
+from filetools.facade.steps.folders import require_free
+from filetools.facade.steps.step import Step, sync_names
 from filetools.journal.changes import Change
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
@@ -46,7 +46,7 @@ class _PutText(FolderStep):
             parts.journal.contents.keep(self.now, version_of(self.now))
 
     def drafts(self) -> Sequence[Change]:
-        """One record, with both texts."""
+        """Return one record, with both texts."""
         return (self._change(self.now, self.then),)
 
     def exchange(self, parts: Parts) -> None:

@@ -116,7 +116,7 @@ def put_beside(
     edits: Sequence[TextEdit] | None = None,
     is_addition: bool = False,
 ) -> PutDecision:
-    """Decide where a change of a file with unsaved text goes.
+    """Decide whether a change of a file with unsaved text goes to the file, too.
 
     Args:
         parts: The workspace.

@@ -89,9 +89,10 @@ def _move(parts: Parts, held: HeldTree, source: WorkspacePath, path: WorkspacePa
 
 
 def _put(held: HeldTree, path: WorkspacePath, node: OverlayNode, actor: Actor) -> Iterator[Step]:
-    before, origin, content, mode = held.before(path), node.origin, node.content, node.mode
+    before, origin, content, mode, source = held.before(path), node.origin, node.content, node.mode, None
     if origin is not None and not _is_at(held, node, path):
-        content = held.content(origin) if content is None else content
+        if content is None:
+            content, source = held.content(origin), origin.path
         mode = origin.mode if mode is None else mode
     if content is None:
         return
@@ -100,7 +101,7 @@ def _put(held: HeldTree, path: WorkspacePath, node: OverlayNode, actor: Actor) -
         plain = PutDecision(
             content=content, facts=facts, mode=mode, encoding=node.encoding, sent=content, sent_version=facts.version
         )
-        yield PutFile(path, DecidePut(plain=plain, base=before, actor=actor))
+        yield PutFile(path, DecidePut(plain=plain, base=before, actor=actor, source=source))
 
 
 def _made_folder(node: OverlayNode, before: DiskPath) -> Iterator[Step]:
@@ -150,6 +151,8 @@ class DecidePut(Struct, frozen=True, kw_only=True):
     """The transaction's text."""
     base: DiskPath
     actor: Actor
+    source: WorkspacePath | None = None
+    """The path that the file had, if the transaction moved it and did not write its text."""
 
     def __call__(self, parts: Parts, seen: Look) -> PutDecision:
         """Put the text in place of its base; what others have written meanwhile is merged with it.

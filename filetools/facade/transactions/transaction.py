@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import partial
 from types import TracebackType
@@ -24,7 +24,6 @@ from filetools.facade.steps.put import Decide, PutFile
 from filetools.facade.steps.step import Step
 from filetools.facade.steps.unsaved import followed
 from filetools.facade.transactions.buffering import BufferingRunner
-from filetools.facade.transactions.held import HeldTree
 from filetools.facade.transactions.plan import DecidePut, steps_of
 from filetools.facade.transactions.results import TransactionResult, result_of
 from filetools.facade.tree_calls import TreeCalls
@@ -138,9 +137,17 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         Returns:
             The steps, which write what people were shown or gave in its place, and what they have allowed.
         """
-        held, permits = self._buffer.held, list[Permit]()
-        texts, rewritten = await self._parts.workers.run(lambda: (_texts(steps, held), _rewritten(steps, held)))
+        permits = list[Permit]()
+        wanted = {step.path: step.wanted for step in steps if isinstance(step, PutFile)}
+        puts = {path: put for path, put in wanted.items() if isinstance(put, DecidePut)}
+        texts = {path: put for path, put in puts.items() if put.source is None}
         shown: dict[WorkspacePath, Decide] = {path: partial(_shown, text) for path, text in texts.items()}
+        taken = {source for source, _ in taken_by(steps)}
+        rewritten = [
+            (put.source, path)
+            for path, put in puts.items()
+            if put.source is not None and taken.isdisjoint((put.source, *put.source.folders))
+        ]
         allowed: dict[WorkspacePath, PutFile] = {}
         others = [step for step in steps if not isinstance(step, PutFile)]
         touched = {path for step in steps for path in step.paths}
@@ -174,17 +181,6 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         self._result = result_of(steps, await outer.change(steps, self.actor, happened=happened, permits=permits))
 
 
-def _texts(steps: Sequence[Step], held: HeldTree) -> dict[WorkspacePath, DecidePut]:
-    """Return the decisions about the texts that the transaction wrote, by path."""
-    puts = [(step.path, step.wanted) for step in steps if isinstance(step, PutFile)]
-    nodes = {path: held.overlay.find(path) for path, _ in puts}
-    return {
-        path: wanted
-        for path, wanted in puts
-        if isinstance(wanted, DecidePut) and (node := nodes[path]) is not None and node.content is not None
-    }
-
-
 def _shown(decide: DecidePut, parts: Parts, seen: Look) -> PutDecision:
     """Return what a person is shown of a text: the merged text or, if that overlaps, the text as it was written."""
     try:
@@ -196,23 +192,3 @@ def _shown(decide: DecidePut, parts: Parts, seen: Look) -> PutDecision:
 
 def _always(decide: Decide, _on_conflict: OnConflict) -> Decide:
     return decide
-
-
-def _rewritten(steps: Sequence[Step], held: HeldTree) -> Taken:
-    """Return the files that move because they are written anew, unless they are in what a step takes as a whole."""
-    known = {source for source, _ in taken_by(steps)}
-    made = [(step.path, held.overlay.find(step.path)) for step in steps if isinstance(step, PutFile)]
-    return [
-        (node.origin.path, path)
-        for path, node in made
-        if node is not None
-        and node.origin is not None
-        and node.content is None
-        and not _is_covered(node.origin.path, known)
-    ]
-
-
-def _is_covered(path: WorkspacePath, known: Set[WorkspacePath]) -> bool:
-    while path not in known and not path.is_root:
-        path = path.parent
-    return path in known

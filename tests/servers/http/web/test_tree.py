@@ -15,6 +15,7 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import Error, Locator, Page, Route, expect
 
+from filetools.content.version import version_of
 from tests.support.browsers import (
     SHORT_PATIENCE_MS,
     Served,
@@ -529,7 +530,8 @@ def test_a_file_that_a_call_works_on_is_marked_also_in_a_window_that_comes_later
         (root / "a.txt").write_text("one\n")
         serving.log_in(page, has_editor=False)
         expect(row(page, "a.txt")).to_be_visible()
-        call = threading.Thread(target=serving.call, args=("write_file",), kwargs={"path": "a.txt", "content": "two\n"})
+        given = {"path": "a.txt", "content": "two\n", "expected_version": version_of(b"one\n")}
+        call = threading.Thread(target=serving.call, args=("write_file",), kwargs=given)
         call.start()
         try:
             expect(badge(page, "a.txt", "writing")).to_have_attribute("aria-label", "being written")
