@@ -220,7 +220,7 @@ class CallRunner:
         actor: Actor,
         *,
         lock_timeout_seconds: float | None = None,
-        report_progress: pipeline.ReportProgress = lambda done, total: None,
+        report_progress: pipeline.ReportProgress = pipeline.ignore_progress,
         happened: Callable[[], None] | None = None,
         permits: Iterable[Permit | None] = (),
     ) -> Outcome:

@@ -33,7 +33,7 @@ from filetools.stores.store import Displaced
 
 
 class FolderStep(Step):
-    """Base of the folder steps: they have no content of their own and displace no file that somebody may have saved."""
+    """A step that moves or deletes a folder with everything in it."""
 
     def __init__(self, *paths: WorkspacePath, require: Callable[[], None] = lambda: None) -> None:
         super().__init__(*paths)

@@ -48,7 +48,7 @@ class PutBack(PutFile):
                 parts.store.set_mode(self.path, stat.mode)
 
 
-class RestoreFolder(FolderStep):
+class RestoreFolder(Step):
     """Restores a folder from the trash with everything in it."""
 
     def __init__(self, path: WorkspacePath, trash: str, inside: Sequence[WorkspacePath]) -> None:

@@ -15,7 +15,7 @@ from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 
 
-class _PutText(FolderStep):
+class _PutText(Step):
     """Replaces one text by another."""
 
     operation: ClassVar[Operation]
