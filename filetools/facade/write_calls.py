@@ -40,7 +40,7 @@ from filetools.permissions.audience import Case
 
 IS_DIRTY: Final = "editor:is_dirty"
 """Query {path} for editors that do not use `buffers`: they answer true, or {text}, if they have unsaved changes."""
-_REFUSED: Final = "and a person declined to replace them"
+_REFUSED: Final = "and a person refused to replace them"
 
 
 class WriteCalls(ActorCalls):

@@ -264,7 +264,7 @@ def _window(
         raise InvalidArgumentError(
             f"{path} is binary: use byte_offset and byte_count, not lines",
             path=path,
-            suggested_action="Continue without it: the whole file is too large."
+            suggested_action="Continue without it: as a whole it is too large."
             if is_large
             else "Leave out the lines to read all of it.",
         )
