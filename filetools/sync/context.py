@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from concurrent.futures import Future
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final
 
 from msgspec import Struct
 
@@ -16,17 +16,9 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import STATE_DIRECTORY
 from filetools.stores.private import FOREIGN_NAME
 from filetools.stores.store import Store
-
-T = TypeVar("T")
+from filetools.writer.worker_pool import WorkerPool
 
 REMEMBERED_PATHS: Final = 4096
-
-
-class Stepper(Protocol):
-    """Runs blocking work in a worker thread of the project."""
-
-    def __call__(self, work: Callable[[], T], /) -> Coroutine[Any, Any, T]:
-        """Run `work` and return what it returns."""
 
 
 class SyncTimes(Struct, frozen=True, kw_only=True):
@@ -49,7 +41,7 @@ class SyncContext(Struct, frozen=True, kw_only=True):
     primary: Store
     directory: Path
     """The state directory: here processes agree which of them writes to a mirror."""
-    run: Stepper
+    workers: WorkerPool
     publish: Callable[[Event], None]
     """Publishes an event; callable from any thread."""
     notify: Callable[[], None]

@@ -26,10 +26,11 @@ from filetools.models.records import ChangeRecord
 from filetools.models.words import MirrorPolicy, MirrorStatus
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Store
-from filetools.sync.context import Stepper, SyncContext, SyncTimes, leaving_out
+from filetools.sync.context import SyncContext, SyncTimes, leaving_out
 from filetools.sync.mirror import Mirror
 from filetools.sync.mirror_files import KeepForeign, MirrorFiles
 from filetools.sync.synchronise import Progress, Synchronisation, SyncRequest, failed_result, in_thread, summed
+from filetools.writer.worker_pool import WorkerPool
 
 CLOSE_SECONDS: Final = 2.0
 """How long closing waits for a mirror; what it lacks then is copied after the next opening."""
@@ -67,7 +68,7 @@ class SyncManager:
         mirrors: Sequence[AttachedMirror],
         directory: Path,
         publish: Callable[[Event], None],
-        run: Stepper,
+        workers: WorkerPool,
         key: Callable[[WorkspacePath], str],
         keep_foreign: KeepForeign,
         notify: Callable[[], None] = lambda: None,
@@ -88,7 +89,7 @@ class SyncManager:
             mirrors: Mirrors that the caller names; usually none or one.
             directory: The state directory, where lock files decide which process writes to a mirror.
             publish: Publishes an event; called on the loop.
-            run: Runs blocking work in the project's threads.
+            workers: The workspace's worker threads.
             key: Returns the key of a path in the journal.
             keep_foreign: Keeps bytes found in a mirror that the journal does not have; called in a mirror's thread.
             notify: Wakes other processes that have the root open.
@@ -105,7 +106,7 @@ class SyncManager:
             journal=journal,
             primary=primary,
             directory=directory,
-            run=run,
+            workers=workers,
             publish=self._publish_on_loop,
             notify=notify,
             look=self._begin_look,
@@ -323,7 +324,7 @@ class SyncManager:
                 _log.debug("the mirrors of the root cannot be read now: %s", exc)
 
     async def _look_for_added(self, open_added: Callable[[MirrorRow], Store]) -> None:
-        rows = await self.context.run(self.context.journal.mirrors.all)
+        rows = await self.context.workers.run(self.context.journal.mirrors.all)
         places = {row.place for row in rows}
         for mirror in self._mirrors:
             if mirror.place not in places:
