@@ -21,19 +21,6 @@ from filetools.writer.worker_pool import WorkerPool
 REMEMBERED_PATHS: Final = 4096
 
 
-class SyncTimes(Struct, frozen=True, kw_only=True):
-    """Waits and pauses, in seconds."""
-
-    wait_seconds: float
-    """How long a call waits for an eventual mirror."""
-    strict_wait_seconds: float
-    """How long a call waits for a strict one."""
-    probe_seconds: float
-    """First pause before a mirror that failed is tried again."""
-    sync_after_seconds: float
-    """Pause after which written files are synced, and leave the backlog."""
-
-
 class SyncContext(Struct, frozen=True, kw_only=True):
     """The surroundings of the mirrors of one workspace; lives as long as it is open."""
 
@@ -51,7 +38,14 @@ class SyncContext(Struct, frozen=True, kw_only=True):
     key: Callable[[WorkspacePath], str]
     left_out: Callable[[str, bool], bool]
     """True if a path is never mirrored because it is excluded, private or temporary; takes whether it is a directory."""
-    times: SyncTimes
+    wait_seconds: float
+    """How long a call waits for an eventual mirror."""
+    strict_wait_seconds: float
+    """How long a call waits for a strict one."""
+    probe_seconds: float
+    """First pause before a mirror that failed is tried again."""
+    sync_after_seconds: float
+    """Pause after which written files are synced, and leave the backlog."""
 
 
 def leaving_out(excluded: Callable[[str, bool], bool]) -> Callable[[str, bool], bool]:

@@ -26,7 +26,7 @@ from filetools.models.records import ChangeRecord
 from filetools.models.words import MirrorPolicy, MirrorStatus
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Store
-from filetools.sync.context import SyncContext, SyncTimes, leaving_out
+from filetools.sync.context import SyncContext, leaving_out
 from filetools.sync.mirror import Mirror
 from filetools.sync.mirror_files import KeepForeign, MirrorFiles
 from filetools.sync.synchronise import Progress, Synchronisation, SyncRequest, failed_result, in_thread, summed
@@ -112,12 +112,10 @@ class SyncManager:
             look=self._begin_look,
             key=key,
             left_out=leaving_out(excluded),
-            times=SyncTimes(
-                wait_seconds=mirror_wait_seconds,
-                strict_wait_seconds=strict_wait_seconds,
-                probe_seconds=mirror_probe_seconds,
-                sync_after_seconds=sync_after_seconds,
-            ),
+            wait_seconds=mirror_wait_seconds,
+            strict_wait_seconds=strict_wait_seconds,
+            probe_seconds=mirror_probe_seconds,
+            sync_after_seconds=sync_after_seconds,
         )
         self._policy = policy
         self._publish = publish
@@ -146,7 +144,7 @@ class SyncManager:
             SyncFailedError: A mirror is paused or does not answer.
         """
         for mirror in self._mirrors:
-            mirror.wait_for_look(self.context.times.strict_wait_seconds)
+            mirror.wait_for_look(self.context.strict_wait_seconds)
             mirror.check()
 
     @property
@@ -178,7 +176,7 @@ class SyncManager:
         # No thread waits for the mirror's thread, because they would compete for the interpreter.
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         waiter = mirror.wait_for(number, keys, partial(_settle_on_loop, answer))
-        timer = answer.get_loop().call_later(self.context.times.wait_seconds, _settle, answer, False)
+        timer = answer.get_loop().call_later(self.context.wait_seconds, _settle, answer, False)
         try:
             return await answer
         finally:
@@ -191,7 +189,7 @@ class SyncManager:
         Raises:
             SyncFailedError: A mirror refused one, does not answer, or did not within `strict_wait_seconds`.
         """
-        records, seconds = tuple(records), self.context.times.strict_wait_seconds
+        records, seconds = tuple(records), self.context.strict_wait_seconds
         number, keys = self._reach(records)
         for mirror in self._mirrors:
             mirror.wake()
@@ -218,7 +216,7 @@ class SyncManager:
         After opening it waits until the state of each mirror is known, but no longer than a call would.
         """
         for mirror in self._mirrors:
-            mirror.wait_for_look(self.context.times.wait_seconds)
+            mirror.wait_for_look(self.context.wait_seconds)
         return {
             mirror.name: {
                 "state": mirror.state,
@@ -317,7 +315,7 @@ class SyncManager:
     async def _keep_looking(self, open_added: Callable[[MirrorRow], Store]) -> None:
         """Attach mirrors that other processes add, and drop those that they remove."""
         while True:
-            await asyncio.sleep(self.context.times.probe_seconds)
+            await asyncio.sleep(self.context.probe_seconds)
             try:
                 await self._look_for_added(open_added)
             except FileToolsError as exc:

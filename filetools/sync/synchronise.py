@@ -128,7 +128,7 @@ class Synchronisation:
                 return
             if left:
                 await self._refuse_if_aborted({key: path for key, path in left.items() if key not in known})
-        if paths and not await in_thread(partial(mirror.wait_for_round, self._context.times.strict_wait_seconds)):
+        if paths and not await in_thread(partial(mirror.wait_for_round, self._context.strict_wait_seconds)):
             raise SyncFailedError(None, "the mirror could not be made durable in time")
         mirror.check()
 

@@ -83,9 +83,7 @@ class Hang:
 
 def hurry(manager: SyncManager, seconds: float = WAIT_SECONDS) -> None:
     """Let calls wait for mirrors only so long from now on."""
-    manager.context = structs.replace(
-        manager.context, times=structs.replace(manager.context.times, wait_seconds=seconds)
-    )
+    manager.context = structs.replace(manager.context, wait_seconds=seconds)
 
 
 def ignore(method: str, path: str) -> None:
