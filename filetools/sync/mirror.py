@@ -254,7 +254,23 @@ class Mirror:
 
     def _run(self) -> None:
         try:
-            self._work()
+            while not self._is_closed:
+                with self._changed:
+                    is_urgent, self._is_urgent = self._is_urgent, False
+                    self._is_due, self._is_at_work = False, True
+                pause = self._round(is_urgent=is_urgent)
+                with self._changed:
+                    self._is_at_work = False
+                    self._rounds += 1
+                    self._changed.notify_all()
+                    # New records do not shorten the pause of a mirror that fails.
+                    self._changed.wait_for(
+                        lambda: self._is_closed or self._is_urgent or (self._is_due and self._progress.is_ready), pause
+                    )
+            if self._leadership.is_leading and self._progress.is_ready:
+                self.worker.make_durable()
+        except FileToolsError as exc:
+            _log.debug("mirror %s was not synced at the end: %s", self.name, exc)
         finally:
             self._leadership.close()
             with self._changed:
@@ -262,31 +278,10 @@ class Mirror:
                 self._changed.notify_all()
             self._answer()
 
-    def _work(self) -> None:
-        while not self._is_closed:
-            with self._changed:
-                is_urgent, self._is_urgent = self._is_urgent, False
-                self._is_due, self._is_at_work = False, True
-            pause = self._round(is_urgent=is_urgent)
-            with self._changed:
-                self._is_at_work = False
-                self._rounds += 1
-                self._changed.notify_all()
-                # New records do not shorten the pause of a mirror that fails.
-                self._changed.wait_for(
-                    lambda: self._is_closed or self._is_urgent or (self._is_due and self._progress.is_ready), pause
-                )
-        if self._leadership.is_leading and self._progress.is_ready:
-            try:
-                self.worker.make_durable()
-            except FileToolsError as exc:
-                _log.debug("mirror %s was not made durable at the end: %s", self.name, exc)
-
     def _round(self, *, is_urgent: bool) -> float | None:
         """Do all work that is due; returns the seconds until more may be, None if it is paused."""
         if self.is_paused:
-            self._leadership.close()
-            self.worker.forget()
+            self._leadership.close()  # whoever leads next, follows from the mirror's position
             return None
         try:
             if not self._leads():
@@ -298,10 +293,6 @@ class Mirror:
             is_heard = time.monotonic() < self._heard_until
             pause = self.worker.round(is_whole=is_urgent or is_heard, is_hasty=is_urgent)
         except StoppedError:
-            return 0.0
-        except RecordsForgottenError:
-            self.worker.identity.renew()
-            self.worker.forget()
             return 0.0
         except FileToolsError as exc:
             self._miss(exc)

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError
-from filetools.journal.changes import Head
+from filetools.journal.changes import Head, View
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Store
 from filetools.sync.context import SyncContext
@@ -57,26 +57,29 @@ def wanted(
         key: Its key in the journal.
         is_recorded: True to follow a record of the path: a recorded deletion counts until a record of a new file.
         is_settled: True to treat a change that is not marked as applied as applied.
-        is_late: True to treat a missing path as deleted, although its folder keeps changing.
+        is_late: True if the path has been too young for so long that it is judged all the same.
 
     Raises:
         UnsettledError: A change of the path is not applied yet, or the path is too young to be judged.
         FileToolsError: The primary or the content store cannot be read.
     """
-    head = _head(context, path, key, is_settled=is_settled)
+    view = context.journal.view(key) if is_text(path) else View(head=None)
+    head = view.head
+    if not is_settled and (view.blocked or (head is not None and not head.applied)):
+        raise UnsettledError
     if head is not None and head.version is not None and head.number:
         content, mode = _head_content(context, path, head, head.version)
         return Wanted(kind="file", content=content, version=head.version, mode=mode)
     stat = context.primary.stat(path)
-    is_known = is_text(path) and context.journal.tree_index.get(key) is not None
-    if stat is None or stat.type not in ("file", "directory"):
-        if is_known and not is_recorded and not is_late and _is_young(context.primary, path.parent):
-            raise UnsettledError  # it may come back at once, and no record would be made of that
+    is_there = stat is not None and stat.type in ("file", "directory")
+    is_deleted = not is_there or (stat is not None and stat.type == "file" and head is not None and head.number > 0)
+    if is_recorded and is_deleted:
         return Wanted(kind="nothing")
-    if stat.type == "file" and is_recorded and head is not None and head.number:
+    is_unseen = is_text(path) and is_there != (context.journal.tree_index.get(key) is not None)
+    if is_unseen and not is_late and _is_young(context.primary, path):
+        raise UnsettledError  # it may change back at once, and no record would be made of that
+    if stat is None or not is_there:
         return Wanted(kind="nothing")
-    if not is_known and is_text(path) and _is_young(context.primary, path):
-        raise UnsettledError
     if stat.type == "directory":
         return Wanted(kind="directory", mode=stat.mode)
     content, stat = context.primary.read(path)
@@ -99,14 +102,3 @@ def _head_content(context: SyncContext, path: WorkspacePath, head: Head, version
             return content, stat.mode if head.mode is None else head.mode
     # The primary differs by a foreign change that is not recorded yet, and will get a record of its own.
     return context.journal.contents.get(version), head.mode
-
-
-def _head(context: SyncContext, path: WorkspacePath, key: str, *, is_settled: bool) -> Head | None:
-    """Return the newest version of a file that the journal knows."""
-    if not is_text(path):
-        return None
-    view = context.journal.view(key)
-    is_open = view.blocked or (view.head is not None and not view.head.applied)
-    if is_open and not is_settled:
-        raise UnsettledError
-    return view.head

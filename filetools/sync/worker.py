@@ -32,7 +32,7 @@ from filetools.errors import (
     SymlinkNotAllowedError,
 )
 from filetools.journal.backlog import MAX_TRIES, KeptFile
-from filetools.journal.changes import BacklogEntry
+from filetools.journal.changes import BacklogEntry, RecordsForgottenError
 from filetools.models.records import ChangeRecord, Operation, RecordState
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sync.context import SyncContext
@@ -71,7 +71,7 @@ _log = logging.getLogger(__name__)
 
 
 class StoppedError(Exception):
-    """Raised if the mirror was paused or the workspace closed during the work."""
+    """Raised to end a round early: the mirror was paused or closed, or must be compared as a whole."""
 
 
 class _Waiting(NamedTuple):
@@ -130,7 +130,7 @@ class BacklogWorker:
 
         Raises:
             FileToolsError: The mirror fails; call `forget`, and try again later.
-            StoppedError: The mirror was paused or closed.
+            StoppedError: The mirror was paused or closed, or the next round compares it as a whole.
         """
         now = time.monotonic()
         self._look_at_folder(now)
@@ -249,7 +249,12 @@ class BacklogWorker:
             # In this order: a record made in between is read again.
             own = journal.own_position
             # The files are as of one moment; the rest of the page is read path by path.
-            entries, files = journal.backlog.since(self._seen, limit=_BATCH)
+            try:
+                entries, files = journal.backlog.since(self._seen, limit=_BATCH)
+            except RecordsForgottenError:
+                self.identity.renew()
+                self.forget()
+                raise StoppedError from None
             for several in together(entries):
                 self._go_on()
                 self._bring_together(several, files)
@@ -266,8 +271,6 @@ class BacklogWorker:
             several.sort(key=lambda entry: self._context.primary.stat(WorkspacePath(entry.path)) is None)
         for entry in several:
             self._bring(entry, files.get(entry.number))
-            if len(self._unsynced) >= MOST_UNSYNCED:
-                self.make_durable()
 
     def _bring(self, entry: BacklogEntry, known: KeptFile | None = None) -> None:
         path = WorkspacePath(entry.path)
@@ -402,6 +405,8 @@ class BacklogWorker:
         if slot in self._waiting and self._waiting[slot].entry.number <= entry.number:
             del self._waiting[slot]
         self._sync_at = min(self._sync_at, time.monotonic() + self._context.times.sync_after_seconds)
+        if len(self._unsynced) >= MOST_UNSYNCED:
+            self.make_durable()
 
     def _defer(self, entry: BacklogEntry) -> None:
         """Retry a path soon, because others are changing it."""

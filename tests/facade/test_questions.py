@@ -142,13 +142,17 @@ async def test_nobody_is_asked_about_an_edit_that_does_not_fit(tmp_path: Path) -
 
 
 async def test_a_refusal_shows_nothing_of_a_file_that_must_not_be_read(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_bytes(b"old text\n")
-    person = Person("deny")
+    for path in ("a.txt", "b.txt"):
+        (tmp_path / path).write_bytes(b"old text\n")
+    person = Person("deny", "deny")
     async with filetools.open(tmp_path, settings=ASK) as files:
-        inside.parts(files).gatekeeper.policy.use("ask", [Rule(tool="read_file", path="**", level="block")])
+        await files.for_actor(ALICE).read_file("b.txt")
+        inside.parts(files).gatekeeper.policy.use("ask", [Rule(tool="read_file", path="b.txt", level="block")])
         files.answer_approvals(person)
-        await refused("APPROVAL_DENIED", files.for_actor(ALICE).edit_file("a.txt", old="missing", new=""))
-    assert len(person.asked) == 1
+        await refused("APPROVAL_DENIED", files.for_actor(ALICE).edit_file("b.txt", old="missing", new=""))
+        (tmp_path / "b.txt").write_bytes(b"saved meanwhile\n")
+        await refused("APPROVAL_DENIED", files.for_actor(ALICE).move_file("a.txt", "b.txt", overwrite=True))
+    assert len(person.asked) == 2
 
 
 async def test_a_text_made_from_an_older_one_is_shown_as_it_would_be_merged(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from filetools.content.version import version_of
 from filetools.errors import AbortedError, AccessDeniedError, InvalidPathError, LockTimeoutError, StorageFailedError
 from filetools.events.activity import SyncError, SyncPaused
-from filetools.journal.changes import BacklogEntry, Change
+from filetools.journal.changes import BacklogEntry, Change, MirrorRow
 from filetools.journal.tree_index import Looked
 from filetools.models.records import Operation
 from filetools.stores.local import LocalStore
@@ -367,9 +367,19 @@ async def test_an_error_of_the_primary_is_not_blamed_on_the_mirror(opened: World
     assert tree(inner) == {"a": b"2", "d": None}
 
 
+@pytest.mark.parametrize("faults", [0, 1])
 async def test_a_mirror_that_was_away_for_longer_than_records_are_kept_is_compared(
-    opened: World, inner: LocalStore
+    opened: World, inner: LocalStore, monkeypatch: pytest.MonkeyPatch, faults: int
 ) -> None:
+    errors = [StorageFailedError("journal", "a fault of the test")] * faults
+    renew = opened.journal.mirrors.renew
+
+    def fail_first(row: MirrorRow) -> None:
+        if errors:
+            raise errors.pop()
+        renew(row)
+
+    monkeypatch.setattr(opened.journal.mirrors, "renew", fail_first)
     for path in ("a", "gone", "same"):
         await opened.write(path, b"old")
     await opened.until_paid()
@@ -476,6 +486,25 @@ async def test_what_is_gone_from_a_busy_folder_is_waited_for_only_so_long(
     busy.cancel()
     await asyncio.gather(busy, return_exceptions=True)
     assert tree(inner) == {}
+
+
+async def test_files_leave_the_backlog_while_a_mirror_is_being_filled(
+    tmp_path: Path, inner: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "MOST_UNSYNCED", 3)
+    owed: list[int] = []
+
+    def note(method: str, path: str) -> None:
+        if (method, path) == ("prepare", "f5"):
+            owed.append(opened.owed())
+
+    async with world(tmp_path, scripted(inner, before=note), is_filled=False, is_started=False) as opened:
+        for number in range(6):
+            opened.journal.tree_index.note_opened(f"f{number}", f"f{number}", version_of(b"1"))
+            (tmp_path / "primary" / f"f{number}").write_bytes(b"1")
+        await opened.manager.start()
+        await opened.until(lambda: "f5" in tree(inner))
+        assert owed == [3]
 
 
 async def test_a_known_file_that_was_away_for_an_instant_is_filled_in(tmp_path: Path, inner: LocalStore) -> None:

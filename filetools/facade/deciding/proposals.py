@@ -169,10 +169,9 @@ def _propose(parts: Parts, act: Act, *, with_diff: bool) -> Proposal:
     first = standing[act.paths[0]] if act.paths else None
     old = None if first is None else first.text
     new_text = made.get(act.paths[0]) if len(act.paths) == 1 else None
-    texts = [text for text in (old, new_text) if isinstance(text, str)]
-    is_short = all(len(text) <= LARGEST_TEXT_CHARACTERS for text in texts)
-    old = old if is_short else None
-    new = new_text if is_short and isinstance(new_text, str) else None
+    new = new_text if isinstance(new_text, str) else None
+    if any(len(text) > LARGEST_TEXT_CHARACTERS for text in (old, new) if text is not None):
+        old = new = None
     [met] = act.met if act.is_text and act.met else [None]
     unsaved = [path for path in act.paths if standing[path].opened is not None]
     bound = {
@@ -208,9 +207,9 @@ def _propose(parts: Parts, act: Act, *, with_diff: bool) -> Proposal:
 
 def _destroys(parts: Parts, taken: Taken, contents: Mapping[WorkspacePath, Contents]) -> bool:
     """Return True if steps delete or cover something."""
-    moved_there = [after for before, after in taken if after is not None and after != before]
-    return any(after is None for before, after in taken if contents[before]) or any(
-        parts.store.stat(after) is not None for after in moved_there
+    return any(
+        bool(contents[before]) if after is None else after != before and parts.store.stat(after) is not None
+        for before, after in taken
     )
 
 
@@ -222,17 +221,17 @@ def _refuse_changed(parts: Parts, act: Act, standing: Mapping[WorkspacePath, Sho
             try:
                 step.permit(*looks)
             except FileToolsError as exc:
-                if _is_answer(parts, act, looks[0].path, exc):
+                if _is_answer(parts, act, step, exc):
                     raise
 
 
-def _is_answer(parts: Parts, act: Act, path: WorkspacePath, refusal: FileToolsError) -> bool:
-    """Return True if a refusal is what the call is answered, whatever a person says about it.
+def _is_answer(parts: Parts, act: Act, step: Step, refusal: FileToolsError) -> bool:
+    """Return True if the call ends with the refusal of a step, whatever a person says about it.
 
-    A refusal may show what is in the file, which the caller may not be allowed to read.
+    A refusal may show what is in a file, which the caller may not be allowed to read.
     """
     is_withheld = parts.gatekeeper.policy.withholding(act.actor, "read_file")
-    is_readable = is_withheld is None or not is_withheld(path)
+    is_readable = is_withheld is None or not any(map(is_withheld, step.paths))
     is_first = len(act.steps) == 1 or not act.reports_all
     return is_first and isinstance(refusal, REFUSALS) and is_readable
 
@@ -255,7 +254,7 @@ def _made(parts: Parts, act: Act, step: PutFile, standing: ShownState) -> str | 
         return ChangedMeanwhileError(path, 1)
     except FileToolsError as exc:
         is_conflict = opened is not None and isinstance(exc, EditConflictError)
-        if is_conflict or isinstance(exc, PathExistsError) or _is_answer(parts, act, path, exc):
+        if is_conflict or isinstance(exc, PathExistsError) or _is_answer(parts, act, step, exc):
             raise
         return exc
     text = decision.text_for(path)

@@ -50,6 +50,8 @@ class Pattern(Struct, frozen=True, kw_only=True):
     """Keyword arguments for each call of `search`."""
     find_rests: Callable[[str], Iterator[Any]] | None
     """Finds the rest of each line from its first match; None if it might not find the same lines."""
+    plain: str | None
+    """The pattern if lines match exactly where they contain this text; else None."""
     needle: bytes
     """ASCII text contained in every match, in lower case if case is ignored; empty if none is known."""
     ignore_case: bool
@@ -107,6 +109,8 @@ class Pattern(Struct, frozen=True, kw_only=True):
 
     def count(self, text: str, what: str, *, abort: Callable[[], bool] | None = None) -> int:
         """Return the number of lines in which a match begins. Raises the same errors as `find`."""
+        if self.plain is not None:  # several times as fast as the expression
+            return len([line for line in text.split("\n") if self.plain in line])
         if text and self.find_rests is not None and len(text) <= MAX_COUNTED:
             with suppress(TimeoutError, MemoryError):
                 rests = [found[0] for found in self.find_rests(text if text.endswith("\n") else f"{text}\n")]
@@ -191,6 +195,7 @@ def read_pattern(
         search=search,
         options=options,
         find_rests=find_rests,
+        plain=text if is_plain and not (ignore_case or multiline or whole_words) else None,
         needle=_needle_of(needle, ignore_case),
         ignore_case=ignore_case,
         multiline=multiline,
