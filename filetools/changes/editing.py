@@ -8,31 +8,16 @@ from typing import Final, TypeAlias
 from msgspec.structs import replace
 
 from filetools.changes.decision import EditReport, PutDecision
-from filetools.changes.knowledge import require_file_or_nothing
-from filetools.changes.seen_path import SeenPath
 from filetools.content.differences.diff import patch_of_edits, structured_patch
 from filetools.content.editing.edits import BytesOutcome
 from filetools.content.facts import describe
 from filetools.content.formats import TextFormat, encode
 from filetools.content.version import version_of
-from filetools.errors import InvalidArgumentError, PathNotFoundError
+from filetools.errors import InvalidArgumentError
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.settings import Settings
 
 CONTEXT_LINES: Final = 3
 ChangeBytes: TypeAlias = Callable[[bytes, TextFormat], BytesOutcome]
-
-
-def existing_file(now: SeenPath, settings: Settings) -> None:
-    """Refuse to change part of something that is not a file.
-
-    Raises:
-        PathNotFoundError: Nothing is there.
-        PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError, FileTooLargeError
-    """
-    require_file_or_nothing(now, settings)
-    if now.kind is None:
-        raise PathNotFoundError(now.path)
 
 
 def changed_text(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from filetools.errors import AbortedError
-from filetools.facade.steps.pipeline import Beat, no_beat
+from filetools.facade.steps.pipeline import ReportProgress, ignore_progress
 
 Abort = Callable[[], bool]
 """True once the caller wants the call to stop, such as `asyncio.Event().is_set`."""
@@ -46,10 +46,10 @@ def no_look(_count: int) -> None:
     """Nobody wants to know."""
 
 
-def beat_of(abort: Abort | None, progress: Progress | None) -> Beat:
-    """Return the beat that asks `abort` and tells `progress`; made on the loop, called in any thread."""
+def progress_reporter(abort: Abort | None, progress: Progress | None) -> ReportProgress:
+    """Return a function that reports to `progress` and checks `abort`. Call this on the loop, the result in any thread."""
     if abort is None and progress is None:
-        return no_beat
+        return ignore_progress
     loop, made_in = asyncio.get_running_loop(), threading.get_ident()
     percent, told = 0, -1
 
@@ -64,7 +64,7 @@ def beat_of(abort: Abort | None, progress: Progress | None) -> Beat:
         except Exception as exc:  # noqa: BLE001 - the caller's code; the loop treats its other callbacks alike
             loop.call_exception_handler({"message": "A listener of progress failed", "exception": exc})
 
-    def beat(done: int, total: int) -> None:
+    def report_progress(done: int, total: int) -> None:
         nonlocal percent, told
         percent = max(percent, 100 * done // max(total, 1))  # another try begins anew, for the caller it goes on
         if progress is not None and percent != told:
@@ -73,4 +73,4 @@ def beat_of(abort: Abort | None, progress: Progress | None) -> Beat:
         if abort is not None and abort():
             raise AbortedError("The call", {"done": 0, "total": total})
 
-    return beat
+    return report_progress

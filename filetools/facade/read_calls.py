@@ -10,7 +10,7 @@ from typing import Final
 from filetools.errors import FileToolsError, LockTimeoutError, PathNotFoundError
 from filetools.events.types import FileRead
 from filetools.facade.calls import ActorCalls
-from filetools.facade.progress import Abort, Progress, beat_of
+from filetools.facade.progress import Abort, Progress, progress_reporter
 from filetools.facade.reading import information, reading
 from filetools.facade.reading.streaming import stream
 from filetools.facade.requests import OnLocked, ReadRequest, View, refuse_many
@@ -123,14 +123,14 @@ class ReadCalls(ActorCalls):
             InvalidArgumentError: They are more than 1,000.
         """
         refuse_many(paths)
-        beat, items = beat_of(abort, progress), []
+        report_progress, items = progress_reporter(abort, progress), []
         for done, path in enumerate(paths):
-            beat(done, len(paths))
+            report_progress(done, len(paths))
             try:
                 items.append(ReadItem(path=plain_path(path), result=await self.read_file(path, page=page)))
             except FileToolsError as exc:
                 items.append(ReadItem(path=str(path), error={"error": exc.message, "error_code": exc.code}))
-        beat(len(paths), len(paths))
+        report_progress(len(paths), len(paths))
         await asyncio.sleep(0)
         return ReadBatchResult(items=items, failed=sum(item.error is not None for item in items))
 

@@ -220,7 +220,7 @@ class CallRunner:
         actor: Actor,
         *,
         lock_timeout_seconds: float | None = None,
-        beat: pipeline.Beat = lambda done, total: None,
+        report_progress: pipeline.ReportProgress = pipeline.ignore_progress,
         happened: Callable[[], None] | None = None,
         permits: Iterable[Permit | None] = (),
     ) -> Outcome:
@@ -233,7 +233,7 @@ class CallRunner:
             steps: What to change.
             actor: Who changes it.
             lock_timeout_seconds: Longest wait for the turn; None is the settings' own.
-            beat: Told of the progress in a worker thread.
+            report_progress: Told of the progress in a worker thread.
             happened: Called on the loop after a success, also for a caller that is cancelled; None records what the actor
                 knows then.
             permits: What people have allowed; in the turn it must still be what the steps do.
@@ -250,7 +250,7 @@ class CallRunner:
         self._changes.begin()
         try:
             checks = [permit.check for permit in permits if permit is not None]
-            return await self._change(steps, actor, lock_timeout_seconds, beat, happened, checks)
+            return await self._change(steps, actor, lock_timeout_seconds, report_progress, happened, checks)
         finally:
             self._changes.end()
 
@@ -259,7 +259,7 @@ class CallRunner:
         steps: Sequence[Step],
         actor: Actor,
         lock_timeout_seconds: float | None,
-        beat: pipeline.Beat,
+        report_progress: pipeline.ReportProgress,
         happened: Callable[[], None] | None,
         checks: Sequence[Callable[[], None]],
     ) -> Outcome:
@@ -271,10 +271,10 @@ class CallRunner:
                 step.be_allowed(changing)
         keys = [parts.workspace.key(path) for path in paths]
 
-        def heard(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             if call.hop.is_cancelled:  # before anything is recorded, so that nothing needs to be set back
                 raise AbortedError("The call", {"done": 0, "total": total})
-            beat(done, total)
+            report_progress(done, total)
 
         def tell(told: list[Told], met: Sequence[ChangeRecord], is_over: bool) -> None:
             # First: what the call itself makes known is newer than what it met on the way.
@@ -283,7 +283,7 @@ class CallRunner:
                 self._tell([applying.outcome.records], told, call.acquired)
                 (happened or partial(record_steps, parts, actor, steps))()
 
-        observer = pipeline.Observer(beat=heard, noticed=lambda records: call.met.extend(records))
+        observer = pipeline.Observer(report_progress=report, report_found=lambda records: call.met.extend(records))
         applying = pipeline.Pipeline(parts, steps, actor, observer, checks)
         timeout = parts.settings.lock_timeout_seconds if lock_timeout_seconds is None else lock_timeout_seconds
         call = TurnCall(

@@ -12,7 +12,7 @@ from filetools.facade.calls import ActorCalls
 from filetools.facade.deciding import batches, folders
 from filetools.facade.deciding.outcomes import delete_result, directory_result, move_result
 from filetools.facade.deciding.preconditions import permit_move, permit_removal, record_steps
-from filetools.facade.progress import Abort, Progress, beat_of
+from filetools.facade.progress import Abort, Progress, progress_reporter
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.remove import RemoveFile
@@ -60,7 +60,7 @@ class TreeCalls(ActorCalls):
         steps = batches.delete_steps(self._runner, paths, self.actor)
         places = [step.path for step in steps]
         authorise = self._authorise("delete_multiple", places, {}, change=True, steps=steps)
-        return await batches.run(self._runner, steps, self.actor, beat_of(abort, progress), authorise)
+        return await batches.run(self._runner, steps, self.actor, progress_reporter(abort, progress), authorise)
 
     async def move_file(self, source: AnyPath, destination: AnyPath, *, overwrite: bool = False) -> MoveResult:
         """Move a file or a folder; bytes, mode and attributes are untouched, missing parents are created.
@@ -115,12 +115,14 @@ class TreeCalls(ActorCalls):
         inside = await self._parts.workers.run(partial(folders.survey, self._parts, where))
         if inside.is_link and self._parts.workspace.follow_symlinks:
             return await self.delete_file(path)  # as rm -r does: the link is deleted, and not its target
-        beat = beat_of(abort, progress)
-        step = RemoveFolderStep(where, recursive=recursive, inside=inside.count, beat=beat)
+        report_progress = progress_reporter(abort, progress)
+        step = RemoveFolderStep(where, recursive=recursive, inside=inside.count, report_progress=report_progress)
         paths = [where, *inside.protected]
         allowed = await self._authorise("delete_directory", paths, {"recursive": recursive}, change=True, steps=[step])
-        outcome = await self._runner.change([step], self.actor, beat=beat, happened=lambda: None, permits=[allowed])
+        outcome = await self._runner.change(
+            [step], self.actor, report_progress=report_progress, happened=lambda: None, permits=[allowed]
+        )
         await self._runner.afterwards(partial(record_steps, self._parts, self.actor, [step]))
         with suppress(AbortedError):  # it is done, so it cannot be stopped any more
-            beat(1, 1)
+            report_progress(1, 1)
         return delete_result(step, outcome)

@@ -27,7 +27,7 @@ from filetools.facade.deciding.outcomes import edit_result, write_result
 from filetools.facade.deciding.patching import PatchCall
 from filetools.facade.deciding.proposals import Texts, conflict_proposal
 from filetools.facade.deciding.seeing import tried
-from filetools.facade.progress import Abort, Progress, beat_of
+from filetools.facade.progress import Abort, Progress, progress_reporter
 from filetools.facade.requests import WriteRequest, chosen_edits
 from filetools.facade.steps import unsaved
 from filetools.facade.steps.pipeline import Outcome
@@ -222,7 +222,7 @@ class WriteCalls(ActorCalls):
         steps = batches.write_steps(self._runner, items, self.actor, require_version=self._require_version)
         paths = [step.path for step in steps]
         authorise = self._authorise("write_multiple", paths, {"items": items}, change=True, steps=steps)
-        return await batches.run(self._runner, steps, self.actor, beat_of(abort, progress), authorise)
+        return await batches.run(self._runner, steps, self.actor, progress_reporter(abort, progress), authorise)
 
     async def _put(
         self,

@@ -1,1 +1,1 @@
-"""What goes on behind the calls: changes by other programs, syncs, and what dead processes left."""
+"""Background work: changes by other programs, file syncs, and recovery from crashed processes."""

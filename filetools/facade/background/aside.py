@@ -1,4 +1,4 @@
-"""Bytes that turned up where they did not belong: kept as versions of their path, beside the line of its heads."""
+"""Keeps unexpected bytes as a version of their path that was never its head."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from filetools.paths.workspace_path import WorkspacePath
 
 
 def keep_aside(journal: Journal, key: Callable[[WorkspacePath], str], path: WorkspacePath, content: bytes) -> None:
-    """Keep bytes as a version of a path that never became its head; call it in a worker thread."""
+    """Record bytes as a version of a path that was never its head; call it in a worker thread."""
     change = Change(
         operation=Operation.MODIFY,
         path=path,

@@ -1,7 +1,7 @@
-"""The background work of an opened workspace: marks and notifier, following other processes, and what one keeper does for all.
+"""The background tasks of an opened workspace: following other processes, and the work of the keeper.
 
-Of all processes on one root the one that holds `keeper.lock` is the keeper: it settles what dead ones left, syncs files,
-records foreign changes and tidies the journal. When it dies, another takes over within a second.
+Of all processes on one root, the one that holds `keeper.lock` is the keeper: it recovers from crashed processes, syncs
+files, records foreign changes and tidies the journal. When it dies, another process takes over within a second.
 """
 
 from __future__ import annotations
@@ -32,17 +32,15 @@ from filetools.tree.notifier import Notifier
 from filetools.writer.turns import Turns
 
 FOLLOW_PAUSE_SECONDS: Final = 0.01
-"""Shortest time between two looks for what other processes recorded; the first one after a silence comes at once."""
+"""Shortest time between two reads of other processes' records; the first one after a silence is immediate."""
 KEEPER_SECONDS: Final = 1.0
 RECOVERY_WAIT_SECONDS: Final = 0.25
-"""How long recovery waits for another process that is at work."""
+"""How long recovery waits for another process's turn."""
 TIDY_ROUNDS: Final = 60
 SAVE_SEEN_SECONDS: Final = 1.0
-"""How long what actors know may be missing in the journal."""
-REMEMBERED_PATHS: Final = 4096
-"""For how many paths, those asked for last, it is remembered whether they are excluded from watching."""
+"""Interval for saving the read tracker."""
 RESTORED_RECORDS: Final = 1_000_000
-"""All there are: what is not synced yet is the work of the last seconds before the machine went down."""
+"""In effect all: unsynced records are those of the last seconds before the machine went down."""
 
 _log = logging.getLogger(__name__)
 
@@ -68,13 +66,13 @@ class BackgroundTasks:
 
     @property
     def is_keeper(self) -> bool:
-        """Whether this process keeps the workspace."""
+        """True if this process is the keeper."""
         return self._leadership.is_leading
 
     async def start(self) -> None:
-        """Settle what dead processes left, then begin the background tasks. Nothing is scanned."""
-        # First: whoever commits from here on knows that somebody listens, and what was committed before is seen below.
-        self._notifier.listen(self._heard)
+        """Recover from crashed processes, then start the background tasks. The tree is not scanned."""
+        # First: later commits of other processes notify this one, and earlier ones are read below.
+        self._notifier.listen(self._on_notified)
         await self._others.start()
         await self._runner.news.start()
         await self._recover()
@@ -89,12 +87,12 @@ class BackgroundTasks:
         ]
 
     def note_written(self, records: Sequence[ChangeRecord] = ()) -> None:
-        """Have others of this process hear of changes; called on the loop after every change."""
+        """Wake the followers of the feed and of documents; called on the loop after every change."""
         self._note_documents(records)
         self._feed.wake()
 
     async def look(self) -> None:
-        """Have recorded what other programs did anywhere in the tree; raises as `ForeignChanges.look`."""
+        """Record foreign changes anywhere in the tree; raises as `ForeignChanges.look`."""
         await self._runner.while_open(self._foreign.look())
 
     async def aclose(self) -> None:
@@ -113,7 +111,7 @@ class BackgroundTasks:
         self._leadership.close()
 
     def _note_documents(self, records: Sequence[ChangeRecord]) -> None:
-        """Have the open documents of changed and moved files follow them."""
+        """Schedule the open documents of changed and moved files to follow them."""
         known = self._parts.documents.known
         if known.is_any:
             for record in records:
@@ -130,7 +128,7 @@ class BackgroundTasks:
         known = self._parts.documents.known
         try:
             if any(known.at(key) is None for key in keys):
-                await self._runner.news.tell()  # documents are known by where they were until a move is told
+                await self._runner.news.tell()  # until a move is published, a document is known by its old path
             await self._runner.news.follow([document for key in keys if (document := known.at(key)) is not None])
         except BaseException:
             self._followed |= keys
@@ -142,21 +140,21 @@ class BackgroundTasks:
             try:
                 await work()
             except (WorkspaceGoneError, StateDamagedError) as exc:
-                _log.error("background work pauses: %s", exc)
+                _log.error("background work is paused: %s", exc)
                 await asyncio.sleep(KEEPER_SECONDS)
             except FileToolsError as exc:
-                _log.warning("background work failed and is tried again: %s", exc)
+                _log.warning("background work failed and will be retried: %s", exc)
                 await asyncio.sleep(KEEPER_SECONDS)
-            except Exception:  # noqa: BLE001 - else the work would end and nobody would know
-                _log.exception("background work failed and is tried again")
+            except Exception:  # noqa: BLE001 - otherwise the task would end silently
+                _log.exception("background work failed and will be retried")
                 await asyncio.sleep(KEEPER_SECONDS)
 
-    def _heard(self) -> None:
+    def _on_notified(self) -> None:
         self._notified.set()
         self._parts.sync.wake(is_heard=True)
 
     async def _follow(self) -> None:
-        """Publish what other processes recorded, with its true actor."""
+        """Publish the records of other processes, with their own actors."""
         await self._notified.wait()
         self._notified.clear()
         await self._runner.news.tell()
@@ -165,7 +163,7 @@ class BackgroundTasks:
         approvals = self._parts.gatekeeper.approvals
         if await self._parts.workers.run(approvals.has_news):
             await approvals.look()
-        # A process hears its own notifier too; while it writes all the time, it looks for others' records only so often.
+        # A process also receives its own notifications; while it writes constantly, this limits how often it reads.
         await asyncio.sleep(FOLLOW_PAUSE_SECONDS)
 
     def _tell_others(self, records: Sequence[ChangeRecord]) -> None:
@@ -192,12 +190,12 @@ class BackgroundTasks:
         try:
             await work(rounds)
         except WorkspaceGoneError:
-            pass  # it was closed meanwhile, or the root is gone, as every call says
+            pass  # the workspace was closed or its root is gone; every call reports that
         except FileToolsError as exc:
-            _log.warning("keeping the workspace failed and is tried again: %s", exc)
+            _log.warning("the keeper's work failed and will be retried: %s", exc)
 
     async def _keep_once(self, rounds: int) -> None:
-        await self._recover()  # first: files still to be restored would count as changed by others
+        await self._recover()  # first: files not yet restored would be recorded as foreign changes
         if self._parts.settings.watch:
             await self._foreign.watch()
         await sweep(self._runner)
@@ -217,12 +215,12 @@ class BackgroundTasks:
             await self._parts.workers.run(self._parts.journal.checkpoint)
 
     async def _take_over_documents(self) -> None:
-        """Before the first call, keep what vanished editors left: a short-lived process ends before its keeper's round."""
+        """Keep the text of vanished editors before the first call: a short-lived process may end before a keeper's round."""
         if self._parts.documents.known.is_any:
             await self._keep_documents()
 
     async def _keep_documents(self) -> None:
-        """Keep the text of editors that vanished, and catch up with files whose writer died before documents followed."""
+        """Keep the text of vanished editors, and update documents whose file's writer died before they followed."""
         await self._runner.news.tell()
         if not self._parts.documents.known.is_any:
             return
@@ -234,9 +232,9 @@ class BackgroundTasks:
         await self._runner.news.follow(await self._parts.workers.run(self._parts.journal.documents.behind))
 
     async def _recover(self) -> None:
-        """Finish what dead processes left, and what a power cut took; what fails is tried again in the next round."""
+        """Recover from crashed processes and power cuts; the next round retries what fails."""
         if await self._parts.workers.run(self._is_unrecovered):
-            with suppress(LockTimeoutError):  # whoever is at work finds it first
+            with suppress(LockTimeoutError):  # the process whose turn it is recovers first
                 await self._runner.record(self._recovered, "", SYSTEM.id, RECOVERY_WAIT_SECONDS)
 
     def _is_unrecovered(self) -> bool:
@@ -263,9 +261,9 @@ class BackgroundTasks:
 
 
 def tidy_trash(parts: Parts) -> int:
-    """Empty what the journal has forgotten and what exceeds the retention; returns how many folders. Keeper only.
+    """Delete trash that the journal has forgotten or that exceeds the retention; returns the number of entries deleted.
 
-    Call it in a worker thread.
+    Only the keeper calls it, in a worker thread.
     """
     forgotten = parts.journal.forgotten()
     numbers = sorted(int(name) for name in parts.store.trash_names() if name.isdecimal())
@@ -290,11 +288,11 @@ FOLLOWED_RECORDS: Final = 1000
 
 
 class OthersChanges:
-    """Follows the journal for what others record. One an opened workspace; belongs to its loop.
+    """Publishes the records of other processes. One per opened workspace; used on its loop.
 
     Args:
         parts: The workspace.
-        turns: What of this process is not told yet.
+        turns: Knows which of this process's records are unpublished.
         tell: Publishes records, in the order given.
     """
 
@@ -304,36 +302,35 @@ class OthersChanges:
         self._tell = tell
         self._lock = asyncio.Lock()
         self.position = 0
-        """Number up to which everything is told."""
+        """Number of the record up to which everything is published."""
 
     async def start(self) -> None:
-        """Begin after what is recorded now."""
+        """Start after the newest record."""
         self.position = await self._parts.workers.run(self._parts.journal.visible_position)
 
     async def follow(self) -> bool:
-        """Tell all that is new, as far as it is applied, and nothing of this process from before is untold.
+        """Publish new applied records up to the first unpublished record of this process.
 
         Returns:
-            Whether something waits for what is untold.
+            True if later records have to wait for that one.
         """
         async with self._lock:
             return await self._follow()
 
     def precede(self) -> Awaitable[bool] | None:
-        """Return what tells the changes of others before the first that is untold here; None if there are none."""
-        own = self._parts.journal.own_position  # first: what others record between the two is not skipped
+        """Return an awaitable that publishes earlier records of other processes; None if there are none."""
+        own = self._parts.journal.own_position  # read first, so that no record in between is skipped
         if self._parts.journal.others_position > self.position:
             return self.follow()
-        # So that a process that has long been alone does not look through all it has recorded for those of others.
+        # So that a process that was alone for long need not search all its own records for those of others.
         self.position = max(self.position, own)
         return None
 
     async def _follow(self) -> bool:
         while True:
             visible, records = await self._parts.workers.run(self._read)
-            untold = (
-                self._turns.publisher.untold
-            )  # then: a change of others after one of ours is not read before ours is there
+            # After the read, so that no record of another process is published before an earlier one of this process.
+            untold = self._turns.publisher.untold
             if untold is not None:
                 visible = min(visible, untold - 1)
             ready = [record for record in records if untold is None or record.number < untold]
@@ -346,5 +343,5 @@ class OthersChanges:
 
     def _read(self) -> tuple[int, list[ChangeRecord]]:
         journal = self._parts.journal
-        visible = journal.visible_position()  # first: what comes between the two is read again, not missed
+        visible = journal.visible_position()  # read first: a record in between is read twice rather than missed
         return visible, journal.records(self.position, limit=FOLLOWED_RECORDS, foreign_only=True)

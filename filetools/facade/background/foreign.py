@@ -1,4 +1,4 @@
-"""Changes that other programs make, recorded as the external actor's: a hint only says where to look."""
+"""Records changes by other programs, with the external actor. A hint only says where to look."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from filetools.tree.scope import Scope
 from filetools.tree.watching import TreeWatcher
 
 WAIT_SECONDS: Final = 1.0
-"""How long an observation waits for its turn, and then is tried again."""
+"""How long an observation waits for its turn before it is retried."""
 REST_SECONDS: Final = 0.005
-"""From a hint until it is looked at: then an own write is done, and many hints in a row cost one look."""
+"""Delay between a hint and its look: an own write is finished by then, and many hints share one look."""
 FAILURE_PAUSE_SECONDS: Final = 0.5
-"""Until hints are looked at again after an observation has failed."""
+"""Pause before hints of a failed observation are looked at again."""
 MOST_ROUNDS: Final = 5
-"""Of a look at the whole tree, in which it looks again at what keeps changing."""
+"""Rounds in which a look at the whole tree looks again at files that keep changing."""
 LONGEST_PAUSE_SECONDS: Final = 0.05
-"""Of such a look, until something is to be looked at again."""
+"""Longest pause before such a round; a later one is left to the background."""
 _LOST: Final = frozenset({"overflow", "limit", "failed"})
-"""Reasons to look at the whole tree that say that hints are missing."""
+"""Reasons for a look at the whole tree that mean that hints were lost."""
 _OWNER: Final = "watcher"
 
 _log = logging.getLogger(__name__)
@@ -46,22 +46,22 @@ Record = Callable[[Callable[[], Sequence[ChangeRecord]], str, str, float], Await
 
 
 class Uncertain(Struct, frozen=True, kw_only=True):
-    """Paths of which a look at the whole tree could not say what is there."""
+    """Paths that a look at the whole tree could not determine."""
 
     closed: Sequence[str]
-    """They may not be read."""
+    """Unreadable paths."""
     unnamed: Sequence[str]
-    """No call can say them, such as names that are no UTF-8; escaped."""
+    """Names that no call can address, such as names that are not UTF-8; escaped."""
     moving: Sequence[str]
-    """Other programs are at work on them."""
+    """Paths that other programs are changing."""
 
 
 class ForeignChanges:
-    """Has what other programs do recorded. One an opened workspace; belongs to its loop.
+    """Records changes by other programs. One per opened workspace; used on its loop.
 
     Args:
         parts: The workspace.
-        record: Has a function record what it finds in a turn.
+        record: Runs a function in a turn and publishes the records that it returns.
     """
 
     def __init__(self, parts: Parts, record: Record) -> None:
@@ -71,29 +71,29 @@ class ForeignChanges:
         self._agenda = Agenda(self._wake)
         self._is_due = asyncio.Event()
         self._news: deque[Mapping[FolderId, Names]] = deque()
-        """Hints at what may be new."""
+        """Hints that may mean a change."""
         self._unsettled: dict[FolderId, Names] = {}
-        """Hints that are to be compared once more."""
+        """Hints to compare once more."""
         self._looking = asyncio.Lock()
         self._working = asyncio.Lock()
         self._watcher: TreeWatcher | None = None
-        # What follows is changed in turns.
+        # Everything below is changed only in turns.
         self._is_whole_wanted = False
         self._left: Sequence[Scope] | None = None
-        """What is left of the look at the whole tree that is under way; None if none is."""
+        """The remaining scopes of the current look at the whole tree; None if there is no such look."""
         self._begun = self._ended = 0
-        """How many looks at the whole tree have begun, and ended."""
+        """Number of looks at the whole tree begun, and ended."""
         self._began_at = 0.0
         self._looked: Looked | None = None
         self._closed: set[str] = set()
         self._unnamed: set[str] = set()
         self._busy: set[str] = set()
         self._uncertain = Uncertain(closed=(), unnamed=(), moving=())
-        """Of the newest look at the whole tree that has ended."""
+        """Result of the last finished look at the whole tree."""
         parts.observer.on_observed = self._note
 
     async def watch(self) -> None:
-        """Begin to watch the tree, unless this process does already; only one process of a root calls it."""
+        """Start watching the tree unless already started; only the keeper calls it."""
         if self._watcher is None:
             self._watcher = TreeWatcher(self._parts.workspace, self._agenda.hints)
             await self._parts.workers.run(partial(self._start, self._watcher))
@@ -103,7 +103,7 @@ class ForeignChanges:
         watcher.watch(map(WorkspacePath, self._parts.journal.tree_index.folders()))
 
     async def work(self) -> None:
-        """Have recorded what hints lead to, as they come."""
+        """Wait for hints, then record the changes that they lead to."""
         pause = self._seconds_until_due()
         if pause is None or pause > 0:
             with suppress(TimeoutError):
@@ -118,13 +118,13 @@ class ForeignChanges:
                 if self._seconds_until_due(with_hints=False) == 0:
                     await self._record(self._observe, "", _OWNER, WAIT_SECONDS)
         except LockTimeoutError:
-            return  # another process is at work for long, and the next try waits for it again
+            return  # another process has a long turn; the next round waits again
         except WorkspaceGoneError:
             self._tell_if_gone()
-            await asyncio.Event().wait()  # there is nothing to look at any more
+            await asyncio.Event().wait()  # there is nothing left to look at
 
     async def _filter(self) -> None:
-        """Forget hints at what is as it is recorded, such as own writes: a turn costs more than a look without one."""
+        """Drop hints about files that match their rows, such as own writes: a turn costs more than this comparison."""
         former, self._unsettled = self._unsettled, {}
         hints = self._agenda.hints.take_folders()
         join(hints, former)
@@ -133,7 +133,7 @@ class ForeignChanges:
         try:
             found = await self._parts.workers.run(partial(self._filtered, hints))
         except BaseException:
-            self._news.append(hints)  # a turn finds out what they are about
+            self._news.append(hints)  # a turn will examine them
             raise
         for folder, names in found.unsettled.items():
             late = names & (former.get(folder) or frozenset())
@@ -153,10 +153,10 @@ class ForeignChanges:
         return found
 
     async def look(self) -> Uncertain:
-        """Have all recorded that other programs did anywhere in the tree.
+        """Record all changes by other programs anywhere in the tree.
 
         Raises:
-            LockTimeoutError: Another process was at work for too long.
+            LockTimeoutError: Another process's turn took too long.
             WorkspaceGoneError: The root is gone, or the workspace was closed.
         """
         async with self._looking:
@@ -165,7 +165,7 @@ class ForeignChanges:
             while self._ended <= before:
                 await self._record(self._observe, "", _OWNER, timeout)
             for _ in range(MOST_ROUNDS):
-                async with self._working:  # what `work` has begun may ask for another look
+                async with self._working:  # an observation by `work` may ask for another look
                     pause = self._seconds_until_due()
                 if pause is None or pause > LONGEST_PAUSE_SECONDS:
                     break
@@ -184,7 +184,7 @@ class ForeignChanges:
         return self._is_whole_wanted or self._left is not None
 
     def _seconds_until_due(self, *, with_hints: bool = True) -> float | None:
-        """Return how long there is nothing to look at; None for as long as no hint comes."""
+        """Return the seconds until something is due; None if nothing is due before the next hint."""
         due_at = 0.0 if self._is_whole_due or self._news else self._agenda.due_at(with_hints=with_hints)
         return None if due_at is None else max(0.0, due_at - time.monotonic())
 
@@ -195,8 +195,8 @@ class ForeignChanges:
     # -- in turns ----------------------------------------------------------------------------------------------------
 
     def _observe(self) -> Sequence[ChangeRecord]:
-        """Look at what is due."""
-        # A name that is gone may be met at another one as long as not all were looked at.
+        """Look at everything that is due."""
+        # During a look at the whole tree, a missing file may still be found under another name.
         due = self._agenda.take(self._taken_news(), with_again=self._left is None)
         self._is_whole_wanted = self._is_whole_wanted or bool(due.reasons)
         try:
@@ -225,7 +225,7 @@ class ForeignChanges:
             yield self._news.popleft()
 
     def _note_part(self, observation: Observation) -> None:
-        """Note what a part of a look at the whole tree has left, and its end."""
+        """Note what part of a look at the whole tree remains, or that it has ended."""
         self._closed.update(observation.unread)
         self._unnamed.update(observation.unnamed)
         self._busy.update(observation.busy)
@@ -239,7 +239,7 @@ class ForeignChanges:
                 self._watcher.note_look(time.monotonic() - self._began_at)
 
     def _note(self, observation: Observation) -> None:
-        """Watch what is new, and have looked at again what an observation asks for."""
+        """Watch new folders, and schedule the further looks that an observation asks for."""
         self._agenda.note(observation.again, observation.later, observation.missing)
         if self._watcher is not None:
             self._watcher.watch(observation.new_folders)
@@ -253,6 +253,6 @@ class ForeignChanges:
 
     def _tell_of_loss(self, reasons: Set[str]) -> None:
         for reason in sorted(_LOST & reasons):
-            _log.warning("changes by other programs may have been missed (%s); the whole tree is looked at", reason)
+            _log.warning("changes by other programs may have been missed (%s); looking at the whole tree", reason)
             event = events.Resync(position=self._parts.journal.position(), reason=reason)
             self._loop.call_soon_threadsafe(self._parts.bus.publish, event)

@@ -1,8 +1,8 @@
-"""What dead processes and late writers left: swept by the keeper, and nothing of it thrown away unread.
+"""The keeper's sweep of temporary and displaced files that crashed processes and late writers left.
 
-A displaced file that some program still had open for writing waits in limbo under the number of the record that displaced
-it. When it is quiet, its last bytes are journaled as that program's save, with the head on top of them again: the path's
-history then tells what happened, and `read_file(version=…)` gives the text back.
+A displaced file that a program still had open for writing stays in limbo (a folder in the state directory), named by the
+number of the record that displaced it. When it is no longer written, its bytes are recorded as that program's save,
+followed by the head again: they are in the path's history, and `read_file(version=…)` returns them.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ WAIT_SECONDS: Final = 2.0
 
 
 LateSave = tuple[WorkspacePath, bytes, Displaced]
-"""A quiet file in limbo with bytes that nobody has seen before: whose last bytes they are, these, and the file."""
+"""A file in limbo that is no longer written and whose bytes are not kept yet: its path, its bytes, and the file."""
 
 
 async def sweep(runner: CallRunner) -> None:
-    """Remove what nobody comes back for; what a late writer saved becomes a version of its path first."""
+    """Remove files that are no longer in use; what a late writer saved is recorded as a version of its path first."""
     for late in await runner.parts.workers.run(partial(_sweep, runner.parts)):
-        with suppress(DiskFullError, LockTimeoutError):  # it stays in limbo until the next round
+        with suppress(DiskFullError, LockTimeoutError):  # the file stays in limbo until the next round
             await runner.record(partial(_keep, runner.parts, late), late[0], _OWNER, WAIT_SECONDS)
 
 
@@ -48,7 +48,7 @@ def _sweep(parts: Parts) -> list[LateSave]:
         try:
             late += _look(parts, leftover)
         except FileToolsError as exc:
-            _log.warning("a temporary file stays for now: %s", exc)
+            _log.warning("a temporary file could not be swept: %s", exc)
     return late
 
 
@@ -62,7 +62,7 @@ def _look(parts: Parts, leftover: Displaced) -> list[LateSave]:
             match = _LIMBO_NAME.fullmatch(leftover.temporary)
             number = 0 if match is None else int(match[1])
             if number > parts.journal.visible_position():
-                return []  # the record that displaced it, or one before, is still being applied
+                return []  # the record that displaced it, or an earlier one, is not applied yet
             for record in parts.journal.records(number - 1, limit=1) if number else ():
                 if record.number == number:
                     return [(parts.workspace.resolve(record.path), content, leftover)]
@@ -89,7 +89,7 @@ def _keep(parts: Parts, late: LateSave) -> Sequence[ChangeRecord]:
         external=True,
     )
     size, mode = (view.head.size, view.head.mode) if view.head is not None else (None, None)
-    on_top = structs.replace(
+    head_again = structs.replace(
         save,
         operation=Operation.DELETE if head is None else Operation.MODIFY,
         before=save.after,
@@ -99,7 +99,7 @@ def _keep(parts: Parts, late: LateSave) -> Sequence[ChangeRecord]:
         mode=mode,
         external=False,
     )
-    records = parts.journal.commit([save, on_top], SYSTEM)
-    with suppress(FileToolsError):  # the next sweep finds it, and that its bytes are kept
+    records = parts.journal.commit([save, head_again], SYSTEM)
+    with suppress(FileToolsError):  # the next sweep discards it, because its bytes are kept
         file.discard()
     return records

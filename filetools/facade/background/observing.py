@@ -1,4 +1,4 @@
-"""The journal's rows of the tree brought up to what is on the disk, by observations in turns."""
+"""Updates the journal's rows of the tree from the disk, by observations in turns."""
 
 from __future__ import annotations
 
@@ -32,36 +32,36 @@ from filetools.tree.reading import UNSETTLED, is_text, read_content, settled_ide
 from filetools.tree.scope import ObservationContext, Scope
 
 WORK_SECONDS: Final = 0.05
-"""How long a part of a look at the whole tree takes: calls wait for their turn."""
+"""Time limit for one part of a look at the whole tree, because calls wait meanwhile."""
 
 
 class Observed(Struct, frozen=True, kw_only=True):
-    """What an observation has found."""
+    """The result of an observation."""
 
     observation: Observation
     records: Records
 
 
 class FilteredHints(Struct, frozen=True, kw_only=True):
-    """Hints that were compared with the rows outside of a turn."""
+    """Hints that were compared with the rows outside a turn."""
 
     news: dict[FolderId, Names]
-    """What may be new."""
+    """Names that may have changed."""
     unsettled: dict[FolderId, frozenset[str]]
-    """What filetools is writing at this moment, perhaps, or what is too young to be told."""
+    """Names that filetools may be writing right now, or whose times are too recent to compare."""
     folders: list[WorkspacePath]
-    """Known folders among the names, which nobody here may watch yet."""
+    """Known folders among the names, which may not be watched yet."""
 
 
 class TreeObserver:
-    """Compares the tree with its rows, and records what other programs did. One an opened workspace; works in turns.
+    """Compares the tree with its rows and records changes by other programs. One per opened workspace; used in turns.
 
     Args:
         workspace: The root.
         store: The tree.
-        journal: Gets the records.
-        settings: Say what is left out.
-        is_open: Whether an editor has the path of a key open.
+        journal: Receives the records.
+        settings: Size limits and exclusions.
+        is_open: True if an editor has the path of a key open.
     """
 
     def __init__(
@@ -76,41 +76,41 @@ class TreeObserver:
         self._rules = compile_patterns((), defaults=settings.exclude)
         self._ignores = IgnoreCache()
         self.on_observed: Callable[[Observation], None] = lambda observation: None
-        """Told of each observation of what a call names, in its thread."""
+        """Called with each observation of a call's paths, in its thread."""
 
     def left_out(self) -> LeftOut:
-        """Return what tells, for one look, what is left out."""
+        """Return the filter of excluded paths for one look."""
         return LeftOut(self._store, self._rules, self._ignores, lambda path: self._is_open(self._workspace.key(path)))
 
     def is_left_out(self, path: str) -> bool:
-        """Whether no look at the whole tree meets a path, be it a file or a folder."""
+        """True if a path is excluded from looks at the whole tree, as a file or as a folder."""
         left_out = self.left_out()
         return any(left_out(path, is_directory) for is_directory in (False, True))
 
     def may_be_old(self, path: WorkspacePath) -> bool:
-        """Whether something may have been at a path before the tree was looked at; else what is there is made since."""
+        """True if a file may have been at a path before the first look at the tree; otherwise it is newer."""
         return self._row(path) is not None or self._journal.tree_index.looked() is None or self.is_left_out(path)
 
     def named(self, paths: Iterable[WorkspacePath]) -> Records | None:
-        """Record what other programs did to paths that a call names and the folders above them; None if nothing."""
+        """Record foreign changes of a call's paths and of the folders above them; None if there are none."""
         differing = [path for path in dict.fromkeys(paths) if not path.is_root and self._differs(path)]
         if not differing:
             return None
         try:
             found = self._observe(lambda observation: observation.named(differing))
         except DiskFullError:
-            return None  # a deletion goes on, and makes room
+            return None  # a deletion must be able to continue: it frees space
         self.on_observed(found.observation)
         return found.records
 
     def whole(self, path: WorkspacePath) -> Records:
-        """Record what other programs did to one path, its bytes included."""
+        """Record foreign changes of one path without comparing its row first."""
         found = self._observe(lambda observation: observation.named([path]))
         self.on_observed(found.observation)
         return found.records
 
     def filtered(self, hints: Mapping[FolderId, Names]) -> FilteredHints:
-        """Compare hinted names with the rows outside of a turn, so that own writes need none."""
+        """Compare hinted names with the rows outside a turn, so that own writes need no turn."""
         result = FilteredHints(news={}, unsettled={}, folders=[])
         settled: list[ReadVersion] = []
         for folder, names in hints.items():
@@ -124,7 +124,7 @@ class TreeObserver:
         return result
 
     def _names_in(self, folder: FolderId, names: Iterable[str]) -> tuple[WorkspacePath, dict[str, FileStat]] | None:
-        """Return the path of a folder and what some names in it are; None if it is not where its row says."""
+        """Return the path of a folder and the stats of some names in it; None if it is not where its row says."""
         path = self._journal.tree_index.folder_of_inode(*folder)
         if path is None:
             return None
@@ -146,7 +146,7 @@ class TreeObserver:
         row = self._row(path) if is_text(path.name) else None
         if row is None or stat is None or row.kind != stat.type or row.path != path:
             if row is None and stat is None:
-                return  # a temporary file came and went
+                return  # a temporary file that is gone again
         elif row.kind == "directory":
             if row.identity is not None and (row.mode, row.identity[:2]) == (stat.mode, stat.identity[:2]):
                 result.folders.append(path)
@@ -170,7 +170,7 @@ class TreeObserver:
             join(result.news, {folder: name})
 
     def _read_again(self, path: WorkspacePath, stat: FileStat, row: IndexRow) -> ReadVersion | None:
-        """Read a file that was too young to be known by its times; None if it has other bytes."""
+        """Read a file whose times were too recent to identify it; None if its bytes have changed."""
         try:
             seen = read_content(self._store, path, stat, self._largest_kept_bytes)
         except FileToolsError:
@@ -182,16 +182,16 @@ class TreeObserver:
         return ReadVersion(self._workspace.key(path), row.kind, version, identity, identity[4])
 
     def looked(self) -> Looked:
-        """Return what is noted of a look at the whole tree that begins now."""
+        """Return the marker to store for a look at the whole tree that begins now."""
         return Looked(self._journal.position(), time.time(), self._rules_version())
 
     def due(self, due: Due, left: Iterable[Scope] | None, looked: Looked | None) -> Observed:
-        """Compare what an agenda has, and a part of the whole tree.
+        """Compare hinted names, and one part of the whole tree.
 
         Args:
-            due: What the agenda has.
-            left: What the part before had no time for, nothing for the first part; None for no look at the whole tree.
-            looked: What is noted of that look when it ends.
+            due: Hints that are due.
+            left: The scopes that the previous part left, empty for the first part; None for no look at the whole tree.
+            looked: The marker to store when that look ends.
         """
 
         def look(observation: Observation) -> None:
@@ -217,7 +217,7 @@ class TreeObserver:
             self._follow_device(rows)
 
             @cache
-            def are_rules_other() -> bool:
+            def are_rules_changed() -> bool:
                 assert before is not None
                 changed = any(change.path.rpartition("/")[2] == IGNORE_FILE for _, change in changes.changes)
                 return (
@@ -225,9 +225,9 @@ class TreeObserver:
                 )
 
             def is_overlooked(path: WorkspacePath, stat: FileStat) -> bool:
-                # No program can set back when a file was changed; a clock may be, so this alone says nothing.
+                # Programs cannot set ctime, but the clock may have been set back, so this alone proves nothing.
                 is_old = before is not None and stat.changed_ns < int(before.time * 1e9)
-                return is_old and (are_rules_other() or self._is_ignored_otherwise(rows, path))
+                return is_old and (are_rules_changed() or self._is_ignore_file_changed(rows, path))
 
             context = ObservationContext(
                 rows=rows, store=self._store, contents=self._journal.contents, found=changes, is_left_out=self.left_out(),
@@ -239,7 +239,7 @@ class TreeObserver:
             look(made[0])
             for _, change in changes.changes:
                 if change.old_path is not None and change.operation is Operation.MOVE_DIRECTORY:
-                    # What is known below went along, and recovery relies on that the folder did.
+                    # The rows below the folder were moved too, and recovery relies on the folder being at its new name.
                     self._sync(change.path, change.old_path)
             if looked is not None and not made[0].left:
                 rows.note_whole_look(looked.text())
@@ -249,19 +249,19 @@ class TreeObserver:
 
     def _sync(self, *paths: str) -> None:
         for path in paths:
-            with suppress(FileToolsError):  # it has moved on, and is met there
+            with suppress(FileToolsError):  # it has moved again, and will be found there
                 self._store.sync(WorkspacePath(path).parent)
 
     def _follow_device(self, rows: TreeTable) -> None:
-        """Know the root's file system by its new number, which some have after each start of the machine."""
+        """Update the device number in all rows if the root's has changed, as on some file systems after a reboot."""
         root = rows.get("")
         if root is not None and root.identity is not None:
             own, _ = self._store.look_into(ROOT, ())
             if own.device != root.identity[0] and own.inode == root.identity[1]:
                 rows.move_device(root.identity[0], own.device)
 
-    def _is_ignored_otherwise(self, rows: TreeTable, path: WorkspacePath) -> bool:
-        """Whether an ignore file above a path is not as it is known."""
+    def _is_ignore_file_changed(self, rows: TreeTable, path: WorkspacePath) -> bool:
+        """True if an ignore file above a path differs from its row."""
         for folder in (ROOT, *path.folders):
             row = rows.at(folder.child(IGNORE_FILE))
             try:
@@ -276,7 +276,7 @@ class TreeObserver:
         return version_of(repr([self._rules.patterns, list(outer_ignore_files(self._workspace.root))]).encode())
 
     def _differs(self, path: WorkspacePath) -> bool:
-        """Whether what is at a path is not what its row says; if neither says anything, the folders above are compared."""
+        """True if a path differs from its row; if it has no row and does not exist, the folders above are compared."""
         try:
             for place in (path, *reversed(path.folders)):
                 stat, row = self._store.stat(place), self._row(place)
@@ -296,13 +296,13 @@ class TreeObserver:
 
 
 class LeftOut:
-    """Tells for one look what it leaves out. Ignore files are read once in each folder.
+    """The filter of excluded paths for one look. Reads the ignore files of each folder once.
 
     Args:
         store: The tree.
-        rules: What is left out besides what ignore files name.
-        cache: Ignore files that are known.
-        is_open: Whether an editor has a path open: then ignore files do not count.
+        rules: Exclusions besides those of ignore files.
+        cache: Parsed ignore files.
+        is_open: True if an editor has a path open; then it is not excluded.
     """
 
     def __init__(self, store: Store, rules: ExcludeRules, cache: IgnoreCache, is_open: Callable[[str], bool]) -> None:
@@ -311,10 +311,10 @@ class LeftOut:
         self._cache = cache
         self._is_open = is_open
         self._folders: dict[str, IgnoreStack | None] = {}
-        """Ignore files that hold in a folder; None if it is left out itself."""
+        """The ignore rules in force in a folder; None if it is excluded itself."""
 
     def __call__(self, path: str, is_directory: bool) -> bool:
-        """Whether a path is left out, by itself or with a folder above it."""
+        """True if a path is excluded, by itself or because a folder above it is."""
         if is_ours(path.rpartition("/")[2]):
             return True
         if not is_directory and self._is_open(path):
@@ -325,17 +325,17 @@ class LeftOut:
         return stack.ignores_itself(path, is_directory)
 
     def among(self, folder: str, names: Sequence[str], is_directory: bool) -> list[str]:
-        """Return the paths that are left out of several in a folder, at a fraction of the cost of asking for each."""
+        """Return the excluded paths among several names in a folder, much faster than one call for each."""
         prefix, stack, kept = f"{folder}/" if folder else "", self._stack_of(folder), names
         for rules in (self._rules, stack or IgnoreStack()):
-            if (sieve := rules.in_directory(folder)) is not None:
-                kept = sieve(kept, is_directory)
+            if (keep := rules.in_directory(folder)) is not None:
+                kept = keep(kept, is_directory)
         suspects = set(names).difference(kept if stack is not None else ())
         return [path for path in map(prefix.__add__, suspects) if self(path, is_directory)]
 
     def _stack_of(self, folder: str) -> IgnoreStack | None:
         if folder not in self._folders:
-            for each in ("", *WorkspacePath(folder).folders, folder):  # without recursion, however deep it is
+            for each in ("", *WorkspacePath(folder).folders, folder):  # iterative, because folders may be nested deeply
                 if each not in self._folders:
                     self._folders[each] = self._stack_in(each)
         return self._folders[folder]

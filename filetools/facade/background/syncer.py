@@ -1,7 +1,7 @@
-"""The second promise of durability: files and folders themselves are synced behind the calls, until the journal may forget.
+"""Syncs changed files and folders in the background.
 
-The journal's sync already covers every acknowledged change; this only shortens what a power cut leaves to recovery, and
-lets retention remove old records.
+The journal's own sync already makes every acknowledged change durable. This leaves less for recovery to do after a power
+cut, and lets retention remove old records.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ ALL_RECORDS = 1_000_000
 
 
 def sync_files(
-    parts: Parts, folder: WorkspacePath | None = None, told: Callable[[int, int], None] = lambda _done, _total: None
+    parts: Parts, folder: WorkspacePath | None = None, report: Callable[[int, int], None] = lambda _done, _total: None
 ) -> int:
-    """Sync what applied records changed; returns how many records are settled by it. Call it in a worker thread.
+    """Sync the paths of applied records; returns the number of records marked as synced. Call it in a worker thread.
 
     Args:
         parts: The workspace.
-        folder: Sync what is in this folder, all of it; None syncs what has waited longest.
-        told: Told before each path how many are done, of how many; what it raises ends the work.
+        folder: Sync everything in this folder; None syncs the oldest unsynced records.
+        report: Called before each path with the number done and the total; may raise to stop.
     """
     records = parts.journal.marks.unsynced(MOST_RECORDS if folder is None else ALL_RECORDS)
     places = parts.recovery.places_of(records)
@@ -43,35 +43,37 @@ def sync_files(
     absent: list[WorkspacePath] = []
     synced: set[WorkspacePath] = set()
     for done, (path, numbers) in enumerate(by_path.items()):
-        told(done, len(by_path))
+        report(done, len(by_path))
         try:
             if not sync_place(parts.store, path, synced):
                 absent.append(path)
         except FileToolsError as exc:
             _log.warning("%s is not synced yet: %s", path, exc)
             failed.update(numbers)
-    failed.update(number for path in _on_their_way(parts, absent) for number in by_path[path])
-    # What moved along with its folder meanwhile was synced nowhere.
+    failed.update(number for path in _arriving(parts, absent) for number in by_path[path])
+    # A path whose folder has moved meanwhile was not synced at its new place.
     failed.update(number for number, now in parts.recovery.places_of(records).items() if now != places[number])
     parts.journal.marks.synced(record.number for record in records if record.number not in failed)
     return len(records) - len(failed)
 
 
-def _on_their_way(parts: Parts, absent: list[WorkspacePath]) -> list[WorkspacePath]:
-    """Return those of the paths at which nothing could be synced that something comes to: its bytes were not synced.
+def _arriving(parts: Parts, absent: list[WorkspacePath]) -> list[WorkspacePath]:
+    """Return the absent paths that a change in progress may fill: its bytes are not synced.
 
-    A change that is only being applied counts already in where things are, and what was taken away may be set back.
+    `places_of` already counts a change that is still being applied, and a removal may be set back.
     """
     if not absent:
         return []
-    # In this order: what is applied by now stands where it goes.
+    # Read pending records first: a change that is applied by then has put its file in place.
     key = parts.workspace.key
     pending = {key(place) for record in parts.journal.marks.pending(ALL_RECORDS) for place in own_places(record)}
-    return [path for path in absent if _stands(parts, path) or not pending.isdisjoint(map(key, (path, *path.folders)))]
+    return [
+        path for path in absent if _may_exist(parts, path) or not pending.isdisjoint(map(key, (path, *path.folders)))
+    ]
 
 
-def _stands(parts: Parts, path: WorkspacePath) -> bool:
-    """Whether a file or a folder is there, or may be."""
+def _may_exist(parts: Parts, path: WorkspacePath) -> bool:
+    """False if a path is certainly neither a file nor a folder."""
     try:
         stat = parts.store.stat(path)
     except (PathNotDirectoryError, SymlinkNotAllowedError):

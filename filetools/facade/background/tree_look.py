@@ -1,4 +1,4 @@
-"""A look at the whole tree, before something is said of all of it: what differs is recorded, and what is unread is read."""
+"""A look at the whole tree: records what differs from the rows, and reads files that were never read."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ from filetools.tree.reading import settled_identity
 
 
 class TreeLook(Struct, frozen=True, kw_only=True):
-    """What one look has met. Whatever is not named stands as the journal says."""
+    """The state of the tree that a look found. Paths in none of the lists are as the journal says."""
 
     position: int
-    """Number of the newest record that the rows show."""
+    """Number of the newest record that the rows include."""
     rows: dict[str, IndexRow]
-    """All that stands in the tree, by key."""
+    """All files and folders of the tree, by key."""
     closed: list[str]
-    """Paths that could not be read."""
+    """Unreadable paths."""
     moving: list[str]
-    """Paths that kept changing, or that somebody was at work on, while the tree was looked at."""
+    """Paths that other programs were changing during the look."""
     unnamed: list[str]
-    """Names that no call can say, such as those that are no UTF-8; escaped."""
+    """Names that no call can address, such as names that are not UTF-8; escaped."""
     scope: str
-    """Version of what is left out: rules, ignore files, and what could not be read; equal for looks that see the same."""
+    """Hash of the exclusions (rules, ignore files, unreadable paths); looks with the same scope are comparable."""
 
     @property
     def unread(self) -> list[str]:
-        """Paths of which nothing is known for sure."""
+        """All paths that the look could not determine."""
         return sorted({*self.closed, *self.moving, *self.unnamed})
 
 
 async def look_at_tree(parts: Parts, foreign: ForeignChanges, check_open: Callable[[], None]) -> TreeLook:
-    """Have recorded what differs from what is known; returns what stands.
+    """Record foreign changes, then return the state of the tree.
 
     Args:
         parts: The workspace.
-        foreign: Has recorded what other programs did.
-        check_open: Raises if the workspace was closed: a look ends with it.
+        foreign: Records changes by other programs.
+        check_open: Raises if the workspace was closed, which ends the look.
     """
-    return await parts.workers.run(partial(_standing, parts, await foreign.look(), check_open))
+    return await parts.workers.run(partial(_current, parts, await foreign.look(), check_open))
 
 
-def _standing(parts: Parts, uncertain: Uncertain, check_open: Callable[[], None]) -> TreeLook:
+def _current(parts: Parts, uncertain: Uncertain, check_open: Callable[[], None]) -> TreeLook:
     position, rows = parts.journal.tree_index.standing()
     rows.pop("", None)
     _drop_left_out(parts, rows)
@@ -73,7 +73,7 @@ def _standing(parts: Parts, uncertain: Uncertain, check_open: Callable[[], None]
 
 
 def _drop_left_out(parts: Parts, rows: dict[str, IndexRow]) -> None:
-    """Drop what was met before ignore rules left it out, or because a call has named it."""
+    """Drop rows of excluded paths: they were added before the rule, or by a call that named the path."""
     found: defaultdict[tuple[str, bool], list[str]] = defaultdict(list)
     for row in rows.values():
         if row.number == 0:
@@ -88,7 +88,7 @@ def _drop_left_out(parts: Parts, rows: dict[str, IndexRow]) -> None:
 def _read_unread(
     parts: Parts, rows: dict[str, IndexRow], check_open: Callable[[], None]
 ) -> tuple[list[str], list[str]]:
-    """Read what nobody has read yet; returns what may not be read, and what has changed meanwhile."""
+    """Read files without a version; returns the unreadable paths, and those that changed meanwhile."""
     read: list[ReadVersion] = []
     closed: list[str] = []
     changed: list[str] = []
@@ -105,7 +105,7 @@ def _read_unread(
         except FileToolsError:
             changed.append(row.path)
             continue
-        if row.identity not in (None, stat.identity):  # other bytes than the row's number tells of
+        if row.identity not in (None, stat.identity):  # it has changed since its row was written
             changed.append(row.path)
             continue
         identity = settled_identity(stat, taken_ns, parts.store.tick_ns)

@@ -14,7 +14,7 @@ from filetools.facade.deciding.proposals import REFUSALS
 from filetools.facade.deciding.writing import decide_write
 from filetools.facade.requests import WriteRequest, refuse_many
 from filetools.facade.runner import CallRunner
-from filetools.facade.steps.pipeline import Beat
+from filetools.facade.steps.pipeline import ReportProgress
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.models.files import BatchResult
@@ -68,14 +68,14 @@ async def run(
     runner: CallRunner,
     steps: Sequence[PutFile | RemoveFile],
     actor: Actor,
-    beat: Beat,
+    report_progress: ReportProgress,
     authorise: Awaitable[Permit | None],
 ) -> BatchResult:
     """Apply the steps together, once they are authorised.
 
     Raises:
         BatchFailedError: One was refused; nothing was changed.
-        AbortedError: `beat` said so; nothing was changed.
+        AbortedError: `report_progress` said so; nothing was changed.
     """
     try:
         allowed = await authorise
@@ -84,13 +84,13 @@ async def run(
     if not steps:
         return BatchResult(results=[])
     try:
-        outcome = await runner.change(steps, actor, beat=beat, permits=[allowed])
+        outcome = await runner.change(steps, actor, report_progress=report_progress, permits=[allowed])
     except AbortedError:
         raise
     except FileToolsError as exc:
         raise BatchFailedError(exc) from exc
     with suppress(AbortedError):  # it is done, and too late to stop it
-        beat(1, 1)
+        report_progress(1, 1)
     results = [
         write_result(step, outcome, index) if isinstance(step, PutFile) else delete_result(step, outcome, index)
         for index, step in enumerate(steps)

@@ -8,13 +8,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filetools.changes.decision import PutDecision
-from filetools.changes.editing import CONTEXT_LINES, ChangeBytes, changed_text, existing_file, with_text
-from filetools.changes.knowledge import Knowledge, bytes_now, facts_now, is_version, read_as, require_version
+from filetools.changes.editing import CONTEXT_LINES, ChangeBytes, changed_text, with_text
+from filetools.changes.knowledge import (
+    Knowledge,
+    bytes_now,
+    facts_now,
+    is_version,
+    read_as,
+    require_file_or_nothing,
+    require_version,
+)
 from filetools.content.differences.merging import merge
 from filetools.content.formats import TextFormat
 from filetools.content.version import version_of
 from filetools.editors.open_text import OpenText
-from filetools.errors import EditConflictError, EditNotFoundError
+from filetools.errors import EditConflictError, EditNotFoundError, PathNotFoundError
 from filetools.facade.deciding.seeing import seen_by
 from filetools.facade.parts import Parts
 from filetools.facade.steps.look import Look, content_of
@@ -51,7 +59,9 @@ class TextChange(Struct, frozen=True, kw_only=True):
             if self.expected_version is not None and not is_version(now.standing[0], self.expected_version):
                 require_version(now, knowledge, self.expected_version)
             return self._beside(parts, seen, opened)
-        existing_file(now, parts.settings)
+        require_file_or_nothing(now, parts.settings)
+        if now.kind is None:
+            raise PathNotFoundError(now.path)
         require_version(now, knowledge, self.expected_version)
         return self.made(bytes_now(now), facts_now(now, knowledge).text_format)
 

@@ -169,10 +169,9 @@ def _propose(parts: Parts, act: Act, *, with_diff: bool) -> Proposal:
     first = standing[act.paths[0]] if act.paths else None
     old = None if first is None else first.text
     new_text = made.get(act.paths[0]) if len(act.paths) == 1 else None
-    texts = [text for text in (old, new_text) if isinstance(text, str)]
-    is_short = all(len(text) <= LARGEST_TEXT_CHARACTERS for text in texts)
-    old = old if is_short else None
-    new = new_text if is_short and isinstance(new_text, str) else None
+    new = new_text if isinstance(new_text, str) else None
+    if any(len(text) > LARGEST_TEXT_CHARACTERS for text in (old, new) if text is not None):
+        old = new = None
     [met] = act.met if act.is_text and act.met else [None]
     unsaved = [path for path in act.paths if standing[path].opened is not None]
     bound = {
@@ -208,9 +207,9 @@ def _propose(parts: Parts, act: Act, *, with_diff: bool) -> Proposal:
 
 def _destroys(parts: Parts, taken: Taken, contents: Mapping[WorkspacePath, Contents]) -> bool:
     """Return True if steps delete or cover something."""
-    moved_there = [after for before, after in taken if after is not None and after != before]
-    return any(after is None for before, after in taken if contents[before]) or any(
-        parts.store.stat(after) is not None for after in moved_there
+    return any(
+        bool(contents[before]) if after is None else after != before and parts.store.stat(after) is not None
+        for before, after in taken
     )
 
 

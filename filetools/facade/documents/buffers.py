@@ -1,4 +1,4 @@
-"""The calls of editors: documents opened, typed into, saved and closed. Every editor and agent sees the same text."""
+"""The calls of editors: open, change, save and close documents. All editors and agents see the same text."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ Authorise = Callable[..., Awaitable[Any]]
 
 
 class Buffers:
-    """Documents as one editor has them open; `files.buffers`. Lives as long as its facade.
+    """The open documents of one editor; `files.buffers`.
 
-    One document a path, however many editors and processes have it open. Texts are LF texts and places count UTF-16
-    units, as in JavaScript; the file's own line ends, encoding and byte-order mark are kept beside. A handle lapses 60 s
-    after the last call with it; text that is unsaved then is kept as a version of the path. Typing, saving and closing are its
-    actor's alone.
+    A path has one document, however many editors and processes have it open. Texts use LF line ends and offsets count
+    UTF-16 units, as in JavaScript; the file's own line ends, encoding and byte-order mark are restored on save. A handle
+    lapses 60 s after the last call with it; text that is unsaved then is kept as a version of the path. Only the handle's own
+    actor can change, save or close with it.
     """
 
     def __init__(self, runner: CallRunner, news: DocumentNews, actor: Actor, authorise: Authorise) -> None:
@@ -47,9 +47,9 @@ class Buffers:
         self._authorise = authorise
 
     async def open(self, path: AnyPath) -> BufferResult:
-        """Open the document of a path, or join those who have it open. The file need not exist yet.
+        """Open the document of a path, or join its other editors. The file need not exist yet.
 
-        Waits up to 2 s while somebody writes the file; after that it opens what stands there, and follows the write.
+        Waits up to 2 s while the file is being written; after that it opens the current text, and follows the write.
 
         Raises:
             InvalidArgumentError: The file is binary.
@@ -57,7 +57,7 @@ class Buffers:
         """
         where = self._runner.resolve_new(path)
         await self._authorise("read_file", [where], {}, change=False)
-        # What was put back while nothing ran is otherwise taken for older than what the journal knows, and undone.
+        # Otherwise old text that was put back while no process ran would be taken for an older head, and replaced.
         await self._runner.observe(where)
         work = partial(self._open, where)
         try:
@@ -66,12 +66,12 @@ class Buffers:
                 work, path=where, owner=self._actor.id, timeout_seconds=READER_WAIT_SECONDS
             )
         except LockTimeoutError:
-            name, opened = await self._parts.workers.run(work)  # it follows the write once that is made
+            name, opened = await self._parts.workers.run(work)  # it follows the write when that is done
         await self._news.tell()
         return await self._parts.workers.run(partial(self._describe, name, opened))
 
     async def read(self, handle: str) -> BufferResult:
-        """Return the newest text of a document, for an editor that has lost track of it; renews the lease.
+        """Return the newest text of a document, for an editor that is out of sync; renews the lease.
 
         Raises:
             BufferClosedError
@@ -89,18 +89,18 @@ class Buffers:
         text: str | None = None,
         change_id: str | None = None,
     ) -> BufferChange:
-        """Put an editor's edits into the document, on top of whatever others have typed meanwhile.
+        """Apply an editor's edits to the document, rebased on what others have typed meanwhile.
 
         Args:
-            handle: What `open` gave.
-            buffer_version: Version of the text that the edits were made on.
+            handle: As returned by `open`.
+            buffer_version: Version of the text that the edits apply to.
             edits: Edits of that text, in any order, not overlapping.
-            text: The whole new text instead; only what differs counts as edited.
-            change_id: A name for this change, 1 to 64 visible ASCII characters, to send it again if its answer was lost. As
-                long as the first is among the document's last 1,000 steps it is not made again, only answered again.
+            text: The whole new text instead; only the differences count as edits.
+            change_id: A name for this change, 1 to 64 visible ASCII characters, for retries after a lost response. While
+                the change is among the document's last 1,000 steps, a retry is answered again but not applied again.
 
         Returns:
-            The new version, and what others did since `buffer_version`, to be applied to the editor's own text.
+            The new version, and the edits of others since `buffer_version`, to apply to the editor's own text.
 
         Raises:
             BufferClosedError: The handle has lapsed or was closed.
@@ -109,7 +109,7 @@ class Buffers:
         """
         self._runner.check_open()
         self._parts.gatekeeper.check_writable()
-        if self._actor.kind == "agent":  # what people type is theirs; presets bind agents
+        if self._actor.kind == "agent":  # permission presets apply to agents, not to people's typing
             _, opened = await self._parts.workers.run(partial(self._parts.documents.held, handle, self._actor))
             where = self._runner.resolve(opened.document.path)
             arguments = {"handle": handle, "buffer_version": buffer_version, "edits": repr(edits), "text": text}
@@ -126,10 +126,10 @@ class Buffers:
         return made
 
     async def since(self, handle: str, buffer_version: int) -> BufferChange:
-        """Return what was done to a document since a version, for an editor that comes back; renews the lease.
+        """Return the edits of a document since a version, for an editor that reconnects; renews the lease.
 
         Returns:
-            The newest version, and edits that lead there from the text at `buffer_version`.
+            The newest version, and the edits that lead to it from the text at `buffer_version`.
 
         Raises:
             BufferClosedError: The handle has lapsed or was closed.
@@ -150,18 +150,18 @@ class Buffers:
         on_conflict: OnConflict = "merge",
         encoding: str | None = None,
     ) -> BufferSave:
-        """Write the document to its file, the way every write goes. What others wrote meanwhile is merged in.
+        """Write the document to its file, as any write. What others wrote to the file meanwhile is merged in.
 
         Args:
-            handle: What `open` gave.
-            buffer_version: Version that the editor knows, to learn what others did since.
-            on_conflict: If the file has changed in the same places: "merge" and "cancel" refuse, "allow" replaces it; what
-                is replaced stays among its versions.
-            encoding: Codec that the file is stored in from now on; None keeps its own.
+            handle: As returned by `open`.
+            buffer_version: Version that the editor has; the result then contains the edits of others since.
+            on_conflict: If the file has changed in the same places: "merge" and "cancel" refuse, "allow" replaces it and
+                keeps the replaced text as a version.
+            encoding: Codec to store the file in from now on; None keeps its own.
 
         Raises:
             BufferClosedError, ResyncRequiredError
-            InvalidArgumentError: There is no such encoding.
+            InvalidArgumentError: The encoding is unknown.
             EditConflictError: The file has changed in the same places; both sides are in the details.
             EncodingError: The file's encoding lacks a character of the text.
         """
@@ -193,7 +193,7 @@ class Buffers:
         await self.read(handle)
 
     async def close(self, handle: str) -> BufferClose:
-        """Give up a handle. Unsaved text that nobody has open any more is kept as a version of the path.
+        """Close a handle. If it was the last one of the document, unsaved text is kept as a version of the path.
 
         Raises:
             BufferClosedError
@@ -201,8 +201,8 @@ class Buffers:
         self._runner.check_open()
         closed, kept = await self._parts.workers.run(partial(self._close, handle))
         if kept is not None:
-            told = events.BufferAbandoned(path=closed.path, document=closed.id, actor=self._actor, kept_version=kept)
-            self._parts.bus.publish(told)
+            event = events.BufferAbandoned(path=closed.path, document=closed.id, actor=self._actor, kept_version=kept)
+            self._parts.bus.publish(event)
         await self._news.tell()
         return BufferClose(path=closed.path, kept_version=kept)
 
@@ -218,7 +218,7 @@ class Buffers:
             try:
                 return step, await self._runner.change([step], self._actor)
             except BufferClosedError:
-                continue  # its file has moved since; a handle that is closed is refused above
+                continue  # the file has moved meanwhile; a closed handle is refused by `held` above
         raise ChangedMeanwhileError(where, MOST_TRIES)
 
     def _open(self, where: WorkspacePath) -> tuple[str, OpenText]:
@@ -226,7 +226,7 @@ class Buffers:
         key = parts.workspace.key(where)
         base, text_format, text = text_to_open(parts, where)
         if base is not None and parts.view(key).head is None and parts.observer.may_be_old(where):
-            # Only of a file whose version is known it can be told that it is another one than what the editor stands on.
+            # Record the version, so that a later foreign change of the file is recognised.
             parts.journal.tree_index.note_opened(key, where, base)
         handle, opened = parts.documents.open(key, where, self._actor, base=base, text_format=text_format, text=text)
         if follow_disk(parts, opened.document) == "level":

@@ -1,4 +1,4 @@
-"""Tells the bus what happened to open documents, whichever process did it: the rows are compared with what was told."""
+"""Publishes events about open documents, whichever process changed them: compares the rows with those published last."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from filetools.models.records import SYSTEM, Actor
 _log = logging.getLogger(__name__)
 
 MOST_TRIES: Final = 5
-"""Of making events from what the journal has."""
+"""Tries to make the events of one document."""
 
 
 class DocumentNews:
-    """What this process has told of open documents. One an opened workspace; belongs to its loop."""
+    """Publishes the events of open documents in this process. One per opened workspace; used on its loop."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -34,29 +34,29 @@ class DocumentNews:
         self._holders: dict[str, Actor] = {}
         self._behind: dict[str, str | None] = {}
         self._waiting: deque[tuple[Document, Document | None, bool]] = deque()
-        """Documents as they are and as they were before, whose events are not made yet; whether they are closed."""
+        """Documents without events yet: the new state, the previous state, and whether the document was closed."""
         self._failures = 0
-        """Of making the events of the first of these."""
+        """Failed tries to make the events of the first of these."""
         self._made: list[Event] = []
-        """Events that nobody has heard yet."""
+        """Unpublished events."""
         self._telling = asyncio.Lock()
 
     async def start(self) -> None:
-        """Know what is open already; nothing is told of it."""
+        """Load the documents that are already open; publishes nothing."""
         await self._parts.workers.run(self._begin)
 
     async def tell(self) -> None:
-        """Publish what is new, in order."""
+        """Publish new events, in order."""
         async with self._telling:
             try:
                 await self._parts.workers.run(self._take)
-            finally:  # what a caller has taken who is cancelled or refused meanwhile is told all the same
+            finally:  # publish what was made even if the caller is cancelled or making the rest failed
                 made, self._made = self._made, []
                 for event in made:
                     self._parts.bus.publish(event)
 
     async def follow(self, documents: Sequence[Document]) -> None:
-        """Have documents follow their files, and tell of those that cannot."""
+        """Update documents from their files, and publish an event for each that cannot be updated."""
         if not documents:
             return
         behind = await self._parts.workers.run(partial(self._follow, documents))
@@ -92,7 +92,7 @@ class DocumentNews:
             closed = frozenset(document.id for document in self._known.all() if document.id not in still_open)
         self._waiting += ((document, self._known.get(document.id), False) for document in new.documents)
         self._waiting += ((known, known, True) for name in closed if (known := self._known.get(name)) is not None)
-        # At once: until then a read may take what was typed since for saved, though a read before has shown it.
+        # Before making events: until then a read may return the saved text although an earlier one showed unsaved text.
         self._known.note(new.documents, closed)
         self._position = new.position
         while self._waiting:
@@ -107,8 +107,8 @@ class DocumentNews:
             self._failures += 1
             if self._failures < MOST_TRIES and isinstance(exc, FileToolsError):
                 raise
-            # It must not hold up what happened to others; an editor sees by the next version that it lacks some.
-            _log.error("what happened to the open document %s is not told: %s", document.path, exc)
+            # Do not hold up other documents; an editor notices the gap by the next version number.
+            _log.error("no events were published for the open document %s: %s", document.path, exc)
             return []
 
     def _closed(self, document: Document) -> Event:

@@ -1,4 +1,4 @@
-"""Open documents follow their files: a clean one takes over the new content, a dirty one gets it merged in."""
+"""Updates open documents from their files: a clean document takes the new text, a dirty one gets it merged in."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ Followed = Literal["level", "behind", "closed"]
 
 
 def follow_disk(parts: Parts, document: Document) -> Followed:
-    """Bring a document up to the newest version of its file; call it in a worker thread, no lock is needed.
+    """Update a document to the newest version of its file. Call it in a worker thread; it needs no lock.
 
     Returns:
-        "behind" if the file's content cannot be merged into the unsaved text: it stays as it is, and so does its base.
+        "behind" if the file's content cannot be merged into the unsaved text; the document and its base are unchanged.
     """
     for _ in range(MOST_TRIES):
         opened = parts.documents.texts.newest(document.id)
         if opened is None:
             return "closed"
         head = parts.view(opened.document.key).head
-        # A file that is gone leaves its document alone: what is typed stays, and may be saved again. A write that is not in
-        # the file yet may still be refused; whoever makes it has documents follow afterwards, or else the keeper does.
+        # A deleted file does not change its document, which can be saved again. A write that is not applied yet may still
+        # fail; its process updates the documents afterwards, or else the keeper does.
         if head is None or not head.applied or head.version in (None, opened.document.base):
             return "level"
-        change = _on_top_of(parts, opened, head.version or "")
+        change = _updated(parts, opened, head.version or "")
         if change is None:
             return "behind"
         if parts.documents.advance(change, _author(parts, opened.document.key, head.number)):
@@ -44,7 +44,7 @@ def follow_disk(parts: Parts, document: Document) -> Followed:
     return "behind"
 
 
-def _on_top_of(parts: Parts, opened: OpenText, version: str) -> DocumentChange | None:
+def _updated(parts: Parts, opened: OpenText, version: str) -> DocumentChange | None:
     try:
         facts, text = inspect(parts.journal.contents.get(version), name=opened.document.path)
     except VersionGoneError:
@@ -56,13 +56,13 @@ def _on_top_of(parts: Parts, opened: OpenText, version: str) -> DocumentChange |
     merged = merge(opened.base_text, opened.text, text, by_words=parts.settings.is_prose(opened.document.path))
     if merged.text is None:
         return None
-    # The merge's own edits are whole lines; carets and selections in them would be lost.
+    # The merge's edits replace whole lines, which would lose carets and selections.
     edits = refined(opened.text, merged.edits)
     made = changed(opened, merged.text, edits, base=version, is_dirty=merged.text != text, reason="disk")
     return replace(made, text_format=facts.text_format)
 
 
 def _author(parts: Parts, key: str, number: int) -> Actor:
-    """Return who made a head, for those who see its text arrive in a document."""
+    """Return the author of a head, as the actor of the document's change."""
     records = parts.journal.records(key=key, limit=10, newest_first=True)
     return next((record.actor for record in records if record.number == number), EXTERNAL)

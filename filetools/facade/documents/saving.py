@@ -1,4 +1,4 @@
-"""What editors do to files: open their text, save a document, and leave one behind with unsaved text."""
+"""Opening a file's text in an editor, saving a document, and keeping the text of an abandoned one."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ MOST_TRIES = 20
 
 
 def text_to_open(parts: Parts, path: WorkspacePath) -> tuple[str | None, TextFormat, str]:
-    """Return version, format and text of a file that an editor opens; its bytes are kept, for merging later.
+    """Return version, format and text of a file that an editor opens; keeps its bytes for later merges.
 
     Raises:
-        InvalidArgumentError: It is binary.
+        InvalidArgumentError: The file is binary.
         FileTooLargeError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError
     """
     try:
@@ -47,21 +47,21 @@ def text_to_open(parts: Parts, path: WorkspacePath) -> tuple[str | None, TextFor
 
 
 class DocumentSave(Struct, frozen=True):
-    """Decides what saving a document writes."""
+    """Decides what a save of a document writes."""
 
     document_id: str
     on_conflict: OnConflict
     actor: Actor
     text_format: TextFormat | None = None
-    """What the file is stored in from now on; None keeps its own."""
+    """Format to store the file in from now on; None keeps its own."""
 
     def __call__(self, parts: Parts, seen: Look) -> PutDecision:
-        """Write the document's text; merge what the file has got meanwhile.
+        """Return the document's text, with newer changes of the file merged in.
 
         Raises:
-            BufferClosedError: The document was closed, or has moved to another path.
+            BufferClosedError: The document was closed or moved to another path.
             EditConflictError: The file has changed in the same places.
-            EncodingError: The file's encoding lacks a character.
+            EncodingError: The file's encoding lacks a character of the text.
         """
         document = seen.view.document
         if document is None or document.id != self.document_id:
@@ -87,7 +87,7 @@ class DocumentSave(Struct, frozen=True):
         if facts.version != seen.version:
             parents = tuple(Relation(kind="parent", number=number) for number in document.parents)
             return structs.replace(decision, document=change, relations=parents)
-        # Another program may have written just this, and nothing is recorded; the document needs it as its base.
+        # The file already has these bytes, so nothing is recorded; keep them as the document's base.
         parts.journal.contents.keep(content, facts.version)
         is_news = document.is_dirty or document.base != facts.version
         if is_news and not parts.documents.advance(change, self.actor):
@@ -112,10 +112,10 @@ def _merged(parts: Parts, seen: Look, opened: OpenText, text_format: TextFormat 
 
 
 def keep_and_close(parts: Parts, document: Document) -> str | None:
-    """Keep the unsaved text of a document that nobody holds as a version of its path, and close it, in one commit.
+    """Record the unsaved text of a document without handles as a version of its path and close it, in one commit.
 
     Returns:
-        The version; None if somebody has opened it again.
+        The version; None if the document was opened again or is closed.
     """
     for _ in range(MOST_TRIES):
         opened = parts.documents.texts.newest(document.id)
@@ -135,7 +135,7 @@ def keep_and_close(parts: Parts, document: Document) -> str | None:
 
 
 def sweep_handles(parts: Parts) -> Iterator[tuple[Document, str, Actor]]:
-    """End the leases that have run out; yields each document whose unsaved text was kept for it, and the version."""
+    """Release expired handles; yields each abandoned document with the version of its kept text, and its author."""
     now = time.time()
     for handle in parts.journal.documents.handles():
         if handle.leased_until < now:

@@ -1,4 +1,4 @@
-"""The steps that make, delete and move folders."""
+"""Steps that make, delete and move folders."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class FolderStep(Step):
         self._changing: Set[WorkspacePath] = frozenset()
 
     def be_allowed(self, paths: frozenset[WorkspacePath]) -> None:
-        """Refuse at the exchange what was not in the folder at the look, except for changes by the call's other steps."""
+        """At the exchange refuse entries that the look did not see, other than those of steps about `paths`."""
         self._is_allowed = True
         self._changing = paths
 
@@ -57,7 +57,7 @@ class FolderStep(Step):
             raise ChangedMeanwhileError(self.paths[0], 1)
 
     def _others(self, parts: Parts) -> Contents:
-        """Return what is in the folder, without the paths of the call's other steps."""
+        """Return the contents of the folder except what other steps of the call change."""
         top = self.paths[0]
         return {
             path: version
@@ -70,13 +70,13 @@ class MakeFolderStep(Step):
     """Makes one folder and its missing parents."""
 
     def __init__(self, path: WorkspacePath, mode: int | None = None) -> None:
-        """Prepare to make a folder; None gives it the usual permission bits."""
+        """Make a folder with the default permission bits, or with `mode`."""
         super().__init__(path)
         self._path = path
         self._mode = mode
 
     def look(self, parts: Parts) -> None:
-        """Look at the path."""
+        """Look at the path; raises if something other than a folder is there."""
         require_free(parts, self._path)
         stat = parts.store.stat(self._path)
         if stat is not None and stat.type == "symlink":
@@ -86,21 +86,21 @@ class MakeFolderStep(Step):
         self._exists = stat is not None
 
     def decide(self, parts: Parts) -> bool:
-        """Return False if it exists."""
+        """False if the folder exists."""
         return not self._exists
 
     def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
-        """Return the folder and its missing parents."""
+        """The missing parents, then the folder."""
         self._missing = (*missing_parents(parts, self._path), self._path)
         return self._missing
 
     def prepare(self, parts: Parts) -> None:
-        """Record its mode."""
+        """Record the folder's mode with it."""
         super().prepare(parts)
         self._parents = (*self._parents[:-1], structs.replace(self._parents[-1], mode=self._mode))
 
     def make_folders(self, parts: Parts) -> None:
-        """Make it, with its mode."""
+        """Make the parents and the folder, and set its mode."""
         super().make_folders(parts)
         if self._mode is not None:
             parts.store.set_directory_mode(self._path, self._mode)
@@ -110,18 +110,18 @@ class MakeFolderStep(Step):
         return self._parents
 
     def exchange(self, parts: Parts) -> None:
-        """Do nothing: `make_folders` has made it."""
+        """Nothing to do: `make_folders` has made it."""
 
     def set_back(self, parts: Parts) -> None:
-        """Do nothing: `remove_folders` removes it."""
+        """Nothing to do: `remove_folders` removes it."""
 
     def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
-        """Return nothing, as for `set_back`."""
+        """None: `without_folders` returns its record."""
         return ()
 
 
 class RemoveFolderStep(FolderStep):
-    """Moves a folder and everything in it to the trash."""
+    """Moves a folder and everything in it from the tree to the trash."""
 
     def __init__(
         self,
@@ -129,26 +129,26 @@ class RemoveFolderStep(FolderStep):
         *,
         recursive: bool,
         inside: int = 0,
-        beat: Callable[[int, int], None] = lambda _done, _total: None,
+        report_progress: Callable[[int, int], None] = lambda _done, _total: None,
         mode: int | None = None,
         permit: Callable[[], None] | None = None,
         require: Callable[[], None] = lambda: None,
     ) -> None:
-        """Prepare to remove a folder.
+        """Remove a folder.
 
         Args:
             path: The folder.
-            recursive: True if it may contain anything.
-            inside: About how many entries it contains.
-            beat: Called for every entry; may raise to stop.
-            mode: Permission bits for its record, if they are not the present ones.
-            permit: Raises the refusal, in place of the usual conditions: other steps of the call leave the folder empty,
-                or its contents were planned for.
-            require: Raises a further refusal after the look.
+            recursive: Whether the folder may have contents.
+            inside: Estimated number of entries in it, for progress.
+            report_progress: Called for each entry; may raise to stop.
+            mode: Permission bits to record; None records the current ones.
+            permit: Replaces the usual conditions, and raises to refuse: for callers whose other steps empty the folder, or
+                who have planned for its contents.
+            require: Called after the look; raises to refuse.
         """
         super().__init__(path, require=require)
         self._total = 2 * (inside + 1)
-        self._beat = beat
+        self._report_progress = report_progress
         self._path = path
         self.is_recursive = recursive
         self._key = ""
@@ -158,7 +158,7 @@ class RemoveFolderStep(FolderStep):
         self.entries = 0
 
     def look(self, parts: Parts) -> None:
-        """Look at the folder and count its entries."""
+        """Check the folder and count its entries."""
         require_folder(parts, self._path)
         refuse_state_below(parts, self._path)
         self._key = require_free(parts, self._path)
@@ -167,11 +167,11 @@ class RemoveFolderStep(FolderStep):
         self.entries = 1
         for _ in walk_tree(parts.store, self._path):
             self.entries += 1
-            self._beat(min(self.entries, self._total // 2), self._total)
+            self._report_progress(min(self.entries, self._total // 2), self._total)
         self._see_inside(parts)
 
     def decide(self, parts: Parts) -> bool:
-        """Refuse a folder that is not empty, unless it is deleted with its contents."""
+        """Refuse a folder that is not empty, unless `recursive`, or that has unsaved text in it."""
         if self._permit is not None:
             self._permit()
             return True
@@ -181,9 +181,11 @@ class RemoveFolderStep(FolderStep):
         return True
 
     def prepare(self, parts: Parts) -> None:
-        """Sync its contents: recovery restores nothing in the trash, and an undo takes it as it is."""
+        """Sync the contents: recovery does not repair files in the trash, and an undo restores them as they are."""
         half = self._total // 2
-        sync_files(parts, self._path, lambda done, total: self._beat(half + half * done // total, self._total))
+        sync_files(
+            parts, self._path, lambda done, total: self._report_progress(half + half * done // total, self._total)
+        )
 
     def drafts(self) -> Sequence[Change]:
         """Return one record for the whole folder."""
@@ -191,7 +193,7 @@ class RemoveFolderStep(FolderStep):
         return (gone,)
 
     def exchange(self, parts: Parts) -> None:
-        """Move it to the trash, named after the record's number; an empty one is just removed."""
+        """Rename the folder into the trash, named by the record's number; without `recursive`, remove the empty folder."""
         self._require_inside(parts)
         if self.is_recursive:
             self._taken = parts.store.remove(self._path, trash=str(self._number))
@@ -199,20 +201,20 @@ class RemoveFolderStep(FolderStep):
             parts.store.remove_empty_directory(self._path)
 
     def sync(self, parts: Parts) -> None:
-        """Sync its name in the trash first: a power cut must not leave it without one."""
+        """Sync the trash before the parent, so that a power cut never leaves the folder without a name."""
         if self._taken is not None:
             self._taken.sync()
         sync_names(parts, self._path)
 
     def set_back(self, parts: Parts) -> None:
-        """Rename it back."""
+        """Rename the folder back, or make the empty one again."""
         if self._taken is not None:
             self._taken.put_back()
         else:
             parts.store.make_directory(self._path)
 
     def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
-        """Return the record that the folder, and the heads of its files, are there again."""
+        """One record, which also restores the heads of the files in the folder."""
         change = Change(
             operation=Operation.CREATE_DIRECTORY, path=self._path, key=self._key, applied=True, compensates=number
         )
@@ -231,7 +233,7 @@ class MoveFolder(FolderStep):
         self._keys = ("", "")
 
     def look(self, parts: Parts) -> None:
-        """Look at both ends."""
+        """Check the source and the destination."""
         if self._destination.is_below(self._source):
             raise InvalidArgumentError(f"Cannot move {self._source!r} into itself", path=self._source)
         require_folder(parts, self._source)
@@ -242,11 +244,10 @@ class MoveFolder(FolderStep):
         self._see_inside(parts)
 
     def decide(self, parts: Parts) -> bool:
-        """Return False if it has that name already."""
+        """False if the folder already has that name."""
         return self._source != self._destination
 
     def _made_path(self) -> WorkspacePath | None:
-        """The destination."""
         return self._destination
 
     def drafts(self) -> Sequence[Change]:
@@ -261,20 +262,20 @@ class MoveFolder(FolderStep):
         return (*self._parents, move)
 
     def exchange(self, parts: Parts) -> None:
-        """Rename."""
+        """Rename the folder."""
         self._require_inside(parts)
         parts.store.move(self._source, self._destination)
 
     def sync(self, parts: Parts) -> None:
-        """Sync the new name first: a power cut must not leave it without one."""
+        """Sync the new name first, so that a power cut never leaves the folder without a name."""
         sync_names(parts, self._destination, self._source)
 
     def set_back(self, parts: Parts) -> None:
-        """Rename back."""
+        """Rename the folder back."""
         parts.store.move(self._destination, self._source)
 
     def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
-        """Return the record that sets the heads below back to their former names."""
+        """One record, which moves the heads below back to their former names."""
         change = Change(
             operation=Operation.MOVE_DIRECTORY,
             path=self._source,
@@ -288,7 +289,7 @@ class MoveFolder(FolderStep):
 
 
 def require_folder(parts: Parts, path: WorkspacePath) -> None:
-    """Raise unless a folder is there.
+    """Raise unless a path is a folder.
 
     Raises:
         DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError
@@ -304,7 +305,7 @@ def require_folder(parts: Parts, path: WorkspacePath) -> None:
 
 
 def refuse_state_below(parts: Parts, path: WorkspacePath) -> None:
-    """Raise HoldsStateError if a journal is in a folder: it must not be removed or moved while it is used."""
+    """Raise HoldsStateError if a folder contains a state directory, which must not move or vanish while it is used."""
     if (state := parts.store.state_below(path)) is not None:
         raise HoldsStateError(path, state)
 
@@ -313,7 +314,7 @@ def require_free(parts: Parts, path: WorkspacePath) -> str:
     """Return the key of a path.
 
     Raises:
-        HeadMovedError: A move or deletion of a folder above it waits to be finished.
+        HeadMovedError: A move or deletion of a folder above it is unfinished.
     """
     key = parts.workspace.key(path)
     if parts.view(key).blocked:

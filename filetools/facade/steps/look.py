@@ -1,4 +1,4 @@
-"""The look of a write: what stands on the disk, and what the journal knows of it."""
+"""What a write sees before it decides: the file on disk and what the journal has recorded about it."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ CHUNK_BYTES: Final = 1024 * 1024
 
 
 class Look(Struct, frozen=True, kw_only=True):
-    """What stands at a path, and what the journal knew of it. True until the end of the turn."""
+    """The file at a path and the journal's view of it. Valid until the end of the turn."""
 
     path: WorkspacePath
-    """As the disk spells it, which may differ from what the call asked for where case is ignored."""
+    """As spelled on disk; differs from the spelling in the call if the file system ignores case."""
     key: str
     view: View
     taken_ns: int
-    """Time before the bytes were looked at."""
+    """Time just before the file was looked at."""
     stat: FileStat | None
     """None if nothing is there."""
     facts: ContentFacts | None
-    """Facts of the bytes; None if nothing is there, or too large to be looked at as a whole."""
+    """Facts of the content; None if there is no file or it is too large to read as a whole."""
     version: str | None
     """None if nothing is there."""
     content: bytes | None
-    """The bytes, where looking had to read them."""
+    """The bytes, if they had to be read."""
     is_opaque: bool = False
-    """Whether it is taken as it is, since nobody can know its bytes: a link, or a file too large to be kept."""
+    """True for a symbolic link, or a file too large to keep: its content is not read."""
 
     @property
     def is_recorded(self) -> bool:
-        """Whether a file is as it is recorded; then nobody came to, or left, the folders above it."""
+        """True if the file matches its record; then the folders above it have not changed either."""
         head = self.view.head
         if self.stat is None or head is None:
             return False
@@ -64,18 +64,18 @@ def look(
     *,
     takes_opaque: bool = False,
 ) -> Look:
-    """Settle what a dead process left at a path, then compare disk and head; call it in a turn.
+    """Recover a path from a crashed process, then look at its file and its head. Call it in a turn.
 
     Args:
         parts: The workspace.
         path: Where to look.
-        takes_opaque: Whether a file over `max_write_bytes` is not read, and a link, where links are followed, is no refusal:
-            for those who only take it away from its name.
+        takes_opaque: Accept a file over `max_write_bytes` unread, and a symbolic link where links are followed; for steps that
+            only rename or remove it.
 
     Raises:
-        PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError: No regular file stands there.
+        PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError: The path is not a regular file.
         FileBusyError: Another program is writing it.
-        HeadMovedError: A move or deletion of a folder above cannot be finished.
+        HeadMovedError: A move or deletion of a folder above is unfinished, or the file has just gone.
     """
     key = parts.workspace.key(path)
     view = _settled(parts, path, key, parts.view(key))
@@ -105,7 +105,7 @@ def look(
 
 
 def is_as_recorded(parts: Parts, path: WorkspacePath) -> bool:
-    """Whether what stands at a path is what the journal says, as far as can be said without reading or locking."""
+    """True if the file at a path is known, without reading or locking, to match the journal."""
     head = parts.view(parts.workspace.key(path)).head
     stat = parts.store.stat(path)
     if head is None or stat is None:
@@ -115,7 +115,7 @@ def is_as_recorded(parts: Parts, path: WorkspacePath) -> bool:
 
 
 def content_of(parts: Parts, seen: Look) -> bytes:
-    """Return the bytes that a look saw, reading them now if it needed not.
+    """Return the bytes that a look saw; reads them if the look did not.
 
     Raises:
         HeadMovedError: They have changed since the look.
@@ -132,21 +132,21 @@ def content_of(parts: Parts, seen: Look) -> bytes:
 
 
 def known_version(seen: Look) -> str | None:
-    """Return the version for a record that a look's file stands there; of what is opaque, as far as the journal knows."""
+    """Return the version of a look's file; for an opaque one, the version of its head."""
     if not seen.is_opaque:
         return seen.version
     return None if seen.view.head is None else seen.view.head.version
 
 
 def facts_of(parts: Parts, seen: Look) -> ContentFacts | None:
-    """Return the facts of what a look saw; None if nothing is there or it is too large to be looked at as a whole."""
+    """Return the facts of a look's file; None if there is none or it is too large to read as a whole."""
     if seen.facts is None and seen.content is not None:
         return inspect(seen.content, name=seen.path)[0]
     return seen.facts
 
 
 def found(looks: Iterable[Look]) -> Sequence[Change]:
-    """Return the records of files that nothing is recorded of, to stand before the first change of them."""
+    """Return a `found` record for each file without a head, to be committed before its first change."""
     new = {seen.key: seen for seen in looks if seen.view.head is None and not seen.is_opaque}
     return [
         Change(
@@ -158,11 +158,11 @@ def found(looks: Iterable[Look]) -> Sequence[Change]:
 
 
 def keep_seen(parts: Parts, seen: Look) -> None:
-    """Keep the bytes of a file before it is displaced, unless they are kept already, or its commit brings them.
+    """Keep the bytes of a file before it is displaced, unless they are already kept or are part of the coming commit.
 
     Raises:
-        FileTooLargeError: It is larger than any file that filetools writes, so it cannot be kept.
-        HeadMovedError: It has changed since the look.
+        FileTooLargeError: The file is larger than `max_write_bytes`, so it cannot be kept.
+        HeadMovedError: The file has changed since the look.
     """
     if seen.stat is None or seen.version is None or (seen.view.head is None and seen.content is not None):
         return
@@ -170,7 +170,7 @@ def keep_seen(parts: Parts, seen: Look) -> None:
         if seen.stat.size > parts.settings.max_write_bytes:
             raise FileTooLargeError(seen.path, seen.stat.size, parts.settings.max_write_bytes)
         return
-    # That a version is recorded does not say so: of a file that has only been hashed, a move is recorded, too.
+    # A recorded version is not enough: the move of a file that was only hashed is recorded too.
     if not parts.journal.contents.has(seen.version):
         content = seen.content
         if content is None:
@@ -190,7 +190,7 @@ def _settled(parts: Parts, path: WorkspacePath, key: str, view: View) -> View:
 
 
 def _as_spelled(parts: Parts, path: WorkspacePath, view: View) -> WorkspacePath:
-    """Return a path as the disk spells it: in another spelling some drivers go on showing a file that was replaced."""
+    """Return a path as spelled on disk. Under another spelling some drivers keep showing a file that was replaced."""
     head = view.head
     if head is None or head.version is None or head.path == path:
         return path
@@ -208,10 +208,10 @@ def _is_opaque(parts: Parts, stat: FileStat) -> bool:
 
 
 def _read(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
-    """Read and compare the bytes of a file, all by one descriptor.
+    """Read a file through one descriptor.
 
     Raises:
-        FileBusyError: Some program has it open for writing, or has changed it since it was opened.
+        FileBusyError: A program has the file open for writing with an unknown content, or changed it while it was read.
     """
     taken_ns = time.time_ns()
     reader = parts.store.open(path)
@@ -224,7 +224,7 @@ def _read(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
             facts = inspect(content, name=path)[0]
             version = facts.version
         is_known = view.head is not None and view.head.version == version
-        # The writer first: whoever has closed it by then has left other times.
+        # Ask for writers first: one that closes the file before the second check has changed its times.
         if (not is_known and reader.is_being_written()) or reader.has_changed():
             raise FileBusyError(path)
     finally:
@@ -237,10 +237,10 @@ def _read(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
 
 
 def hashed(parts: Parts, path: WorkspacePath) -> tuple[str, FileStat]:
-    """Return version and facts of a file whose bytes are not held in memory.
+    """Return version and stat of a file without holding its bytes in memory.
 
     Raises:
-        FileTooLargeError: It is larger than any file that filetools writes, such as a disk image full of holes.
+        FileTooLargeError: The file is larger than `max_write_bytes`, such as a sparse disk image.
     """
     reader = parts.store.open(path)
     try:
@@ -254,7 +254,7 @@ def _hashed(parts: Parts, path: WorkspacePath, reader: Reader) -> str:
     if size > parts.settings.max_write_bytes:
         raise FileTooLargeError(path, size, parts.settings.max_write_bytes)
     digest, offset = hashlib.sha256(), 0
-    # What it has grown by since is of no account: its facts are others by then.
+    # Ignore data appended while hashing: the file's size and times have changed, so it is looked at again.
     while offset < size and (chunk := reader.read_at(offset, CHUNK_BYTES)):
         digest.update(chunk)
         offset += len(chunk)

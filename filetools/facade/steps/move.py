@@ -1,4 +1,4 @@
-"""The step that moves a file. Its bytes, mode and attributes are untouched; a replaced destination is kept as a version."""
+"""The step that moves a file. Content, mode and attributes do not change; a replaced destination is kept as a version."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 
 PermitMove = Callable[[Look, Look], None]
-"""Raises the refusal if source or destination are not as expected."""
+"""Raises if source or destination are not as expected."""
 
 
 class MoveFile(Step):
@@ -43,10 +43,10 @@ class MoveFile(Step):
         self._overwrite = overwrite
         self.permit = permit
         self.seen: tuple[Look, Look]
-        """The looks of the current try at source and destination."""
+        """The current try's looks at source and destination."""
 
     def look(self, parts: Parts) -> None:
-        """Look at both ends."""
+        """Look at source and destination."""
         if self.destination.is_below(self.source) or self.source.is_below(self.destination):
             raise InvalidArgumentError(
                 f"Cannot move {self.source!r} to {self.destination!r}: one lies inside the other", path=self.source
@@ -56,7 +56,7 @@ class MoveFile(Step):
 
     @property
     def looks(self) -> Sequence[Look]:
-        """The looks at both ends."""
+        """Those at source and destination."""
         return self.seen
 
     def decide(self, parts: Parts) -> bool:
@@ -74,16 +74,15 @@ class MoveFile(Step):
         return True
 
     def _made_path(self) -> WorkspacePath | None:
-        """The destination."""
         return self.destination
 
     def prepare(self, parts: Parts) -> None:
-        """Keep a replaced destination, and create missing parents."""
+        """Keep the content of the destination, and prepare missing parents."""
         keep_seen(parts, self.seen[1])
         super().prepare(parts)
 
     def drafts(self) -> Sequence[Change]:
-        """New parents, the replaced destination's deletion, the move."""
+        """The new parents, the deletion of a replaced destination, and the move."""
         source, destination = self.seen
         replaced = () if destination.stat is None or source.key == destination.key else (self._replacement(),)
         move = Change(
@@ -101,18 +100,18 @@ class MoveFile(Step):
         return (*self._parents, *replaced, move)
 
     def exchange(self, parts: Parts) -> None:
-        """Rename."""
+        """Rename the file."""
         may_replace = self._overwrite or self.seen[0].key == self.seen[1].key
         self._displaced = parts.store.move(self.source, self.destination, overwrite=may_replace)
 
     def sync(self, parts: Parts) -> None:
-        """Sync the names of an opaque file, the new one first: a power cut must not leave it without one."""
+        """For an opaque file, sync the new name first, so that a power cut never leaves it without a name."""
         if self.seen[0].is_opaque:
             sync_names(parts, self.destination, self.source)
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
-        """Return the records of a foreign save at the destination in the same instant, which is kept as a version."""
-        with suppress(FileToolsError):  # it only saves time
+        """Records of a foreign save at the destination between look and exchange, which is kept as a version."""
+        with suppress(FileToolsError):  # only a cache: the next look reads the file instead
             self._remember(parts)
         source, end = self.seen
         on_top = Change(
@@ -122,19 +121,19 @@ class MoveFile(Step):
         return self._foreign_save(parts, end, source.version, lambda before: replace(on_top, before=before))
 
     def set_back(self, parts: Parts) -> None:
-        """Rename back, and put the replaced destination back."""
+        """Rename the file back and restore the replaced destination."""
         parts.store.move(self.destination, self.source)
         if self._displaced is not None:
             put_back(self._displaced, lambda _: False)
 
     def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
-        """Set both heads, and the document that moved along, back to what was seen."""
+        """Records that set back both heads, and the path of the source's open document."""
         source, destination = (_former(end, number) for end in self.seen)
         document = self.seen[0].view.document
         return (replace(source, returning=None if document is None else document.id), destination)
 
     def _remember(self, parts: Parts) -> None:
-        """Keep the file's facts for the next look: a rename changes one of its times."""
+        """Cache the facts of the moved file: the rename has changed its ctime."""
         source, taken_ns = self.seen[0], time.time_ns()
         stat = parts.store.stat(self.destination)
         if stat is not None and source.facts is not None and is_same_file(parts, source, stat):

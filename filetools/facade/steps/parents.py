@@ -1,4 +1,4 @@
-"""Missing parent folders of a new path: recorded with it, made before it, and removed if it fails."""
+"""Missing parents of a new path: recorded with it, made before the exchange, removed if that fails."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def missing_parents(parts: Parts, path: WorkspacePath) -> Sequence[WorkspacePath
     """Return the folders above a path that do not exist, outermost first.
 
     Raises:
-        PathNotDirectoryError: A file is where a folder is needed.
+        PathNotDirectoryError: A parent is not a folder.
     """
     missing: list[WorkspacePath] = []
     parent = path.parent
@@ -28,12 +28,12 @@ def missing_parents(parts: Parts, path: WorkspacePath) -> Sequence[WorkspacePath
 
 
 def folder_change(parts: Parts, folder: WorkspacePath) -> Change:
-    """Return the record of a folder that is made."""
+    """Return the draft of the record that a folder was made."""
     return Change(operation=Operation.CREATE_DIRECTORY, path=folder, key=parts.workspace.key(folder))
 
 
 def require_parent(parts: Parts, path: WorkspacePath) -> None:
-    """Raise unless the folder of a path exists.
+    """Raise unless the parent of a path is a folder.
 
     Raises:
         DirectoryNotFoundError, PathNotDirectoryError

@@ -1,4 +1,4 @@
-"""The pipeline of a change, top to bottom. Everything that changes the tree goes through it in a turn, once permitted."""
+"""The pipeline that applies every change of the tree: it runs in a turn, after the call was permitted."""
 
 from __future__ import annotations
 
@@ -30,50 +30,48 @@ from filetools.models.words import MirrorStatus
 from filetools.paths.workspace_path import WorkspacePath
 
 MOST_LOOKS: Final = 3
-"""Times that a call looks again because its paths differ from their rows; a file too large to be read always does."""
+"""How often a call looks again because its paths differ from their rows; a file too large to read always differs."""
 MOST_TAKING_BACK: Final = 20
-"""How often the heads are set back together with documents that people type in; in the last try without these."""
+"""Tries to set back the heads together with open documents; the last try leaves out the documents."""
 
 _OVERTAKEN: Final = (PathExistsError, PathNotFoundError, DirectoryNotFoundError, PathNotDirectoryError)
-"""What a step says after its decision if names have changed since its look: a new look finds what is true now."""
+"""Errors of a step after its decision that mean that names have changed since its look, so it must look again."""
 
 _log = logging.getLogger(__name__)
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """What a run of the pipeline has changed."""
+    """What a pipeline has changed."""
 
     records: tuple[ChangeRecord, ...]
-    """All new records in order, files found and foreign saves of the same instant included."""
+    """All new records in order, including those of files found and of foreign saves."""
     changes: tuple[ChangeRecord | None, ...]
-    """For each step the record of its own change; None if it had nothing to change."""
+    """The record of each step's own change; None for a step that had nothing to change."""
     mirror: MirrorStatus
     warnings: tuple[dict[str, Any], ...] = ()
-    """What the caller should know although the call succeeded."""
+    """Warnings for the caller of a successful call."""
     followed: Sequence[ChangeRecord] = ()
     """The records that mirrors follow."""
 
     def with_mirror(self, mirror: MirrorStatus) -> Outcome:
-        """Return the same with what became of it in the mirrors."""
+        """Return the outcome with the state of the mirrors, and a warning if they are behind."""
         return structs.replace(self, mirror=mirror, warnings=(*self.warnings, *_behind(mirror)))
 
 
-Beat = Callable[[int, int], None]
-Noticed = Callable[[Sequence[ChangeRecord]], None]
-"""Told of records that stand whatever becomes of the call: foreign changes."""
+ReportProgress = Callable[[int, int], None]
 
 
-def no_beat(_done: int, _total: int) -> None:
-    """Go on."""
+def ignore_progress(_done: int, _total: int) -> None:
+    """Report nothing."""
 
 
 class Observer(Struct, frozen=True, kw_only=True):
     """Receives reports while a pipeline runs, in its thread."""
 
-    beat: Beat = no_beat
-    """Told how much is done of how much before anything is recorded; raises `AbortedError` to stop there."""
-    noticed: Noticed = lambda records: None
-    """Told of records that are not in the outcome: there is none, or it is that of a later try."""
+    report_progress: ReportProgress = ignore_progress
+    """Called with the work done and the total until the commit; raises `AbortedError` to stop."""
+    report_found: Callable[[Sequence[ChangeRecord]], None] = lambda records: None
+    """Called with records of foreign changes that are not in the outcome; they stay even if the call fails."""
 
 
 class Pipeline:
@@ -83,8 +81,8 @@ class Pipeline:
         parts: The workspace.
         steps: What to change.
         actor: Who changes it.
-        observer: Who is told meanwhile.
-        checks: Each raises unless this still is what a person has allowed; called once all steps have looked.
+        observer: Receives progress and foreign changes.
+        checks: Called once all steps have looked; each raises unless this is still what a person approved.
     """
 
     def __init__(
@@ -106,31 +104,33 @@ class Pipeline:
         self.identities: Mapping[str, Identity] = {}
 
     def prepare(self) -> CommitDraft | None:
-        """Do everything that may fail without a trace; returns what is to be committed, None if that is nothing.
+        """Look, decide and prepare. Returns the draft to commit; None if there is nothing to change.
+
+        After an error nothing was changed.
 
         Raises:
-            AbortedError: The observer said so; nothing was changed.
-            HeadMovedError: Another program was quicker; nothing was changed, try again.
+            AbortedError: The observer asked to stop.
+            HeadMovedError: Another program changed a path; try again.
             FileBusyError: Another program is writing one of the files.
-            FileToolsError: A step refused or failed; nothing was changed.
-            UnsavedQuestion: A person must decide first; nothing was changed.
+            FileToolsError: A step refused or failed.
+            UnsavedQuestion: A person must decide first.
         """
-        parts, steps, beat, noticed = self._parts, self._steps, self._observer.beat, self._observer.noticed
+        parts, steps, report_progress = self._parts, self._steps, self._observer.report_progress
         parts.tracker.load(self._actor)
         for done, step in enumerate(steps):
-            beat(done, 2 * len(steps))
+            report_progress(done, 2 * len(steps))
             step.look(parts)
         for _ in range(MOST_LOOKS):
             news = parts.observer.named(path for step in steps for path in step.unrecorded)
             if news is None:
-                break  # what was seen is what is recorded
-            noticed(news)
+                break  # the looks match the records
+            self._observer.report_found(news)
             for step in steps:
                 if step.unrecorded:
                     step.look(parts)
         for check in self._checks:
             check()
-        self._active = _decided(parts, steps, beat)
+        self._active = _decided(parts, steps, report_progress)
         if not self._active:
             self.outcome = Outcome(records=(), changes=tuple(None for _ in steps), mirror=parts.sync.standing())
             return None
@@ -143,37 +143,37 @@ class Pipeline:
             raise
 
     def _prepared(self) -> CommitDraft:
-        active, beat = self._active, self._observer.beat
+        active, report_progress = self._active, self._observer.report_progress
         if self._parts.sync.is_strict:
             self._parts.sync.check()
         for done, step in enumerate(active):
-            beat(len(active) + done, 2 * len(active))
+            report_progress(len(active) + done, 2 * len(active))
             _prepare(self._parts, step)
         changes = list(found(seen for step in active for seen in step.looks))
         self._drafted, made = [len(changes)], set[str]()
         for step in active:
             changes += _drafts(step, made)
             self._drafted.append(len(changes))
-        # A large file takes long to prepare; from here on the change happens.
-        beat(2 * len(active) - 1, 2 * len(active))
+        # The last chance to stop: preparing a large file takes long, and from here on the change is made.
+        report_progress(2 * len(active) - 1, 2 * len(active))
         return CommitDraft(changes=changes, actor=self._actor)
 
     def apply(self, records: Records) -> None:
-        """Make real what was committed, or set it back.
+        """Apply what was committed to the tree. If that fails, set it back before raising.
 
         Raises:
-            HeadMovedError: Another program was quicker, and it was set back; try again.
-            FileToolsError: It failed, and was set back.
+            HeadMovedError: Another program changed a path; try again.
+            FileToolsError: A step failed.
         """
         parts, active = self._parts, self._active
         for step, ends in zip(active, pairwise(self._drafted), strict=True):
             step.recorded(records[slice(*ends)])
-        own = [records[end - 1] for end in self._drafted[1:]]  # of each step, the last of its drafts
+        own = [records[end - 1] for end in self._drafted[1:]]  # the last draft of each step is its own change
         followed = [record for record in records if record.state is not RecordState.BUFFER]
         try:
             _exchange(parts, active, followed)
         except FileToolsError as exc:
-            self._observer.noticed([record for record in records if _stands(record)])
+            self._observer.report_found([record for record in records if record.actor.kind == "external"])
             _compensate(parts, active, own)
             if isinstance(exc, _OVERTAKEN):
                 raise HeadMovedError(active[0].paths[0]) from exc
@@ -194,21 +194,21 @@ class Pipeline:
         )
 
     def abandon(self) -> None:
-        """Take back what was prepared, so that another try or a refusal leaves no trace."""
+        """Discard what was prepared."""
         _abandon(self._parts, self._steps)
 
 
-def _decided(parts: Parts, steps: Sequence[Step], beat: Beat) -> list[Step]:
+def _decided(parts: Parts, steps: Sequence[Step], report_progress: ReportProgress) -> list[Step]:
     active = []
     for step in steps:
-        beat(len(steps), 2 * len(steps))
+        report_progress(len(steps), 2 * len(steps))
         if step.decide(parts):
             active.append(step)
     return active
 
 
 def _drafts(step: Step, made: set[str]) -> Sequence[Change]:
-    """Return the drafts of a step without those of folders that former ones make; adds the keys of its own to these."""
+    """Return the drafts of a step except folders that earlier steps make; adds the keys of its folders to `made`."""
     *others, own = step.drafts()
     if step.undone:
         own = structs.replace(own, relations=tuple(dict.fromkeys((*own.relations, *step.undone))))
@@ -225,7 +225,7 @@ def _prepare(parts: Parts, step: Step) -> None:
 
 
 def _refuse_known(parts: Parts, missing: Sequence[WorkspacePath]) -> None:
-    """Raise HeadMovedError if a missing folder is known: that it went is recorded before it is made again."""
+    """Raise HeadMovedError if a missing folder has a row: its removal must be recorded before it is made again."""
     for folder in missing:
         row = parts.journal.tree_index.get(parts.workspace.key(folder))
         if row is not None and row.kind == "directory":
@@ -233,7 +233,7 @@ def _refuse_known(parts: Parts, missing: Sequence[WorkspacePath]) -> None:
 
 
 def _exchange(parts: Parts, active: Sequence[Step], records: Sequence[ChangeRecord]) -> None:
-    """Make every step real, then have strict mirrors follow; what was made real is set back if a later one fails."""
+    """Exchange every step, then let strict mirrors follow. If one fails, set back those before it."""
     done: list[Step] = []
     try:
         for step in active:
@@ -256,7 +256,7 @@ def _set_back(parts: Parts, step: Step) -> None:
         step.set_back(parts)
         step.sync(parts)
     except FileToolsError as exc:
-        # The head goes back all the same; the file is then a foreign change for the next look.
+        # The head is set back anyway; the next look records the file as a foreign change.
         _log.error("could not set back %s: %s", step.paths[0], exc)
 
 
@@ -274,30 +274,25 @@ def _compensate(parts: Parts, active: Sequence[Step], own: Sequence[ChangeRecord
             try:
                 parts.journal.commit(changes, parts.recovery.actor)
             except HeadMovedError:
-                continue  # somebody typed in an open document meanwhile, and it is taken back under that
+                continue  # somebody typed in the open document: rebase the inverse edit and try again
             return
     finally:
         _abandon(parts, active)
 
 
-def _stands(record: ChangeRecord) -> bool:
-    """Whether a record of a commit stays when its changes are set back."""
-    return record.actor.kind == "external"
-
-
 def _abandon(parts: Parts, steps: Sequence[Step]) -> None:
-    """Take back what was prepared, the last first: the folder of one step may hold that of a later one."""
+    """Discard what was prepared, the last step first: its folder may be inside one of an earlier step."""
     for step in reversed(steps):
         _quietly(step.abandon, parts)
 
 
 def _finish(parts: Parts, active: Sequence[Step], actor: Actor) -> tuple[ChangeRecord, ...]:
-    """Keep what came out unexpectedly and let go of the rest. The change is made by now: nothing here can fail it."""
+    """Keep unexpected displaced bytes and discard the rest. The change has succeeded, so errors are only logged."""
     surprises: tuple[ChangeRecord, ...] = ()
     try:
         surprises = _keep_surprises(parts, active, actor)
     except (FileToolsError, HeadMovedError) as exc:
-        _log.warning("what came out of %s waits in limbo: %s", active[0].paths[0], exc)
+        _log.warning("the displaced file of %s stays in limbo until a sweep: %s", active[0].paths[0], exc)
         for step in active:
             _quietly(step.shelve, parts)
     for step in active:
@@ -309,7 +304,7 @@ def _quietly(act: Callable[[Parts], None], parts: Parts) -> None:
     try:
         act(parts)
     except FileToolsError as exc:
-        _log.warning("a temporary file stays until a sweep finds it: %s", exc)
+        _log.warning("a temporary file stays until the next sweep: %s", exc)
 
 
 def _keep_surprises(parts: Parts, active: Sequence[Step], actor: Actor) -> tuple[ChangeRecord, ...]:
@@ -324,7 +319,7 @@ def _kept(surprises: Sequence[ChangeRecord]) -> Iterator[dict[str, Any]]:
         {
             "code": "CHANGED_MEANWHILE",
             "path": record.path,
-            "message": "Another program saved this file in the same instant; its text is kept as a version.",
+            "message": "Another program saved this file at the same moment; its text is kept as a version.",
             "version": record.after,
         }
         for record in surprises

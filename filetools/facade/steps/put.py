@@ -1,4 +1,4 @@
-"""The step that gives a path new bytes: create, replace, append, copy."""
+"""The step that writes a file: create, replace, append, copy."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from filetools.stores.store import FileStat, Prepared, Store
 from filetools.tree.reading import settled_identity
 
 MOST_NAMES: Final = 10
-"""Other names of a file that a warning lists."""
+"""Hard links that a warning lists."""
 
 Decide = Callable[[Parts, Look], PutDecision]
-"""Turns the current content into the wanted one, or raises the refusal."""
+"""Returns the wanted content for the current one, or raises."""
 
 
 class PutFile(Step):
-    """Gives one path new bytes."""
+    """Writes one file."""
 
     def __init__(self, path: WorkspacePath, decide: Decide, *, create_parents: bool = True) -> None:
         super().__init__(path)
@@ -47,11 +47,11 @@ class PutFile(Step):
         self.decision: PutDecision | None = None
         self.version = ""
         self.identity: Identity | None = None
-        """Of the file that has gone live, as far as it is known."""
+        """Identity of the new file after the exchange, if it is known."""
 
     @property
     def content(self) -> bytes:
-        """The decided bytes."""
+        """The bytes to write."""
         assert self.decision is not None
         return self.decision.content
 
@@ -66,7 +66,7 @@ class PutFile(Step):
         return (self.seen,)
 
     def decide(self, parts: Parts) -> bool:
-        """Ask the call what it wants; False if exactly these bytes, and the mode it wants, stand there already."""
+        """Decide what to write; False if the file already has these bytes and the wanted mode."""
         self.decision = self.preview(parts, self.seen)
         self.version = self.decision.facts.version
         if self.decision.in_buffer:
@@ -81,11 +81,11 @@ class PutFile(Step):
         return True
 
     def preview(self, parts: Parts, seen: Look) -> PutDecision:
-        """Return what the call wants to stand there, without changing anything."""
+        """Return the decision for a look, without changing anything."""
         return followed(parts, seen, self.wanted(parts, seen))
 
     def separated(self, parts: Parts) -> dict[str, Any] | None:
-        """Return the warning that the file had other names, which keep the old bytes; None if it had none."""
+        """Return the warning that the file's hard links keep the old bytes; None if it had none."""
         stat = self.seen.stat
         if stat is None or stat.links < 2 or self._in_buffer:
             return None
@@ -96,16 +96,15 @@ class PutFile(Step):
         return {
             "code": "HARD_LINK_BROKEN",
             "path": self.path,
-            "message": f"{message} It is a file of its own now; the old text remains in {kept}.",
+            "message": f"{message} It is now a separate file; the old text remains in {kept}.",
             "names": names,
         }
 
     def _made_path(self) -> WorkspacePath | None:
-        """The path of a new file."""
         return self.path if self.seen.stat is None and self._create_parents and not self._in_buffer else None
 
     def prepare(self, parts: Parts) -> None:
-        """Keep what the journal lacks, and make the temporary file."""
+        """Keep bytes that the journal lacks, and write the temporary file."""
         assert self.decision is not None
         keep_unsaved(parts, self.seen, self.decision)
         if self._in_buffer:
@@ -118,26 +117,26 @@ class PutFile(Step):
         )  # fmt: skip
 
     def drafts(self) -> Sequence[Change]:
-        """New parents, outermost first, then the file."""
+        """The new parents, outermost first, then the file."""
         return (*self._parents, self._change())
 
     def exchange(self, parts: Parts) -> None:
-        """Go live."""
+        """Exchange the temporary file with the current one."""
         if self._in_buffer:
             return
         assert self._prepared is not None
         self._displaced = self._prepared.exchange()
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
-        """A foreign save between look and exchange: kept as a version, with this change on top of it again."""
+        """Records of a foreign save between look and exchange: its version, then this change again."""
         if self._in_buffer:
             return ()
-        with suppress(FileToolsError):  # it is only faster to know
+        with suppress(FileToolsError):  # only a cache: the next look reads the file instead
             self._remember(parts)
         return self._foreign_save(parts, self.seen, self.version, self._on_top)
 
     def set_back(self, parts: Parts) -> None:
-        """Put the former bytes back, or take the new file away."""
+        """Restore the former file, or remove the new one."""
         if self._in_buffer:
             return
         if self._displaced is not None:
@@ -148,7 +147,7 @@ class PutFile(Step):
             self._displaced.put_back()
 
     def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
-        """The head goes back to what was seen, and the document to what it was."""
+        """The record that sets back the head and the open document."""
         assert self.decision is not None
         back = taken_back(parts, self.seen, self.decision)
         if self._in_buffer:
@@ -170,7 +169,7 @@ class PutFile(Step):
         )
 
     def abandon(self, parts: Parts) -> None:
-        """Take back what `prepare` made, so that another try or a refusal leaves no trace."""
+        """Discard the temporary file and what the base class prepared."""
         prepared, self._prepared = self._prepared, None
         try:
             if prepared is not None:
@@ -183,20 +182,20 @@ class PutFile(Step):
         return self.decision is not None and self.decision.in_buffer
 
     def _is_ours(self, stat: FileStat) -> bool:
-        """Whether a file is the one that this step made live."""
+        """True if a file is the one that this step wrote."""
         assert self._prepared is not None
         made = self._prepared.stat
         return (stat.inode, stat.size, stat.modified_ns) == (made.inode, made.size, made.modified_ns)
 
     def _mode_there(self) -> int | None:
-        """Return the permission bits that the file has afterwards; those of a new one are known once it is prepared."""
+        """Return the file's permission bits after the change; for a new file they are known once it is prepared."""
         assert self.decision is not None
         if self.seen.stat is None:
             return self.decision.mode if self._prepared is None else self._prepared.stat.mode
         return self.seen.stat.mode if self.decision.mode is None else self.decision.mode
 
     def _is_new_mode(self) -> bool:
-        """Whether the call wants other permission bits; git's patches can change nothing else."""
+        """True if the permission bits change; a git patch may change only these."""
         assert self.decision is not None
         wanted, stat = self.decision.mode, self.seen.stat
         return wanted is not None and stat is not None and wanted != stat.mode
@@ -219,7 +218,7 @@ class PutFile(Step):
         )
 
     def _remember(self, parts: Parts) -> None:
-        """Know the new file again at the next look, unless somebody has replaced it already."""
+        """Cache the facts of the new file, unless it has already been replaced."""
         assert self.decision is not None
         taken_ns = time.time_ns()
         stat = parts.store.stat(self.path)
@@ -232,15 +231,15 @@ class PutFile(Step):
 
 
 def other_names(store: Store, path: WorkspacePath, stat: FileStat) -> Iterator[WorkspacePath]:
-    """Yield the names below the root that a file had beside a path. Call it in a worker thread: it walks the whole tree.
+    """Yield the other hard links of a file below the root. Call it in a worker thread: it walks the whole tree.
 
     Args:
         store: The tree.
-        path: The name that is left out.
-        stat: Facts of the file.
+        path: The name to leave out.
+        stat: Stat of the file.
     """
     for name, entry in walk_tree(store, ROOT):
-        # Layered file systems may list other inodes than their files have: those names are not found.
+        # Overlay file systems may list inodes that differ from the files' own: such names are not found.
         if entry.type != "file" or entry.inode not in (0, stat.inode) or name == path:
             continue
         try:

@@ -1,4 +1,4 @@
-"""The steps that only an undo needs: files that are read-only, and folders from the trash."""
+"""The steps that only undo and restore need: writing a read-only file, and restoring a folder from the trash."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ OWNER_WRITES: Final = 0o200
 
 
 def opened(mode: int) -> int:
-    """Return a folder's mode with all rights for its owner, so that its contents can be changed."""
+    """Return a folder's mode with all owner rights added, which changes inside it need."""
     return mode | 0o700
 
 
 class PutBack(PutFile):
-    """Gives a file its former bytes, even if it is read-only by now."""
+    """Gives a file its former bytes, even if it is read-only."""
 
     def prepare(self, parts: Parts) -> None:
-        """Prepare as every change; write protection that the file got since does not stop an undo."""
+        """Same as for other changes, but ignore a read-only bit: it may have been set after the change being undone."""
         stat = self.seen.stat
         if stat is None or stat.mode & OWNER_WRITES:
             super().prepare(parts)
             return
-        with suppress(AccessDeniedError):  # it belongs to another user
+        with suppress(AccessDeniedError):  # the file belongs to another user
             parts.store.set_mode(self.path, stat.mode | OWNER_WRITES)
         try:
             super().prepare(parts)
@@ -49,13 +49,13 @@ class PutBack(PutFile):
 
 
 class RestoreFolder(Step):
-    """Moves a folder with everything in it from the trash back into the tree."""
+    """Restores a folder from the trash with everything in it."""
 
     def __init__(self, path: WorkspacePath, trash: str, inside: Sequence[WorkspacePath]) -> None:
-        """Prepare to restore a folder.
+        """Restore a folder.
 
         Args:
-            path: Its path in the tree.
+            path: Where to restore it.
             trash: Its name in the trash.
             inside: The paths of everything in it.
         """
@@ -65,50 +65,49 @@ class RestoreFolder(Step):
         self._changes: list[Change] = []
 
     def look(self, parts: Parts) -> None:
-        """Look at its path, and at its contents in the trash."""
+        """Look whether the path is free, and list the entries in the trash."""
         found = parts.store.trashed(self._path, self._trash)
-        # Entries that no call can name are restored without a record.
+        # Names that no call can address are restored without a record.
         self._entries = [each for each in found if parts.workspace.is_addressable(self._place(each[0]))]
         self._is_taken = parts.store.stat(self._path) is not None
 
     def decide(self, parts: Parts) -> bool:
-        """Refuse a folder that has changed since the undo was planned."""
+        """Refuse if the path or the trash has changed since the undo was planned."""
         found = {self._place(relative) for relative, _ in self._entries if relative}
         if self._is_taken or not self._entries or found != set(self.paths[1:]):
             raise ChangedMeanwhileError(self._path, 1)
         return True
 
     def _made_path(self) -> WorkspacePath | None:
-        """The folder."""
         return self._path
 
     def prepare(self, parts: Parts) -> None:
-        """Create missing parents, and keep the texts of files that are not recorded yet."""
+        """Prepare missing parents, and keep the content of the files in the folder."""
         super().prepare(parts)
         self._changes = [
             change for relative, stat in self._entries if (change := self._change(parts, relative, stat)) is not None
         ]
 
     def drafts(self) -> Sequence[Change]:
-        """Return new parents, the folder, then its contents: recovery restores the folder before its files."""
-        # By this number recovery finds it in the trash, and a later restore identifies the folder.
+        """The new parents, the folder, then its contents: recovery restores the folder before its files."""
+        # Recovery finds the folder in the trash by this relation, and a restore learns that it is the removed folder.
         said = (*self.undone, Relation(kind="brings", number=int(self._trash)))
         return (*self._parents, *(replace(change, relations=said) for change in self._changes))
 
     def exchange(self, parts: Parts) -> None:
-        """Move it back into the tree."""
+        """Rename the folder out of the trash."""
         parts.store.restore(self._path, self._trash)
 
     def sync(self, parts: Parts) -> None:
-        """Sync its name."""
+        """Sync the folder's name."""
         sync_names(parts, self._path)
 
     def set_back(self, parts: Parts) -> None:
-        """Move it to the trash again."""
+        """Rename the folder into the trash again."""
         parts.store.remove(self._path, trash=self._trash)
 
     def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
-        """Return the records that all of it is gone again; the records of one commit have consecutive numbers."""
+        """One deletion for each record of this step; the records of a commit have consecutive numbers."""
         first = number - len(self._changes) + 1
         return [
             replace(
@@ -126,7 +125,7 @@ class RestoreFolder(Step):
         return f"{self._path}/{relative}" if relative else self._path
 
     def _change(self, parts: Parts, relative: str, stat: FileStat) -> Change | None:
-        """Return the record of one entry; a link, or a file too large to be kept, has none."""
+        """Return the record of one entry; None for a link or a file too large to keep, unless it is the step's own path."""
         path = WorkspacePath(self._place(relative))
         key = parts.workspace.key(path)
         if stat.type == "directory":

@@ -1,4 +1,4 @@
-"""The step that deletes a file. Its bytes stay readable by their version; a file without one stays in the trash."""
+"""The step that deletes a file. Its content stays readable by version; an opaque file is moved to the trash."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 
 Permit = Callable[[Look], None]
-"""Raises the refusal if the file must not be deleted."""
+"""Raises if the file must not be deleted as it is."""
 
 
 class RemoveFile(Step):
@@ -25,10 +25,10 @@ class RemoveFile(Step):
         """Prepare to delete a file.
 
         Args:
-            path: Which.
-            permit: Decides by the look at the current file.
-            keeps_bytes: False if the disk is full: bytes that the journal does not have yet stay in limbo, as a file,
-                until there is room.
+            path: The file.
+            permit: Called with the look at the current file.
+            keeps_bytes: False if the disk is full: bytes that the journal lacks stay in limbo, as a file, until they can be
+                journaled.
         """
         super().__init__(path)
         self.path = path
@@ -50,14 +50,14 @@ class RemoveFile(Step):
         return (self.seen,)
 
     def decide(self, parts: Parts) -> bool:
-        """Refuse a file that is missing or not as expected."""
+        """Refuse if the file does not exist or is not as expected."""
         if self.seen.stat is None:
             raise PathNotFoundError(self.path)
         self.permit(self.seen)
         return True
 
     def prepare(self, parts: Parts) -> None:
-        """Keep the bytes that the journal lacks."""
+        """Keep the file's content."""
         if self._keeps_bytes and not self.seen.is_opaque:
             keep_seen(parts, self.seen)
 
@@ -75,29 +75,29 @@ class RemoveFile(Step):
         )
 
     def exchange(self, parts: Parts) -> None:
-        """Remove it from the tree."""
+        """Remove the file from the tree; an opaque one is moved to the trash."""
         self._displaced = parts.store.remove(self.path, trash=str(self._number) if self.seen.is_opaque else None)
 
     def sync(self, parts: Parts) -> None:
-        """Sync the names of an opaque file, that in the trash first: a power cut must not leave it without one."""
+        """For an opaque file, sync the trash first, so that a power cut never leaves it without a name."""
         if self.seen.is_opaque and self._displaced is not None:
             self._displaced.sync()
             sync_names(parts, self.path)
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
-        """Return the records of a foreign save between look and removal: kept as a version, and deleted after it."""
+        """Records of a foreign save between look and removal: its version, then its deletion."""
         if self.seen.is_opaque:
-            return ()  # the trash keeps what was displaced
+            return ()  # the trash keeps the file
         gone_again = Change(operation=Operation.DELETE, path=self.path, key=self.seen.key, applied=True)
         return self._foreign_save(parts, self.seen, None, lambda before: structs.replace(gone_again, before=before))
 
     def set_back(self, parts: Parts) -> None:
-        """Put it back, unless there is a new file."""
+        """Put the file back, unless there is a new one."""
         assert self._displaced is not None
         put_back(self._displaced, lambda _: False)
 
     def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
-        """Set the head back to what was seen."""
+        """The record that sets back the head."""
         stat = self.seen.stat
         assert stat is not None
         return (
@@ -122,12 +122,12 @@ class RemoveFile(Step):
             super().finish(parts)
 
     def shelve(self, parts: Parts) -> None:
-        """Leave what was displaced in limbo."""
+        """Leave the displaced file in limbo, or an opaque one in the trash."""
         self._leave_in_trash()
         super().shelve(parts)
 
     def abandon(self, parts: Parts) -> None:
-        """Keep what could not be put back; nothing else was prepared."""
+        """Keep the file if it could not be put back."""
         self._leave_in_trash()
         super().abandon(parts)
 

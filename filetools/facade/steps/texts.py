@@ -1,4 +1,4 @@
-"""The steps of an undo that change a link's target or a folder's mode, recorded as short texts."""
+"""Steps whose content is a short text: the target of a symbolic link, the mode of a folder."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ class _PutText(Step):
     operation: ClassVar[Operation]
 
     def __init__(self, path: WorkspacePath, now: bytes | None, then: bytes | None) -> None:
-        """Prepare the change.
+        """Replace a text.
 
         Args:
             path: The link or folder.
-            now: The present text, as planned; None if nothing is there.
-            then: The new text; None to remove it.
+            now: The text that the plan expects; None for no link.
+            then: The new text; None to remove the link.
         """
         super().__init__(path)
         self.now = now
         self.then = then
 
     def look(self, parts: Parts) -> None:
-        """Check that no folder above is being moved or removed."""
+        """Check that no folder above has an unfinished move or deletion."""
         self._key = require_free(parts, self.paths[0])
 
     def decide(self, parts: Parts) -> bool:
-        """Return False if it is the present text."""
+        """False if the two texts are equal."""
         return self.now != self.then
 
     def prepare(self, parts: Parts) -> None:
-        """Keep the former text."""
+        """Keep the old text."""
         if self.now is not None:
             parts.journal.contents.keep(self.now, version_of(self.now))
 
@@ -54,15 +54,15 @@ class _PutText(Step):
         self._put(parts, self.now, self.then)
 
     def sync(self, parts: Parts) -> None:
-        """Sync its name."""
+        """Sync the parent."""
         sync_names(parts, self.paths[0])
 
     def set_back(self, parts: Parts) -> None:
-        """Put the former text back."""
+        """Put the old text."""
         self._put(parts, self.then, self.now)
 
     def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
-        """Return the record that the former text is there again."""
+        """One record, with the texts swapped."""
         return (self._change(self.then, self.now, compensates=number),)
 
     def _put(self, parts: Parts, now: bytes | None, then: bytes | None) -> None:
@@ -81,12 +81,12 @@ class _PutText(Step):
 
 
 class PutLink(_PutText):
-    """Makes, changes or removes a link, without looking at its target."""
+    """Makes, retargets or removes a symbolic link; never looks at its target."""
 
     operation = Operation.LINK
 
     def decide(self, parts: Parts) -> bool:
-        """Refuse a link that has changed since the undo was planned."""
+        """Refuse if the link has changed since the undo was planned."""
         self._require(parts, self.now)
         return super().decide(parts)
 
@@ -115,7 +115,7 @@ class PutLink(_PutText):
 
 
 class PutMode(_PutText):
-    """Changes a folder's mode, after all other changes in it, as the new mode may forbid them."""
+    """Sets the mode of a folder, after all changes inside it: the new mode may forbid them."""
 
     operation = Operation.MODIFY_DIRECTORY
 

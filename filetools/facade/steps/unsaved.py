@@ -1,8 +1,8 @@
-"""Merges a change of a file that has unsaved text into the document, and into the file unless it needs the unsaved text.
+"""Decides what a change does to a file with unsaved text in an editor.
 
-Nothing here saves a person's text without their knowledge. A change of which every hunk applies to the file is written
-there and merged into the document, which stays dirty. A change that needs unsaved text changes only the document, as a
-record of state `buffer`. Only a change that cannot be merged into the document is a conflict.
+A person's text is never saved without them. If every hunk of the change applies to the file, the file is written and the
+change is merged into the document, which stays dirty. A change that needs unsaved text goes to the document alone, as a
+record of state `buffer`. A change that cannot be merged into the document is a conflict.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 
 RECENT_RECORDS: Final = 100
-"""Newest records of a path that may already hold its unsaved text; otherwise the text is recorded again."""
+"""Newest records of a path that are searched for the version of its unsaved text; if it is older, it is recorded again."""
 
 
-class UnsavedQuestion(Exception):  # noqa: N818  # no error: a person is asked, and the call goes on
-    """Raised in a turn where a person must decide about unsaved text; nobody is asked during one."""
+class UnsavedQuestion(Exception):  # noqa: N818  # not an error: a person is asked, and the call continues
+    """Raised in a turn if a person must decide about unsaved text; they are asked after the turn."""
 
     def __init__(
         self, path: WorkspacePath, opened: OpenText, *, base_text: str, proposed: str, disk_version: str | None
@@ -53,14 +53,14 @@ def unsaved_text(parts: Parts, seen: Look) -> OpenText | None:
     """Return the document of a path if it has unsaved text.
 
     Raises:
-        HeadMovedError: It has moved on since the look.
+        HeadMovedError: It has changed since the look.
     """
     document = seen.view.document
     return None if document is None or not document.is_dirty else parts.documents.texts.at(document)
 
 
 def disk_text(parts: Parts, seen: Look) -> str | None:
-    """Return the text of the file that a look saw: empty where there is none, None if it is binary."""
+    """Return the text of a look's file: empty if there is no file, None if it is binary."""
     if seen.stat is None:
         return ""
     facts = facts_of(parts, seen)
@@ -70,11 +70,11 @@ def disk_text(parts: Parts, seen: Look) -> str | None:
 
 
 def followed(parts: Parts, seen: Look, decision: PutDecision) -> PutDecision:
-    """Return a decision with the change of the path's open document, unless it has one already.
+    """Return a decision with the change of the path's open document added, unless it already has one.
 
     Raises:
-        EditConflictError: There is unsaved text that it cannot be merged into.
-        HeadMovedError: The document has moved on since the look.
+        EditConflictError: The change cannot be merged into the unsaved text.
+        HeadMovedError: The document has changed since the look.
     """
     document = seen.view.document
     is_settled = decision.in_buffer or decision.document is not None or decision.facts.version == seen.version
@@ -98,7 +98,7 @@ def followed(parts: Parts, seen: Look, decision: PutDecision) -> PutDecision:
 def replaced(
     opened: OpenText, text: str, facts: ContentFacts, edits: Sequence[TextEdit] | None = None
 ) -> DocumentChange:
-    """Return the change that gives a document the file's text, by `edits` if they do."""
+    """Return the change that makes a document equal to the file; `edits` are used if they lead there."""
     if edits is None or apply_text_edits(opened.text, edits) != text:
         edits = minimal_edits(opened.text, text)
     made = changed(opened, text, edits, base=facts.version, is_dirty=False, reason="disk")
@@ -120,17 +120,17 @@ def put_beside(
 
     Args:
         parts: The workspace.
-        seen: What is on disk.
+        seen: The file on disk.
         opened: The document with the unsaved text.
         base: The text that the change starts from.
-        proposed: What it makes of that text.
-        plain: The decision without unsaved text.
-        edits: The edits that make `proposed` of `base`, if they are known.
-        is_addition: True if it only adds to the end; then it is added to both texts.
+        proposed: The text that it results in.
+        plain: The decision without regard to unsaved text.
+        edits: The edits from base to proposed, if known.
+        is_addition: True for an append; it is appended to both texts, whatever they end with.
 
     Raises:
-        EditConflictError: It overlaps with unsaved text.
-        EncodingError: The file's encoding lacks a character of it.
+        EditConflictError: The change overlaps with unsaved text.
+        EncodingError: The file's encoding lacks a character of the new text.
     """
     caught_up = _caught_up(parts, seen, opened)
     current = opened.text if caught_up is None else caught_up
@@ -143,7 +143,7 @@ def put_beside(
     else:
         merged = _merged(parts, seen, opened, base, current, proposed)
         text, foreign = merged.text or "", tuple(dict(hunk.to_dict()) for hunk in merged.foreign)
-        # The merge's own edits are whole lines; carets and selections in them would be lost.
+        # The merge's edits replace whole lines, which would lose carets and selections.
         edits = refined(current, merged.edits)
     if current != opened.text:
         edits = minimal_edits(opened.text, text)
@@ -163,7 +163,7 @@ def put_beside(
         )  # fmt: skip
     facts, file_text = inspect(on_disk, name=seen.path)
     if caught_up is None:
-        # Its base stays the text that it builds on, so that saving it reports the conflict.
+        # Keep the document's base, so that saving it reports the conflict.
         change = changed(opened, text, edits, base=opened.document.base, is_dirty=True, reason="merged")
         after = structs.replace(opened, text=text)
     else:
@@ -179,7 +179,7 @@ def put_beside(
 
 
 def overwritten(parts: Parts, seen: Look, opened: OpenText, decision: PutDecision) -> PutDecision:
-    """Return a decision that replaces unsaved text, which is kept as a version first."""
+    """Return a decision that replaces the unsaved text and keeps it as a version."""
     text = decision.text_for(seen.path)
     if text is None:
         raise unsaved_error(seen.path, opened.document.version, "and what would replace it is binary")
@@ -192,13 +192,13 @@ def overwritten(parts: Parts, seen: Look, opened: OpenText, decision: PutDecisio
 def unsaved_error(
     path: str, buffer_version: int | None, reason: str = "", *, is_cancelled: bool = False
 ) -> EditConflictError:
-    """Return the error for a change that unsaved text prevents.
+    """Return the error for a change that conflicts with unsaved text.
 
     Args:
         path: The file.
-        buffer_version: Version of the document; None if an editor only reports that it has unsaved changes.
-        reason: Why the two cannot be merged, if it is not an overlap.
-        is_cancelled: True if the caller wants no change without a person's approval.
+        buffer_version: Version of the document; None if an editor has only reported unsaved changes.
+        reason: Why the two cannot be merged, if that is not obvious.
+        is_cancelled: True if the caller asked to cancel without a person's approval.
     """
     joined = f", {reason}" if reason else ""
     version = {} if buffer_version is None else {"buffer_version": buffer_version}
@@ -211,7 +211,7 @@ def unsaved_error(
 
 
 def _caught_up(parts: Parts, seen: Look, opened: OpenText) -> str | None:
-    """Return a document's text with the changes of its file since its base merged in; None if they cannot be."""
+    """Return a document's text with newer changes of its file merged in; None if they cannot be merged."""
     if seen.stat is None or seen.version == opened.document.base:
         return opened.text
     on_disk = disk_text(parts, seen)
@@ -221,7 +221,7 @@ def _caught_up(parts: Parts, seen: Look, opened: OpenText) -> str | None:
 
 
 def _on_disk(parts: Parts, seen: Look, base: str, proposed: str, *, is_addition: bool) -> bytes | None:
-    """Return the file's bytes with a change; None if it needs unsaved text, or changes nothing in the file."""
+    """Return the file's bytes after a change; None if the change needs unsaved text, or does not alter the file."""
     facts = facts_of(parts, seen)
     if seen.stat is None or facts is None or facts.text_format is None:
         return None
@@ -255,14 +255,14 @@ def refuse_unsaved_below(parts: Parts, folder: WorkspacePath, key: str) -> None:
     """Refuse to delete a folder in which an editor has unsaved text.
 
     Raises:
-        EditConflictError: It has; names the document.
+        EditConflictError: Names the first such document.
     """
     for document in parts.journal.documents.unsaved_below(key):
         raise unsaved_error(document.path, document.version, f"and lies in {folder}")
 
 
 def keep_unsaved(parts: Parts, seen: Look, decision: PutDecision) -> None:
-    """Keep the unsaved text that a decision replaces or changes, before anything is recorded."""
+    """Keep unsaved text that a decision replaces; called before the decision is recorded."""
     document = seen.view.document
     if document is None:
         return
@@ -270,14 +270,14 @@ def keep_unsaved(parts: Parts, seen: Look, decision: PutDecision) -> None:
     if decision.in_buffer and document.is_dirty:
         content, version = parts.documents.texts.bytes_of(parts.documents.texts.at(document))
         newest = parts.journal.records(key=seen.key, limit=RECENT_RECORDS, newest_first=True)
-        # It gets a record of its own, so that what a person typed is among the versions of its path.
+        # A record, not only the bytes, so that the text is found among the versions of the path.
         kept = None if any(record.after == version for record in newest) else content
     if kept is not None:
         parts.journal.commit([aside(parts, document, kept)], parts.documents.author(document))
 
 
 def aside(parts: Parts, document: Document, content: bytes) -> Change:
-    """Return the draft that keeps a document's text as a version that was never the head."""
+    """Return the draft that records a document's text as a version that was never the head."""
     return Change(
         operation=Operation.MODIFY,
         path=document.path,
@@ -291,9 +291,10 @@ def aside(parts: Parts, document: Document, content: bytes) -> Change:
 
 
 def taken_back(parts: Parts, seen: Look, decision: PutDecision) -> DocumentChange | None:
-    """Return the change that undoes a decision's change of a document, and keeps what was typed since; None if there is none.
+    """Return the change that undoes a commit's change of a document and keeps what was typed since.
 
-    What was unsaved is unsaved again, over the same base, so that it is known to be in no file.
+    Unsaved text gets its former base back, so that it counts as unsaved again. Returns None if there is nothing to undo, or
+    it cannot be undone.
     """
     made, former = decision.document, seen.view.document
     back = None if made is None or former is None else parts.documents.taken_back(made)

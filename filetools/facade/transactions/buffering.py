@@ -18,7 +18,7 @@ from filetools.facade.parts import Parts
 from filetools.facade.runner import CallRunner
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.move import MoveFile
-from filetools.facade.steps.pipeline import Beat, Outcome, no_beat
+from filetools.facade.steps.pipeline import Outcome, ReportProgress, ignore_progress
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
@@ -87,7 +87,7 @@ class BufferingRunner(CallRunner):
         actor: Actor,
         *,
         lock_timeout_seconds: float | None = None,
-        beat: Beat = no_beat,
+        report_progress: ReportProgress = ignore_progress,
         happened: Callable[[], None] | None = None,
         permits: Iterable[Permit | None] = (),
     ) -> Outcome:
@@ -101,7 +101,7 @@ class BufferingRunner(CallRunner):
             self.check_open()
             for attempt in range(MOST_TRIES):
                 try:
-                    changed = await self.parts.workers.run(partial(self._apply, steps, actor, beat))
+                    changed = await self.parts.workers.run(partial(self._apply, steps, actor, report_progress))
                     break
                 except HeadMovedError:
                     await asyncio.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
@@ -117,7 +117,7 @@ class BufferingRunner(CallRunner):
         )
         return Outcome(records=(), changes=changes, mirror="off")
 
-    def _apply(self, steps: Sequence[Step], actor: Actor, beat: Beat) -> list[bool]:
+    def _apply(self, steps: Sequence[Step], actor: Actor, report_progress: ReportProgress) -> list[bool]:
         with self.held.lock:
             self.tracker.load(actor)
             self.held.save()
@@ -125,7 +125,7 @@ class BufferingRunner(CallRunner):
             try:
                 changed = []
                 for number, step in enumerate(steps):
-                    beat(number, len(steps))
+                    report_progress(number, len(steps))
                     step.look(self.parts)
                     changed.append(step.decide(self.parts))
                     if changed[-1]:

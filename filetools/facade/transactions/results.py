@@ -12,7 +12,6 @@ from filetools.facade.steps.pipeline import Outcome
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
-from filetools.models.records import ChangeRecord
 from filetools.models.result import Result
 from filetools.models.words import MirrorStatus
 
@@ -50,29 +49,27 @@ class TransactionResult(Result):
 
 def result_of(steps: Sequence[Step], outcome: Outcome) -> TransactionResult:
     """Return the result of a transaction that was applied."""
-    done = [(step, record) for step, record in zip(steps, outcome.changes, strict=True) if record is not None]
+    changes = []
+    for step, record in zip(steps, outcome.changes, strict=True):
+        if record is None:
+            continue
+        decision = step.decision if isinstance(step, PutFile) else None
+        replaced = step.looks[-1].version if isinstance(step, PutFile | RemoveFile | MoveFile) else None
+        changes.append(
+            TransactedPath(
+                path=record.path,
+                operation=record.operation.value,
+                old_path=record.old_path,
+                number=record.number,
+                version=record.after,
+                replaced_version=replaced,
+                merged=decision is not None and decision.merged,
+                foreign=[] if decision is None else list(decision.foreign),
+            )
+        )
     return TransactionResult(
-        changes=[_transacted(step, record) for step, record in done],
-        number=done[-1][1].number if done else None,
+        changes=changes,
+        number=changes[-1].number if changes else None,
         mirror=outcome.mirror,
         warnings=list(outcome.warnings),
     )
-
-
-def _transacted(step: Step, record: ChangeRecord) -> TransactedPath:
-    return TransactedPath(
-        path=record.path,
-        operation=record.operation.value,
-        old_path=record.old_path,
-        number=record.number,
-        version=record.after,
-        replaced_version=_replaced(step),
-        merged=isinstance(step, PutFile) and step.decision is not None and step.decision.merged,
-        foreign=list(step.decision.foreign) if isinstance(step, PutFile) and step.decision is not None else [],
-    )
-
-
-def _replaced(step: Step) -> str | None:
-    if isinstance(step, PutFile | RemoveFile):
-        return step.seen.version
-    return step.seen[1].version if isinstance(step, MoveFile) else None
