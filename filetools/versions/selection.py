@@ -61,14 +61,13 @@ def filter_of(
         raise InvalidArgumentError(f"numbers must be numbers of the journal, not {numbers!r}")
     if not isinstance(actor, Actor | str | None):
         raise InvalidArgumentError(f"actor must be an actor or a name, not {actor!r}")
-    names_changes = call is not None or numbers is not None
     kind: ActorKind | None
     name: str | None
     if isinstance(actor, Actor):
         kind, name, session = actor.kind, actor.id, session or actor.session
     elif actor is not None:
         kind, name = None, None if actor == EVERYBODY else actor
-    elif names_changes or session is not None:
+    elif call is not None or numbers is not None or session is not None:
         # An agent means its own changes, unless the request names an actor.
         kind, name = (caller.kind, caller.id) if caller.kind == "agent" else (None, None)
     else:

@@ -303,3 +303,17 @@ async def test_an_edit_under_a_name_in_between_is_a_conflict_if_the_file_stays(
         ("move", "s", "conflict"), ("modify", "r", "conflict"), ("move", "r", "conflict"), ("modify", "q", "conflict")
     ]  # fmt: skip
     assert {conflict.path for conflict in result.conflicts} == {"q"}
+
+
+async def test_everything_below_a_folder_whose_change_is_refused_stays(
+    alice: FileToolsFacade, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **_options: Any) -> None:
+        raise AccessDeniedError(WorkspacePath("d"))
+
+    number = (await alice.edit_file("d/x", edit("x", "edited"))).number
+    await alice.write_file("n", "n\n")
+    monkeypatch.setattr(parts(alice).store, "prepare", refuse)
+    result = await alice.undo(since=number, partial=True)
+    assert snapshot(root) == {**BEFORE, "d/x": b"edited\n"}
+    assert outcomes(result) == [("create", "n", "undone"), ("modify", "d/x", "conflict")]

@@ -80,22 +80,21 @@ def with_blocked(
 
 
 def possible(
-    parts: Parts, tree: DraftTree, refused: Mapping[str, Clash], closed: Mapping[str, Clash]
+    parts: Parts, tree: DraftTree, refused: Mapping[str, Clash]
 ) -> tuple[list[Drafted], dict[str, Clash], dict[str, Clash]]:
     """Return the changes of a draft that can be made.
 
     Args:
         parts: The workspace.
         tree: The draft.
-        refused: Paths whose change was refused.
-        closed: Paths that cannot be read.
+        refused: Paths that stay with all below them: they cannot be read, or their change was refused.
 
     Returns:
         The changes; the paths that stay with all below them, with the reason; and the files that come back with a later
         text, with the reason.
     """
     drafted, lost, texts = _with_texts(tree)
-    blocked = dict(closed)
+    blocked = dict(refused)
     for one in drafted:
         clash = refused.get(one.path) or lost.get(one.path) or _obstacle(parts, tree, one)
         if clash is not None:

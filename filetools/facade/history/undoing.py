@@ -242,11 +242,11 @@ def _make_plan(
         most_bytes=parts.settings.max_write_bytes,
     )  # fmt: skip
     findings = Undoing(tree, history, changed, is_prose=parts.settings.is_prose).take_back()
-    closed: Mapping[str, Clash] = {}
+    closed: dict[str, Clash] = {}
     if target is not None:
         findings, closed = completed(parts, tree, findings, target)
     findings += [UndoFinding(records=(record,), path=record.path, outcome="undone") for record in saved]
-    drafted, blocked, texts = possible(parts, tree, refused, closed)
+    drafted, blocked, texts = possible(parts, tree, {**closed, **refused})
     makers = [StepMaker(parts, tree, phase) for phase in in_phases(tree, drafted)]
     for maker in makers:
         blocked |= maker.blocked
