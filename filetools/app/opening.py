@@ -233,7 +233,7 @@ class Opening:
             policy=settings.mirror_policy,
             directory=state.directory,
             publish=bus.publish,
-            run=workers.run,
+            workers=workers,
             key=workspace.key,
             keep_foreign=partial(keep_aside, journal, workspace.key),
             notify=notifier.notify,

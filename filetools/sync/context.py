@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from concurrent.futures import Future
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final
 
 from msgspec import Struct
 
@@ -16,30 +16,9 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import STATE_DIRECTORY
 from filetools.stores.private import FOREIGN_NAME
 from filetools.stores.store import Store
-
-T = TypeVar("T")
+from filetools.writer.worker_pool import WorkerPool
 
 REMEMBERED_PATHS: Final = 4096
-
-
-class Stepper(Protocol):
-    """Runs blocking work in a worker thread of the project."""
-
-    def __call__(self, work: Callable[[], T], /) -> Coroutine[Any, Any, T]:
-        """Run `work` and return what it returns."""
-
-
-class SyncTimes(Struct, frozen=True, kw_only=True):
-    """Waits and pauses, in seconds."""
-
-    wait_seconds: float
-    """How long a call waits for an eventual mirror."""
-    strict_wait_seconds: float
-    """How long a call waits for a strict one."""
-    probe_seconds: float
-    """First pause before a mirror that failed is tried again."""
-    sync_after_seconds: float
-    """Pause after which written files are synced, and leave the backlog."""
 
 
 class SyncContext(Struct, frozen=True, kw_only=True):
@@ -49,7 +28,7 @@ class SyncContext(Struct, frozen=True, kw_only=True):
     primary: Store
     directory: Path
     """The state directory: here processes agree which of them writes to a mirror."""
-    run: Stepper
+    workers: WorkerPool
     publish: Callable[[Event], None]
     """Publishes an event; callable from any thread."""
     notify: Callable[[], None]
@@ -59,7 +38,14 @@ class SyncContext(Struct, frozen=True, kw_only=True):
     key: Callable[[WorkspacePath], str]
     left_out: Callable[[str, bool], bool]
     """True if a path is never mirrored because it is excluded, private or temporary; takes whether it is a directory."""
-    times: SyncTimes
+    wait_seconds: float
+    """How long a call waits for an eventual mirror."""
+    strict_wait_seconds: float
+    """How long a call waits for a strict one."""
+    probe_seconds: float
+    """First pause before a mirror that failed is tried again."""
+    sync_after_seconds: float
+    """Pause after which written files are synced, and leave the backlog."""
 
 
 def leaving_out(excluded: Callable[[str, bool], bool]) -> Callable[[str, bool], bool]:

@@ -26,10 +26,11 @@ from filetools.models.records import ChangeRecord
 from filetools.models.words import MirrorPolicy, MirrorStatus
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Store
-from filetools.sync.context import Stepper, SyncContext, SyncTimes, leaving_out
+from filetools.sync.context import SyncContext, leaving_out
 from filetools.sync.mirror import Mirror
 from filetools.sync.mirror_files import KeepForeign, MirrorFiles
 from filetools.sync.synchronise import Progress, Synchronisation, SyncRequest, failed_result, in_thread, summed
+from filetools.writer.worker_pool import WorkerPool
 
 CLOSE_SECONDS: Final = 2.0
 """How long closing waits for a mirror; what it lacks then is copied after the next opening."""
@@ -67,7 +68,7 @@ class SyncManager:
         mirrors: Sequence[AttachedMirror],
         directory: Path,
         publish: Callable[[Event], None],
-        run: Stepper,
+        workers: WorkerPool,
         key: Callable[[WorkspacePath], str],
         keep_foreign: KeepForeign,
         notify: Callable[[], None] = lambda: None,
@@ -88,7 +89,7 @@ class SyncManager:
             mirrors: Mirrors that the caller names; usually none or one.
             directory: The state directory, where lock files decide which process writes to a mirror.
             publish: Publishes an event; called on the loop.
-            run: Runs blocking work in the project's threads.
+            workers: The workspace's worker threads.
             key: Returns the key of a path in the journal.
             keep_foreign: Keeps bytes found in a mirror that the journal does not have; called in a mirror's thread.
             notify: Wakes other processes that have the root open.
@@ -105,18 +106,16 @@ class SyncManager:
             journal=journal,
             primary=primary,
             directory=directory,
-            run=run,
+            workers=workers,
             publish=self._publish_on_loop,
             notify=notify,
             look=self._begin_look,
             key=key,
             left_out=leaving_out(excluded),
-            times=SyncTimes(
-                wait_seconds=mirror_wait_seconds,
-                strict_wait_seconds=strict_wait_seconds,
-                probe_seconds=mirror_probe_seconds,
-                sync_after_seconds=sync_after_seconds,
-            ),
+            wait_seconds=mirror_wait_seconds,
+            strict_wait_seconds=strict_wait_seconds,
+            probe_seconds=mirror_probe_seconds,
+            sync_after_seconds=sync_after_seconds,
         )
         self._policy = policy
         self._publish = publish
@@ -145,7 +144,7 @@ class SyncManager:
             SyncFailedError: A mirror is paused or does not answer.
         """
         for mirror in self._mirrors:
-            mirror.wait_for_look(self.context.times.strict_wait_seconds)
+            mirror.wait_for_look(self.context.strict_wait_seconds)
             mirror.check()
 
     @property
@@ -177,7 +176,7 @@ class SyncManager:
         # No thread waits for the mirror's thread, because they would compete for the interpreter.
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         waiter = mirror.wait_for(number, keys, partial(_settle_on_loop, answer))
-        timer = answer.get_loop().call_later(self.context.times.wait_seconds, _settle, answer, False)
+        timer = answer.get_loop().call_later(self.context.wait_seconds, _settle, answer, False)
         try:
             return await answer
         finally:
@@ -190,7 +189,7 @@ class SyncManager:
         Raises:
             SyncFailedError: A mirror refused one, does not answer, or did not within `strict_wait_seconds`.
         """
-        records, seconds = tuple(records), self.context.times.strict_wait_seconds
+        records, seconds = tuple(records), self.context.strict_wait_seconds
         number, keys = self._reach(records)
         for mirror in self._mirrors:
             mirror.wake()
@@ -217,7 +216,7 @@ class SyncManager:
         After opening it waits until the state of each mirror is known, but no longer than a call would.
         """
         for mirror in self._mirrors:
-            mirror.wait_for_look(self.context.times.wait_seconds)
+            mirror.wait_for_look(self.context.wait_seconds)
         return {
             mirror.name: {
                 "state": mirror.state,
@@ -316,14 +315,14 @@ class SyncManager:
     async def _keep_looking(self, open_added: Callable[[MirrorRow], Store]) -> None:
         """Attach mirrors that other processes add, and drop those that they remove."""
         while True:
-            await asyncio.sleep(self.context.times.probe_seconds)
+            await asyncio.sleep(self.context.probe_seconds)
             try:
                 await self._look_for_added(open_added)
             except FileToolsError as exc:
                 _log.debug("the mirrors of the root cannot be read now: %s", exc)
 
     async def _look_for_added(self, open_added: Callable[[MirrorRow], Store]) -> None:
-        rows = await self.context.run(self.context.journal.mirrors.all)
+        rows = await self.context.workers.run(self.context.journal.mirrors.all)
         places = {row.place for row in rows}
         for mirror in self._mirrors:
             if mirror.place not in places:

@@ -288,7 +288,7 @@ class Mirror:
                 if is_urgent:
                     self._context.notify()
                 self._take_note()
-                return _POLL_SECONDS if self._waiters else self._context.times.probe_seconds
+                return _POLL_SECONDS if self._waiters else self._context.probe_seconds
             # The whole backlog also for another process: differences that it found have no record.
             is_heard = time.monotonic() < self._heard_until
             pause = self.worker.round(is_whole=is_urgent or is_heard, is_hasty=is_urgent)
@@ -305,7 +305,7 @@ class Mirror:
                 self.report(is_ready=True)
             return pause
         self._failures += 1
-        return float(min(self._context.times.probe_seconds * 2 ** (self._failures - 1), LONGEST_PAUSE_SECONDS))
+        return float(min(self._context.probe_seconds * 2 ** (self._failures - 1), LONGEST_PAUSE_SECONDS))
 
     def _leads(self) -> bool:
         if self._leadership.is_leading:

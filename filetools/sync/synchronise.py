@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
+from contextlib import closing
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -21,6 +20,7 @@ from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sync.context import SyncContext
 from filetools.sync.mirror import Mirror
 from filetools.sync.plan import Plan
+from filetools.writer.worker_pool import WorkerPool
 
 T = TypeVar("T")
 Progress = Callable[[int, int, str], None]
@@ -71,7 +71,7 @@ class Synchronisation:
         if not request.preview:
             await in_thread(partial(mirror.wait_for_round, PROBE_SECONDS))
             mirror.check()
-            await self._context.run(partial(self._context.journal.backlog.reset, mirror.place))
+            await self._context.workers.run(partial(self._context.journal.backlog.reset, mirror.place))
         go_on = request.refuse_if_aborted
         plan = await in_thread(lambda: mirror.worker.compare(ROOT, is_fresh=request.verify, go_on=go_on))
         self._total = len(plan.changes) + len(plan.failed)
@@ -110,15 +110,15 @@ class Synchronisation:
 
     async def _mend_all(self, paths: Sequence[WorkspacePath]) -> None:
         mirror = self._mirror
-        known = (await self._context.run(self._entries)).keys()
-        keys = await self._context.run(partial(mirror.worker.add_to_backlog, paths))
+        known = (await self._context.workers.run(self._entries)).keys()
+        keys = await self._context.workers.run(partial(mirror.worker.add_to_backlog, paths))
         left = dict(zip(keys, paths, strict=True))
         mirror.wake(is_urgent=True)
         pause = _SHORTEST_PAUSE_SECONDS
         while left:
             await asyncio.sleep(pause)
             began = time.monotonic()
-            entries = await self._context.run(self._entries)
+            entries = await self._context.workers.run(self._entries)
             pause = max(_SHORTEST_PAUSE_SECONDS, 10 * (time.monotonic() - began))
             self._settle(left, entries)
             if left and not mirror.takes_calls:
@@ -128,7 +128,7 @@ class Synchronisation:
                 return
             if left:
                 await self._refuse_if_aborted({key: path for key, path in left.items() if key not in known})
-        if paths and not await in_thread(partial(mirror.wait_for_round, self._context.times.strict_wait_seconds)):
+        if paths and not await in_thread(partial(mirror.wait_for_round, self._context.strict_wait_seconds)):
             raise SyncFailedError(None, "the mirror could not be made durable in time")
         mirror.check()
 
@@ -169,23 +169,14 @@ class Synchronisation:
             if self._mirror.worker.identity.is_filled or self._mirror.worker.looking is not None:
                 place, backlog = self._mirror.place, self._context.journal.backlog
                 gone = [BacklogEntry(key=key, path=path, number=0) for key, path in added.items()]
-                await self._context.run(partial(backlog.advance, place, 0, gone))
+                await self._context.workers.run(partial(backlog.advance, place, 0, gone))
             raise
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Run work that may hang with a mirror in a daemon thread, for which the end of the process does not wait."""
-    ended: Future[T] = Future()
-    ended.set_running_or_notify_cancel()  # the caller may be cancelled, the work cannot
-
-    def run() -> None:
-        try:
-            ended.set_result(work())
-        except BaseException as exc:  # noqa: BLE001 - handed to the waiter
-            ended.set_exception(exc)
-
-    threading.Thread(target=run, name="filetools mirror comparison", daemon=True).start()
-    return await asyncio.wrap_future(ended)
+    """Run work that may hang with a mirror in a thread of its own, for which neither a cancelled caller nor exit waits."""
+    with closing(WorkerPool(1)) as thread:
+        return await asyncio.wrap_future(thread.submit(work))
 
 
 def failed_result(name: str, error: FileToolsError, *, preview: bool) -> SyncResult:

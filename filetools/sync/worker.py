@@ -119,7 +119,7 @@ class BacklogWorker:
         self.looking: Future[object] | None = None
         self._is_unknown = True
         self._look_at = 0.0
-        self._fill_at = time.monotonic() + context.times.sync_after_seconds
+        self._fill_at = time.monotonic() + context.sync_after_seconds
 
     def round(self, *, is_whole: bool, is_hasty: bool) -> float:
         """Do all work that is due; returns the seconds until more may be.
@@ -155,7 +155,7 @@ class BacklogWorker:
             self.make_durable()
         fill_at = math.inf if self.identity.is_filled or self.looking is not None else self._fill_at
         waiting = (each.at for each in self._waiting.values())
-        soonest = min(*waiting, self._sync_at, fill_at, now + self._context.times.probe_seconds)
+        soonest = min(*waiting, self._sync_at, fill_at, now + self._context.probe_seconds)
         return max(0.0, soonest - time.monotonic())
 
     def _look_at_folder(self, now: float) -> None:
@@ -404,7 +404,7 @@ class BacklogWorker:
         self._unsynced[slot] = entry
         if slot in self._waiting and self._waiting[slot].entry.number <= entry.number:
             del self._waiting[slot]
-        self._sync_at = min(self._sync_at, time.monotonic() + self._context.times.sync_after_seconds)
+        self._sync_at = min(self._sync_at, time.monotonic() + self._context.sync_after_seconds)
         if len(self._unsynced) >= MOST_UNSYNCED:
             self.make_durable()
 
@@ -422,7 +422,7 @@ class BacklogWorker:
         self._context.journal.backlog.refuse(self._place, entry, f"{error.code}: {error.message}")
         again = replace(entry, tries=entry.tries + 1)
         if again.tries < MAX_TRIES:
-            pause = min(self._context.times.probe_seconds * 2**entry.tries, LONGEST_PAUSE_SECONDS)
+            pause = min(self._context.probe_seconds * 2**entry.tries, LONGEST_PAUSE_SECONDS)
             self._waiting[_slot(entry)] = _Waiting(again, time.monotonic() + pause)
             return
         self._waiting[_slot(entry)] = _Waiting(again, math.inf)
@@ -469,6 +469,6 @@ class BacklogWorker:
             looking.result()
         except (CancelledError, FileToolsError) as exc:
             self._mirror.report(error=f"it is filled later: the tree could not be looked at ({exc})")
-            self._fill_at = time.monotonic() + self._context.times.probe_seconds
+            self._fill_at = time.monotonic() + self._context.probe_seconds
             return False
         return True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +25,7 @@ from filetools.stores.local import LocalStore
 from filetools.stores.store import Store
 from filetools.sync.manager import AttachedMirror, SyncManager
 from filetools.sync.mirror_files import MARKER
+from filetools.writer.worker_pool import WorkerPool
 from tests.support.faulty import Died, FaultyStore, Plan
 
 T = TypeVar("T")
@@ -83,9 +83,7 @@ class Hang:
 
 def hurry(manager: SyncManager, seconds: float = WAIT_SECONDS) -> None:
     """Let calls wait for mirrors only so long from now on."""
-    manager.context = structs.replace(
-        manager.context, times=structs.replace(manager.context.times, wait_seconds=seconds)
-    )
+    manager.context = structs.replace(manager.context, wait_seconds=seconds)
 
 
 def ignore(method: str, path: str) -> None:
@@ -125,7 +123,7 @@ class World:
     workspace: Workspace
     primary: LocalStore
     journal: Journal
-    executor: ThreadPoolExecutor
+    workers: WorkerPool
     mirror: Store
     events: list[Event] = field(default_factory=list)
     kept: list[tuple[str, bytes]] = field(default_factory=list)
@@ -148,7 +146,7 @@ class World:
             mirrors=[AttachedMirror(name="mirror", row=self.journal.mirrors.register("mirror"), store=self.mirror)],
             directory=self.root / ".filetools/state",
             publish=self.events.append,
-            run=self.run,
+            workers=self.workers,
             key=self.workspace.key,
             keep_foreign=self.keep,
             **{
@@ -169,7 +167,7 @@ class World:
         self.journal.commit([change], ALICE)
 
     async def run(self, work: Callable[[], T], /) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self.executor, work)
+        return await asyncio.get_running_loop().run_in_executor(self.workers, work)
 
     async def locked(self, work: Callable[[], T]) -> T:
         async with self.lock:
@@ -284,13 +282,13 @@ async def world(
     state.mkdir(parents=True, exist_ok=True)
     workspace = Workspace.open(root)
     primary = LocalStore(workspace, private_directory=state)
-    executor = ThreadPoolExecutor(4)
+    workers = WorkerPool(4)
     opened = World(
         root=root,
         workspace=workspace,
         primary=primary,
         journal=Journal(state, durability="relaxed"),
-        executor=executor,
+        workers=workers,
         mirror=mirror,
     )
     if is_filled:
@@ -303,7 +301,7 @@ async def world(
     finally:
         with suppress(Died):  # what a test lets die in the background may die once more
             await opened.manager.aclose()
-        executor.shutdown()
+        workers.shutdown()
         opened.journal.close()
         primary.close()
         workspace.close()

@@ -53,11 +53,8 @@ def result_of(steps: Sequence[Step], outcome: Outcome) -> TransactionResult:
     for step, record in zip(steps, outcome.changes, strict=True):
         if record is None:
             continue
-        decision, replaced = step.decision if isinstance(step, PutFile) else None, None
-        if isinstance(step, PutFile | RemoveFile):
-            replaced = step.seen.version
-        elif isinstance(step, MoveFile):
-            replaced = step.seen[1].version
+        decision = step.decision if isinstance(step, PutFile) else None
+        replaced = step.looks[-1].version if isinstance(step, PutFile | RemoveFile | MoveFile) else None
         changes.append(
             TransactedPath(
                 path=record.path,
