@@ -97,15 +97,15 @@ class MirrorFiles:
         self.store.move(path, between)
         self.store.move(between, path)
 
-    def _clear_way(self, path: WorkspacePath, kind: EntryType) -> None:
+    def _make_room(self, path: WorkspacePath, kind: EntryType) -> None:
         """Take away what is in the way of a file or directory, and make the folders above it."""
         for place in (*path.folders, path):
             found = self.store.stat(place)
             if found is not None and found.type != (kind if place == path else "directory"):
-                self.take_away(place)
+                self.remove_entry(place)
         make_parents(self.store, path)
 
-    def let_go(self, path: WorkspacePath, displaced: Displaced) -> None:
+    def discard_displaced(self, path: WorkspacePath, displaced: Displaced) -> None:
         """Discard an entry that came out of `path`, after keeping bytes that the journal does not have.
 
         A file that cannot be kept stays in the mirror's limbo.
@@ -130,7 +130,7 @@ class MirrorFiles:
                 stat = self.store.stat(file)
                 is_foreign = stat is not None and stat.type == "file" and self._own.version_of(stat) is None
                 if is_foreign and not self._contents.has(file_version(self.store, file)):
-                    self.take_away(file)
+                    self.remove_entry(file)
 
     def refuse_state_below(self, path: WorkspacePath) -> None:
         """Raise HoldsStateError if a path of the mirror is another root, or has one below it."""
@@ -155,10 +155,10 @@ class MirrorFiles:
                     return
                 displaced = self._exchanged(path, content, version, mode, is_new=found is None)
             except _OTHER_GROUND:
-                self._clear_way(path, "file")
+                self._make_room(path, "file")
                 continue
             if displaced is not None:
-                self.let_go(path, displaced)
+                self.discard_displaced(path, displaced)
             return
         raise ChangedMeanwhileError(path, TRIES)
 
@@ -174,11 +174,11 @@ class MirrorFiles:
             if found is not None and found.type == "directory" and only_empty:
                 self.remove_if_empty(path)
             elif found is not None:
-                self.take_away(path)
+                self.remove_entry(path)
 
     def make_folder(self, path: WorkspacePath, mode: int | None) -> None:
         """Make a directory and its parents, whatever is in the way; one that exists gets the mode."""
-        self._clear_way(path, "directory")
+        self._make_room(path, "directory")
         # The owner must be able to write in it, because the mirror's process is the owner's.
         mode = 0o777 if mode is None else mode | 0o700
         if not self.store.make_directory(path, mode):
@@ -215,12 +215,12 @@ class MirrorFiles:
         except _OTHER_GROUND:
             return False
         if displaced is not None:
-            self.let_go(path, displaced)
+            self.discard_displaced(path, displaced)
         if mode not in (None, found.mode):
             self.store.set_mode(path, mode)
         return True
 
-    def take_away(self, path: WorkspacePath) -> None:
+    def remove_entry(self, path: WorkspacePath) -> None:
         """Remove the entry at `path`, keeping bytes that the journal does not have.
 
         Raises:
@@ -233,7 +233,7 @@ class MirrorFiles:
             displaced = self.store.remove(path)
         except GONE:
             return
-        self.let_go(path, displaced)
+        self.discard_displaced(path, displaced)
 
     def _holds(self, path: WorkspacePath, found: FileStat, size: int, version: str, mode: int | None) -> bool:
         """True if a file has these bytes; then it gets the mode."""
