@@ -67,10 +67,6 @@ class MirrorFiles:
         self._keep_foreign = keep_foreign
         self._max_foreign_bytes = max_foreign_bytes
 
-    def is_at(self, path: WorkspacePath, stat: FileStat, version: str) -> bool:
-        """True if a file has these bytes; reads it only if this process did not write it."""
-        return version == (self._own.version_of(stat) or file_version(self.store, path))
-
     def look(self) -> None:
         """Find out by the marker whether the mirror's disk ignores case."""
         self._ignores_case = self.store.stat(_MARKER_ELSE) is not None
@@ -138,22 +134,18 @@ class MirrorFiles:
         if found is not None and found.type == "directory" and (state := self.store.state_below(path)) is not None:
             raise HoldsStateError(path, state)
 
-    def put(self, path: WorkspacePath, content: bytes, version: str, mode: int | None, *, must_write: bool) -> None:
-        """Give a file its bytes and mode, whatever is in the way.
+    def put(self, path: WorkspacePath, content: bytes, version: str, mode: int | None) -> None:
+        """Write a file, whatever is in the way, also if it has these bytes: the disk may have lost them since.
 
         Args:
             path: The file.
             content: Its bytes.
             version: Their version.
             mode: Permission bits; None keeps those of a file that is replaced.
-            must_write: True to write it even if it seems to have the bytes, because the disk may have lost them.
         """
         for _ in range(TRIES):
             try:
-                found = self.store.stat(path)
-                if found is not None and not must_write and self._holds(path, found, len(content), version, mode):
-                    return
-                displaced = self._exchanged(path, content, version, mode, is_new=found is None)
+                displaced = self._exchanged(path, content, version, mode)
             except _OTHER_GROUND:
                 self._make_room(path, "file")
                 continue
@@ -207,7 +199,7 @@ class MirrorFiles:
             is_free = there is None or there.type == kind == "file"
             if found is None or found.type != kind or not is_free:
                 return False
-            if version is not None and not self.is_at(source, found, version):
+            if version is not None and version != (self._own.version_of(found) or file_version(self.store, source)):
                 return False
             self.refuse_state_below(source)
             make_parents(self.store, path)
@@ -235,19 +227,9 @@ class MirrorFiles:
             return
         self.discard_displaced(path, displaced)
 
-    def _holds(self, path: WorkspacePath, found: FileStat, size: int, version: str, mode: int | None) -> bool:
-        """True if a file has these bytes; then it gets the mode."""
-        if found.type != "file" or found.size != size or not self.is_at(path, found, version):
-            return False
-        if mode is not None and mode != found.mode:
-            self.store.set_mode(path, mode)
-        return True
-
-    def _exchanged(
-        self, path: WorkspacePath, content: bytes, version: str, mode: int | None, *, is_new: bool
-    ) -> Displaced | None:
+    def _exchanged(self, path: WorkspacePath, content: bytes, version: str, mode: int | None) -> Displaced | None:
         """Write a file and make it live; returns the entry that it replaced."""
-        prepared = self.store.prepare(path, content, new=is_new, mode=mode)
+        prepared = self.store.prepare(path, content, new=self.store.stat(path) is None, mode=mode)
         try:
             displaced = prepared.exchange()
         except BaseException:

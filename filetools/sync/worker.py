@@ -113,7 +113,6 @@ class BacklogWorker:
         self._unsynced: dict[tuple[str, bool], BacklogEntry] = {}
         """Paths written since the last sync."""
         self._sync_at = math.inf
-        self._must_write: set[str] = set()
         self._waiting: dict[tuple[str, bool], _Waiting] = {}
         self._hidden: set[WorkspacePath] = set()
         self.looking: Future[object] | None = None
@@ -183,18 +182,15 @@ class BacklogWorker:
         """Sync what was written, and record the mirror's position.
 
         Raises:
-            FileToolsError: A sync failed; its paths are written again.
+            FileToolsError: A sync failed. Its paths must be written again: another sync would succeed although the bytes
+                may be lost.
         """
         batch, self._unsynced, self._sync_at = self._unsynced, {}, math.inf
-        keys = {key for key, _ in batch}
-        # Until the sync succeeds: after one that failed, a second one would succeed although the bytes may be lost.
-        self._must_write |= keys
         synced: set[WorkspacePath] = set()
         for entry in batch.values():
             path = WorkspacePath(entry.path)
             if not self._context.left_out(path, False):
                 sync_place(self.files.store, path, synced)
-        self._must_write -= keys
         if batch:
             unsettled = [each.entry for each in self._waiting.values() if each.unsettled]
             self._context.journal.backlog.advance(self._place, self._seen, batch.values(), unsettled)
@@ -238,6 +234,8 @@ class BacklogWorker:
             is_written = entry.number > 0 and self.has_written(entry)
             if entry.tries < MAX_TRIES and not (is_early and entry.tries) and not is_written:
                 self._process(entry)
+            if len(self._unsynced) >= MOST_UNSYNCED:
+                self.make_durable()
             if time.monotonic() - looked_at > _LONGEST_LOOK_SECONDS:
                 self._follow()
                 looked_at = time.monotonic()
@@ -271,6 +269,8 @@ class BacklogWorker:
             several.sort(key=lambda entry: self._context.primary.stat(WorkspacePath(entry.path)) is None)
         for entry in several:
             self._process(entry, files.get(entry.number))
+            if len(self._unsynced) >= MOST_UNSYNCED:
+                self.make_durable()
 
     def _process(self, entry: BacklogEntry, known: KeptFile | None = None) -> None:
         path = WorkspacePath(entry.path)
@@ -335,8 +335,8 @@ class BacklogWorker:
             self._retry_now(twins)
         is_renamed = record is not None and self._move_again(record, path, goal)
         if goal.kind == "file":
-            must_write = entry.number == 0 or entry.key in self._must_write
-            self.files.put(path, goal.content, goal.version, goal.mode, must_write=must_write)
+            if not is_renamed:
+                self.files.put(path, goal.content, goal.version, goal.mode)
             return
         self.files.make_folder(path, goal.mode)
         # A folder that exists although its record removed it was made since.
@@ -405,8 +405,6 @@ class BacklogWorker:
         if slot in self._waiting and self._waiting[slot].entry.number <= entry.number:
             del self._waiting[slot]
         self._sync_at = min(self._sync_at, time.monotonic() + self._context.sync_after_seconds)
-        if len(self._unsynced) >= MOST_UNSYNCED:
-            self.make_durable()
 
     def _defer(self, entry: BacklogEntry) -> None:
         """Retry a path soon, because others are changing it."""
