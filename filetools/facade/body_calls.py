@@ -1,4 +1,4 @@
-"""The calls on files as bytes, for servers: files are held open, uploaded in parts, replaced and patched."""
+"""Calls on files as bytes, for servers: hold files open, upload in parts, replace and patch."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class BodyCalls(WriteCalls):
 
     @asynccontextmanager
     async def open_file(self, path: AnyPath) -> AsyncIterator[OpenedFile]:
-        """Hold a file of any size open for a block, with the version and the bytes of one moment.
+        """Open a file of any size for the length of a block; its bytes and version do not change meanwhile.
 
         Args:
             path: Workspace-relative path.
 
         Raises:
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError
-            FileBusyError: Another program kept writing into it.
+            FileBusyError: Another program kept writing into the file.
         """
         where = self._runner.resolve(path)
         await self._authorise("read_file", [where], {}, change=False)
@@ -61,20 +61,20 @@ class BodyCalls(WriteCalls):
             await file.aclose()
 
     def upload(self) -> Upload:
-        """Return a receiver of bytes that arrive slowly, for `replace_file` or `create_file`: `async with files.upload()`."""
+        """Return a buffer for bytes that arrive slowly, for `replace_file` or `create_file`: `async with files.upload()`."""
         self._runner.check_open()
         return Upload(self._parts)
 
     async def replace_file(self, path: AnyPath, content: bytes, *, expected_version: str | None = None) -> WriteResult:
-        """Create or replace a file with exactly these bytes, whatever this actor knows of it.
+        """Create or replace a file with exactly these bytes, even if this actor has not read it.
 
-        What is replaced stays readable by its version. Only unsaved text of an editor is merged, if the bytes are text; if
-        it cannot be merged, `on_conflict` of `for_actor` decides.
+        The replaced content stays readable by its version. Only an editor's unsaved text is merged, if the bytes are text;
+        if that fails, `on_conflict` of `for_actor` decides.
 
         Args:
             path: Workspace-relative path.
             content: All bytes.
-            expected_version: Refuse unless the file is at this version, even if it has equal bytes.
+            expected_version: Refuse unless the file is at this version, even if its bytes are equal to `content`.
 
         Raises:
             EditConflictError: An editor has unsaved text that cannot be merged.
@@ -86,16 +86,16 @@ class BodyCalls(WriteCalls):
     async def patch_file(
         self, path: AnyPath, diff: str, *, expected_version: str | None = None, dry_run: bool = False
     ) -> EditResult:
-        """Apply a unified diff of one file, whatever name it gives it. Otherwise as `edit_file`.
+        """Apply a unified diff of one file, ignoring the names in it. Otherwise as `edit_file`.
 
         Args:
             path: Workspace-relative path of the file.
-            diff: The hunks of one file, which only change its text.
+            diff: The hunks of one file, without any other change than text.
             expected_version: Refuse unless the file is at this version.
             dry_run: Only report what would change.
 
         Raises:
-            InvalidArgumentError: It is malformed, is for several files, or changes more than text.
+            InvalidArgumentError: The diff is malformed, is for several files, or changes more than text.
             EditNotFoundError, EditAmbiguousError: A hunk does not fit; nothing was changed.
             PathNotFoundError, VersionMismatchError, EncodingError
         """
@@ -112,12 +112,12 @@ class BodyCalls(WriteCalls):
 
 
 IN_MEMORY_BYTES: Final = 1024 * 1024
-_WHAT: Final = "what is being sent"
+_WHAT: Final = "the upload"
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Upload:
-    """Receives bytes part by part, used as `async with`; beyond 1 MiB they are in a file without a name until the block ends.
+    """Receives bytes in parts; used as `async with`. Beyond 1 MiB they are held in an unnamed temporary file.
 
     Args:
         parts: The workspace.
@@ -143,8 +143,8 @@ class Upload:
         """Add the next part.
 
         Raises:
-            FileTooLargeError: There are more bytes than a file may have.
-            DiskFullError, StorageFailedError: They cannot be kept.
+            FileTooLargeError: There are more than `max_write_bytes` bytes.
+            DiskFullError, StorageFailedError: The bytes cannot be stored.
         """
         self.size += len(part)
         if self.size > self._limit:
@@ -155,10 +155,10 @@ class Upload:
             raise _explained(exc) from exc
 
     async def content(self) -> bytes:
-        """Return all of it.
+        """Return all bytes.
 
         Raises:
-            DiskFullError, StorageFailedError: The last part could not be kept, or all of it not be read.
+            DiskFullError, StorageFailedError: The last part could not be stored, or the bytes could not be read.
         """
         try:
             await self._file.seek(0)
@@ -175,16 +175,16 @@ def _explained(error: OSError) -> DiskFullError | StorageFailedError:
 
 _TRIES: Final = 5
 _VERSIONS: Final[IdentityCache[str]] = IdentityCache()
-"""Versions of files that nothing else has read as a whole."""
+"""Versions of files that are not in the facts cache."""
 
 
 class OpenedFile:
-    """A file as it was when it was opened, even if it is replaced meanwhile. Close it with `aclose`.
+    """A file as it was when it was opened, even if it is replaced later. Close it with `aclose`.
 
     Args:
         parts: The workspace.
         path: Its path.
-        reader: Reads it.
+        reader: The open file.
         version: Version of its bytes.
     """
 
@@ -192,13 +192,13 @@ class OpenedFile:
         self.path = path
         self.version = version
         self.stat: FileStat = reader.stat
-        """Its facts at the moment of its version."""
+        """Its stat, taken when it was opened."""
         self._parts = parts
         self._reader = reader
 
     @property
     def size(self) -> int:
-        """Its bytes."""
+        """Its size in bytes."""
         return self.stat.size
 
     async def chunks(self, offset: int = 0, count: int | None = None) -> AsyncGenerator[bytes, None]:
@@ -206,11 +206,11 @@ class OpenedFile:
 
         Args:
             offset: First byte from 0.
-            count: Most bytes; None for all to the end.
+            count: Maximum number of bytes; None reads to the end.
 
         Raises:
             InvalidArgumentError: `offset` or `count` is negative.
-            ChangedMeanwhileError: Another program wrote into the file itself while it was read.
+            ChangedMeanwhileError: Another program wrote into the file in place while it was read.
         """
         async for chunk in streaming.chunks(self._parts, self.path, self._reader, offset, count):
             yield chunk
@@ -225,7 +225,7 @@ def opened(parts: Parts, path: WorkspacePath) -> OpenedFile:
 
     Raises:
         PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError
-        FileBusyError: Another program kept writing into it.
+        FileBusyError: Another program kept writing into the file.
     """
     for _ in range(_TRIES):
         reader = parts.store.open(path)
@@ -241,7 +241,7 @@ def opened(parts: Parts, path: WorkspacePath) -> OpenedFile:
 
 
 def _version(parts: Parts, reader: Reader) -> str | None:
-    """Return the version of an open file; None if it changed meanwhile."""
+    """Return the version of an open file; None if it changed while it was read."""
     taken_ns, stat = time.time_ns(), reader.stat
     facts = parts.facts.get(stat.identity)
     known = _VERSIONS.get(stat.identity) if facts is None else facts.version

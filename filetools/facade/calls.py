@@ -1,4 +1,4 @@
-"""The base of all calls: their actor, and the permission check that comes first."""
+"""The base of all calls: the actor and the permission check."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from filetools.permissions.gatekeeper import Permit
 from filetools.settings import Settings
 
 MOST_QUESTIONS: Final = 3
-"""Most questions about one call whose files keep changing meanwhile."""
+"""How often a person is asked about one call whose files keep changing meanwhile."""
 
 
 class ActorCalls:
@@ -52,17 +52,17 @@ class ActorCalls:
 
     @property
     def settings(self) -> Settings:
-        """The settings in force."""
+        """The settings of the workspace."""
         return self._parts.settings
 
     @property
     def root_paths(self) -> tuple[str, ...]:
-        """The absolute paths of the root: as it was given, and with its links resolved if that differs."""
+        """The absolute path of the root as given, and with its symbolic links resolved if that differs."""
         return self._parts.workspace.spellings
 
     @property
     def state_directory(self) -> Path:
-        """The folder of the workspace's journal and secrets, out of reach of every tool."""
+        """The folder of the workspace's journal and secrets; no tool can access it."""
         return self._parts.workspace.state_directory
 
     async def _authorise(
@@ -79,28 +79,27 @@ class ActorCalls:
         looks_at_disk: bool = False,
         reports_all: bool = False,
     ) -> Permit | None:
-        """Check the permissions, and ask a person where they say so.
+        """Check the permissions, and ask a person if they require it.
 
         Args:
             tool: Name of the tool.
             paths: Every path the call works on.
             arguments: Everything that distinguishes this call from others.
-            change: True if it changes anything.
-            steps: What it would do.
-            text: Returns the new text of the first path, where no step writes it.
-            taken: Files that move because they are written anew elsewhere.
-            is_text: True if a person can give the call another text to write.
-            looks_at_disk: True if it writes the unsaved text itself.
-            reports_all: True if its refusal depends on all steps, so that it is not refused because of one before it is made.
+            change: True if the call changes anything.
+            steps: The steps of the call.
+            text: Returns the new text of the first path, if no step writes it.
+            taken: Files that the call moves by writing them elsewhere.
+            is_text: True if a person may replace the text to write.
+            looks_at_disk: True if the call writes the unsaved text itself.
+            reports_all: True if the call's error depends on all its steps, so that one refused step does not refuse it here.
 
         Returns:
-            What a person has allowed just now, with the text to be written instead if they gave one; None if nobody
-            was asked.
+            A person's approval, with the text to write instead if they gave one; None if nobody was asked.
 
         Raises:
             ToolBlockedError, HiddenPathError, ApprovalRequiredError, ApprovalDeniedError
-            ChangedMeanwhileError: The files changed while a person was asked, each of three times.
-            FileToolsError: The call is refused in any case, so that nobody was asked.
+            ChangedMeanwhileError: The files changed while a person was asked, three times in a row.
+            FileToolsError: The call would fail anyway, so nobody was asked.
         """
         if not self._parts.gatekeeper.asked(tool, paths, self.actor, change=change):
             return None
@@ -131,13 +130,13 @@ class ActorCalls:
         *,
         deleted: Sequence[WorkspacePath],
     ) -> Permit | None:
-        """As `_authorise`, for steps of which some may delete."""
+        """As `_authorise`, for steps some of which delete files."""
         permit = await self._authorise(tool, paths, arguments, change=True, steps=steps, reports_all=True)
         if deleted and permit is None:
             removals = [step for step in steps if not isinstance(step, PutFile)]
             permit = await self._authorise(
                 "delete_file", deleted, arguments, change=True, steps=removals, reports_all=True
             )
-        elif deleted:  # the person has seen that it deletes; a block still holds
+        elif deleted:  # the person has seen the deletions, but a blocked tool still refuses
             self._parts.gatekeeper.asked("delete_file", deleted, self.actor, change=True)
         return permit

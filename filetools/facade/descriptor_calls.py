@@ -1,4 +1,4 @@
-"""The descriptors of one actor, with their rows and texts in the journal: what blocks runs in a worker."""
+"""The descriptors of one actor, whose rows and texts are in the journal. Blocking work runs in a worker thread."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ T = TypeVar("T")
 
 
 class DescriptorCalls:
-    """The descriptors of one owner. Lives as long as the workspace.
+    """The descriptors of one owner.
 
     Args:
-        descriptors: Theirs.
-        workers: The workers.
+        descriptors: The owner's descriptors.
+        workers: Worker threads.
     """
 
     def __init__(self, descriptors: Descriptors, workers: WorkerPool) -> None:
@@ -29,7 +29,7 @@ class DescriptorCalls:
         self._workers = workers
 
     async def run(self, work: Callable[[Descriptors], T]) -> T:
-        """Return what `work` makes of the descriptors; it runs in a worker thread.
+        """Run `work` on the descriptors in a worker thread and return its result.
 
         Raises:
             WorkspaceGoneError: The workspace was closed.
@@ -37,28 +37,28 @@ class DescriptorCalls:
         return await self._workers.run(partial(work, self._descriptors))
 
     async def spawn_child(self, child: Actor, preload: Iterable[str] = ()) -> list[str]:
-        """Give another actor the references, if they are on, and the texts that are named; its tools then read them.
+        """Share the reference texts (if enabled) and the named descriptors with another actor, whose tools can then read them.
 
         Args:
-            child: The actor, in its session; it may be at work already, in any process.
+            child: The actor, with its session; it may already be running, in any process.
             preload: Ids of this actor's descriptors.
 
         Returns:
-            Their ids there: references keep theirs, texts get the child's next numbers.
+            The child's ids: references keep their ids, other texts get the child's next numbers.
 
         Raises:
-            DescriptorNotFoundError, DescriptorExpiredError: Of one that is named.
+            DescriptorNotFoundError, DescriptorExpiredError: For a named descriptor.
         """
         return await self.run(lambda own: own.share(owner_of(child), preload))
 
 
 def owner_of(actor: Actor) -> str:
-    """Return the owner under whose name the journal keeps the descriptors of an actor, in its session."""
+    """Return the owner name of an actor's descriptors in the journal: one for each session."""
     return json.dumps([actor.kind, actor.id, actor.session or ""])
 
 
 def kept_for(parts: Parts, actor: Actor, *, owner: str | None, is_opaque: bool) -> DescriptorCalls:
-    """Return the descriptors that the journal keeps for an owner; by default for the actor, in its session."""
+    """Return the descriptors of an owner; by default of the actor's session."""
     descriptors = Descriptors(
         parts.settings.file_descriptor,
         table=parts.journal.descriptors,

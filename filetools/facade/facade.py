@@ -1,4 +1,4 @@
-"""The facade: one short method for each thing that can be done with files, the same for every door and every caller."""
+"""The facade: one method for each operation on files, the same for every interface and caller."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ from filetools.permissions.requests import ApprovalRequest
 
 
 class ToolCaller(Protocol):
-    """Runs tools by name for one facade; what the registry of tools gives."""
+    """Runs tools by name for one facade; made by the tool registry."""
 
     async def call(self, name: str, arguments: Mapping[str, Any], *, tool_call_id: str | None = None) -> dict[str, Any]:
         """Run a tool and return its envelope; never raises."""
 
 
 class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls):
-    """File tools of one actor on one opened workspace. Lives until the workspace is closed; bound to one event loop.
+    """File tools of one actor on one opened workspace. Usable until the workspace is closed; bound to one event loop.
 
-    Every method that changes something goes through one pipeline (`pipeline.py`); every error is a `FileToolsError`. Common to
-    all of them: InvalidPathError, AbsolutePathError, PathTraversalError, PathTooLongError, SymlinkNotAllowedError,
+    All changes go through one pipeline (`pipeline.py`); every error is a `FileToolsError`. All methods may raise:
+    InvalidPathError, AbsolutePathError, PathTraversalError, PathTooLongError, SymlinkNotAllowedError,
     AccessDeniedError for the path; ToolBlockedError, ApprovalRequiredError, ApprovalDeniedError for the actor;
     WorkspaceGoneError, StateDamagedError, DiskFullError. Changes also: LockTimeoutError, FileBusyError,
     ChangedMeanwhileError, HardLinkedError.
@@ -80,13 +80,12 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         """Return a facade of the same workspace whose calls belong to another actor.
 
         Args:
-            actor: Whose calls they are.
-            require_version: Whether replacing an existing file needs `expected_version`, as doors for models demand it,
-                whose callers may share one actor; None is as here.
-            on_conflict: What its writes and edits of one file do about unsaved text where a call says nothing: as in
-                `write_file`; None is as here.
-            ephemeral: Whether no other process can be this actor, because its name was made up for this one. What it has
-                read is then forgotten when the workspace closes.
+            actor: The actor of the calls.
+            require_version: True if replacing an existing file requires `expected_version`, for interfaces whose callers may
+                share one actor; None as this facade.
+            on_conflict: Default of `on_conflict` for writes and edits of one file, see `write_file`; None as this facade.
+            ephemeral: True if no other process can have this actor. What it has read is then forgotten when the workspace
+                closes.
         """
         if ephemeral:
             self._parts.tracker.end_with_process(actor)
@@ -98,15 +97,15 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
 
     @property
     def buffers(self) -> Buffers:
-        """The documents that this actor, an editor, has open: text that is not saved yet, shared with everybody."""
+        """The documents that this actor, an editor, has open; their unsaved text is shared with all actors."""
         return Buffers(self._runner, self._runner.news, self.actor, self._authorise)
 
     def descriptors(self, *, owner: str | None = None, is_opaque: bool = False) -> DescriptorCalls:
-        """Return long texts that this actor reads in pages, kept in the journal; see `docs/descriptors.md`.
+        """Return the long texts that this actor reads in pages, kept in the journal; see `docs/descriptors.md`.
 
         Args:
-            owner: Whose they are, for doors that tell their callers apart in another way; by default this actor's session.
-            is_opaque: Whether ids are random and expire a day after their last use, for doors that others share.
+            owner: The owner, for interfaces that identify their callers differently; by default this actor's session.
+            is_opaque: True for random ids that expire a day after their last use, for shared interfaces.
         """
         return descriptor_calls.kept_for(self._parts, self.actor, owner=owner, is_opaque=is_opaque)
 
@@ -117,14 +116,14 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
 
     @property
     def runs(self) -> RunCalls:
-        """Executions of agents on this workspace; see `docs/runs.md`."""
+        """Runs of agents on this workspace; see `docs/runs.md`."""
         return run_calls.RunCalls(self._parts, self._feed, self)
 
     def transaction(self) -> Transaction:
-        """Return a block for any calls over any files that are done together or not at all.
+        """Return a transaction: calls on any files that are applied together or not at all.
 
-        `async with files.transaction() as tx:` gives an object with the calls of this one. They are buffered; reads see
-        what the transaction has made; at the end of the block all is done, or nothing. `tx.result` then says what.
+        `async with files.transaction() as tx:` gives an object with the calls of this one. Changes are buffered, and reads
+        see them; at the end of the block all are applied, or none. `tx.result` then describes them.
         """
         return transaction.Transaction(self._runner, self._feed, self.actor, require_version=self._require_version)
 
@@ -132,7 +131,7 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         """Call `listener` for events whose name matches, such as "file:modified" or "file:*".
 
         Raises:
-            InvalidArgumentError: There is no event of such a name; names the nearest.
+            InvalidArgumentError: No event has such a name; the error suggests the nearest.
         """
         return self._parts.bus.subscribe(known_pattern(pattern), listener, once=once)
 
@@ -148,11 +147,11 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         """Return recorded changes after a position; None starts with the oldest kept.
 
         Args:
-            since: `position` of the page before.
-            limit: Most changes, 1 to 1000.
-            path: Only changes of this path, found by the journal's index.
-            paths: Only changes of these files, or in these folders and below.
-            actors: Only changes by these: actors, in all their sessions if they name none, or ids.
+            since: `position` of the previous page.
+            limit: Maximum number of changes, 1 to 1000.
+            path: Only changes of this path; uses the journal's index.
+            paths: Only changes of these files, or in and below these folders.
+            actors: Only changes by these ids or actors; an actor without a session matches all its sessions.
 
         Raises:
             InvalidArgumentError: The position is malformed, or an option is out of range.
@@ -165,18 +164,18 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         return await filtered(self._feed, since, is_wanted, limit=limit, path=where)
 
     def follow(self, since: str | None = None) -> AsyncIterator[ChangeRecord]:
-        """Yield every change after a position, then those to come; None starts now."""
+        """Yield every change after a position, then new ones as they come; None starts now."""
         return self._feed.follow(since)
 
     async def follow_pages(self, since: str | None = None, *, path: AnyPath = "") -> AsyncGenerator[FeedPage, None]:
-        """Yield the changes after a position in pages, then those to come; None starts now. For doors with many readers.
+        """Yield pages of changes after a position, then new ones; None starts now. For interfaces with many readers.
 
         Args:
             since: A position.
-            path: Only changes of this file, or in this folder and below.
+            path: Only changes of this file, or in and below this folder.
 
         Yields:
-            Pages with changes, or with `resync` and none: what lies before such a page's position is not known any more.
+            Pages with changes; or an empty page with `resync`, if the changes before its position are no longer known.
 
         Raises:
             InvalidArgumentError: The position is malformed.
@@ -197,92 +196,92 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         return await self._feed.position()
 
     def answer_approvals(self, approver: Approver, *, everywhere: bool = True) -> Attendance:
-        """Have a callback answer what a person must decide in this workspace, until the returned attendance is closed.
+        """Register a callback that answers approval requests of this workspace, until the returned attendance is closed.
 
-        The callback stands for a person: whoever opened the workspace decides who that is. An agent's token never does.
+        The callback acts for a person, whom the opener of the workspace chooses; it must never act for an agent.
 
         Args:
-            approver: Gets a request, returns an answer, or an `ApprovalDecision` with the text to be written instead. A
-                plain function answers at once; one that asks a person is async, so that others go on meanwhile.
-            everywhere: Whether it is asked about the calls of other processes on the root, too.
+            approver: Called with a request; returns an answer, or an `ApprovalDecision` with a text to write instead. It
+                should be async if it asks a person, so that other calls continue meanwhile.
+            everywhere: True to also answer requests of other processes on the root.
 
         Raises:
-            InvalidArgumentError: The approver cannot be called.
+            InvalidArgumentError: The approver is not callable.
         """
         return self._parts.gatekeeper.approvals.listen(approver, everywhere=everywhere)
 
     def attend_approvals(self) -> Attendance:
-        """Say that a person follows the notices and will call `answer_approval`, until the attendance is closed.
+        """Declare that a person is present and will call `answer_approval`, until the attendance is closed.
 
-        Calls that need a person then wait for the answer, in all processes on the root.
+        Meanwhile calls that need approval wait for the answer, in all processes on the root.
         """
         return self._parts.gatekeeper.approvals.attend()
 
     async def require_approvals(self) -> Attendance:
-        """Have every agent asked before it changes files, in all processes on the root, until the attendance is closed.
+        """Require approval for every agent's changes, in all processes on the root, until the attendance is closed.
 
-        Meanwhile the preset `allow` acts as `ask`; other presets, rules and trust stay as they are.
+        Meanwhile the preset `allow` acts as `ask`; other presets, rules and trust are unchanged.
         """
         self._runner.check_open()
         return await self._parts.gatekeeper.approvals.require()
 
     async def recall(self) -> None:
-        """Load what this actor knew in earlier openings; happens by itself at its first write."""
+        """Load what this actor has read while the workspace was open before; its first write does this by itself."""
         self._runner.check_open()
         if not self._parts.tracker.is_loaded(self.actor):
             await self._parts.workers.run(partial(self._parts.tracker.load, self.actor))
 
     def changed_since_read(self) -> tuple[ChangedFile, ...]:
-        """Return the files that this actor knows and others have changed since, the oldest first; each is told once.
+        """Return files that this actor has read and others have changed since, oldest first; each is returned once.
 
-        A file that the actor has read or written whole meanwhile is not among them. Of changes made while the workspace
-        was closed it tells after `recall`.
+        Files that the actor has since read or written as a whole are left out. Changes made while the workspace was closed
+        are included only after `recall`.
         """
         return self._parts.tracker.take_changed(self.actor)
 
     async def instructions_in(self, folders: Sequence[str]) -> tuple[str, ...]:
-        """Return the instruction files for agents that stand in some folders, such as AGENTS.md, by the names of real files.
+        """Return the real paths of instruction files for agents, such as AGENTS.md, in some folders.
 
-        What this actor may not read is left out; nobody is asked.
+        Files that this actor may not read are left out, without asking for approval.
         """
         self._runner.check_open()
         return await self.projects.instructions_in(folders)
 
     async def approvals(self) -> tuple[ApprovalRequest, ...]:
-        """Return what waits for a person's answer, in whatever process it was asked; oldest first."""
+        """Return the open approval requests of all processes, oldest first."""
         self._runner.check_open()
         approvals = self._parts.gatekeeper.approvals
         await approvals.look()
         return tuple(approvals.open_requests())
 
     async def answer_approval(self, approval_id: str, answer: str, *, edited_text: str | None = None) -> None:
-        """Answer a request, of this process or another. An answer that comes late lets the next identical call pass once.
+        """Answer a request of any process. A late approval lets the next identical call pass once.
 
         Args:
             approval_id: Id of an open request.
-            answer: "allow", "allow_for_run", "deny", or "merge" to have another text written instead; of a conflict
-                also "cancel".
+            answer: "allow", "allow_for_run", "deny", or "merge" to write another text instead; for a conflict also
+                "cancel".
             edited_text: For "merge": the whole text of the file.
 
         Raises:
-            AccessDeniedError: This facade's actor is no person.
-            InvalidArgumentError: It is no answer to this request, or the request is not open (any more).
+            AccessDeniedError: This facade's actor is not a person.
+            InvalidArgumentError: The answer does not fit the request, or the request is not open.
         """
         self._runner.check_open()
         approvals = self._parts.gatekeeper.approvals
         await approvals.answer(approval_id, answer, by=self.actor, edited_text=edited_text)
 
     async def is_locked(self, path: AnyPath) -> bool:
-        """Whether anybody is changing a path, in this process or another."""
+        """True if a call is changing a path, in this process or another."""
         return await self.lock_info(path) is not None
 
     async def lock_info(self, path: AnyPath) -> LockInfo | None:
-        """Return who is changing a path, or None; of several paths of one call in another process only the first is known."""
+        """Return who is changing a path, or None. For a call of another process only its first path is known."""
         key = self._parts.workspace.key(self._runner.resolve(path))
         return await self._parts.workers.run(partial(self._runner.turns.holder_of, key))
 
     def held_locks(self) -> list[LockInfo]:
-        """Return what calls of this process are changing now; those of other processes `lock_info` tells."""
+        """Return the paths that calls of this process are changing; see `lock_info` for other processes."""
         self._runner.check_open()
         return self._runner.turns.held()
 
@@ -296,8 +295,8 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
     ) -> SyncResult:
         """Bring the mirror up to the primary: plan by size and hash, and execute unless `preview`.
 
-        With `verify` every file is read and hashed. Unless it is only a preview, the whole tree is looked at first, as by
-        `look`. Whichever process writes to the mirror mends what differs.
+        With `verify` every file is read and hashed. With `verify` or without `preview`, the whole tree is looked at first,
+        as by `look`. The process that writes to the mirror repairs differences.
 
         Raises:
             SyncFailedError: There is no mirror, it is not ready, or a synchronisation is running.
@@ -310,7 +309,7 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         return result.model_copy(update={"unread": seen.unread})
 
     async def status(self) -> dict[str, Any]:
-        """Return the state of the workspace as it is recorded: journal position, mirror, keeper, listeners."""
+        """Return the recorded state of the workspace: journal position, mirrors, open documents, retention, and more."""
         return await information.status(self._parts)
 
     async def call_tool(
@@ -318,7 +317,7 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
     ) -> dict[str, Any]:
         """Run a tool by name, as an agent does; returns the envelope and never raises.
 
-        Arguments are JSON-compatible; a `pathlib.Path` counts as its text.
+        Arguments are JSON-compatible; a `pathlib.Path` is converted to text.
         """
         if isinstance(arguments, Mapping):
             arguments = {name: fspath(each) if isinstance(each, PathLike) else each for name, each in arguments.items()}

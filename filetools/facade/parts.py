@@ -1,4 +1,4 @@
-"""What every step of a call works with: the opened parts of one workspace."""
+"""The objects of one opened workspace that the steps of a call use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from filetools.writer.worker_pool import WorkerPool
 
 
 class Parts(Struct, frozen=True, kw_only=True):
-    """The parts of one opened workspace; they live until it is closed."""
+    """The objects of one opened workspace, usable until it is closed."""
 
     workspace: Workspace
     store: Store
@@ -37,9 +37,9 @@ class Parts(Struct, frozen=True, kw_only=True):
     workers: WorkerPool
     observer: TreeObserver
     is_inner: bool = False
-    """Whether these are the parts of a transaction: its exit meets unsaved text, and settles what a dead process left."""
+    """True inside a transaction: unsaved text and recovery are left to its commit."""
 
     def view(self, key: str) -> View:
-        """Return what is known of the path of a key; inside a transaction as if no editor had it open."""
+        """Return the journal's view of a path; inside a transaction without its open document."""
         view = self.journal.view(key)
         return structs.replace(view, document=None) if self.is_inner else view

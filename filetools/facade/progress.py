@@ -1,4 +1,4 @@
-"""Progress and abort signals of callers, joined into the callback that the pipeline calls between files."""
+"""Combines a caller's progress callback and abort signal into one callback for the pipeline."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from filetools.errors import AbortedError
 from filetools.facade.steps.pipeline import ReportProgress, ignore_progress
 
 Abort = Callable[[], bool]
-"""True once the caller wants the call to stop, such as `asyncio.Event().is_set`."""
+"""Returns True once the caller wants the call to stop, such as `asyncio.Event().is_set`."""
 Progress = Callable[[int], None]
-"""Called on the event loop with 0 to 100."""
+"""Called on the event loop with a percentage from 0 to 100."""
 
 
 Looked = Callable[[int], None]
-"""Called on the event loop with how many files or names have been looked at."""
+"""Called on the event loop with the number of files or names examined."""
 PAUSE_SECONDS: Final = 0.1
 
 
 def paced(looked: Looked | None) -> Looked:
-    """Return what work in another thread tells each of its steps; `looked` hears of it ten times a second.
+    """Return a callback for another thread that passes counts on to `looked`, at most ten times a second.
 
-    Made on the loop.
+    Call this on the loop.
     """
     if looked is None:
         return no_look
-    loop, tell = asyncio.get_running_loop(), looked
-    told = time.monotonic()
+    loop, report = asyncio.get_running_loop(), looked
+    reported = time.monotonic()
 
     def step(count: int) -> None:
-        nonlocal told
+        nonlocal reported
         now = time.monotonic()
-        if now - told >= PAUSE_SECONDS:
-            told = now
-            loop.call_soon_threadsafe(tell, count)
+        if now - reported >= PAUSE_SECONDS:
+            reported = now
+            loop.call_soon_threadsafe(report, count)
 
     return step
 
 
 def no_look(_count: int) -> None:
-    """Nobody wants to know."""
+    """Report nothing."""
 
 
 def progress_reporter(abort: Abort | None, progress: Progress | None) -> ReportProgress:
@@ -51,25 +51,25 @@ def progress_reporter(abort: Abort | None, progress: Progress | None) -> ReportP
     if abort is None and progress is None:
         return ignore_progress
     loop, made_in = asyncio.get_running_loop(), threading.get_ident()
-    percent, told = 0, -1
+    percent, reported = 0, -1
 
-    def tell(percent: int) -> None:
+    def call_progress(percent: int) -> None:
         assert progress is not None
         if threading.get_ident() != made_in:
             loop.call_soon_threadsafe(progress, percent)
             return
         try:
-            # At once: a call that is done must not wait, for it could be cancelled there, and its last step be told late.
+            # Not via the loop: a finished call must not wait for it, because it could be cancelled there.
             progress(percent)
         except Exception as exc:  # noqa: BLE001 - the caller's code; the loop treats its other callbacks alike
             loop.call_exception_handler({"message": "A listener of progress failed", "exception": exc})
 
     def report_progress(done: int, total: int) -> None:
-        nonlocal percent, told
-        percent = max(percent, 100 * done // max(total, 1))  # another try begins anew, for the caller it goes on
-        if progress is not None and percent != told:
-            told = percent
-            tell(percent)
+        nonlocal percent, reported
+        percent = max(percent, 100 * done // max(total, 1))  # another try starts again at 0, but must not be shown so
+        if progress is not None and percent != reported:
+            reported = percent
+            call_progress(percent)
         if abort is not None and abort():
             raise AbortedError("The call", {"done": 0, "total": total})
 

@@ -1,4 +1,4 @@
-"""Looking into folders for facts about projects: of the workspace, of a registered project, or of another allowed folder."""
+"""Facts about projects, read from folders: the workspace, a registered project, or another allowed folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Authorise = Callable[..., Awaitable[Any]]
 
 
 class ProjectCalls:
-    """What one actor may know of projects. Lives as long as the workspace; what blocks runs in a worker."""
+    """The project calls of one actor. Blocking work runs in a worker thread."""
 
     def __init__(self, parts: Parts, actor: Actor, authorise: Authorise) -> None:
         self._parts = parts
@@ -31,10 +31,10 @@ class ProjectCalls:
         self._authorise = authorise
 
     async def run(self, work: Callable[[Registry], T]) -> T:
-        """Return what `work` makes of the registry of projects and instances; it runs in a worker thread.
+        """Run `work` on the registry of projects and instances in a worker thread and return its result.
 
-        Nobody is asked: it is for people, programs and servers, and no tool that changes it is a model's. Its events are
-        told before this returns, to listeners of this process.
+        It checks no permission: it is for people, programs and servers, and models have no tool that changes the registry.
+        Its events are published in this process before it returns.
 
         Raises:
             WorkspaceGoneError: The workspace was closed.
@@ -54,17 +54,17 @@ class ProjectCalls:
         allowed: Sequence[str] = (),
         everywhere: bool = False,
     ) -> T:
-        """Return what `work` makes of a folder, in a worker thread; nothing is made in the folder.
+        """Run `work` on a folder in a worker thread and return its result. The folder is only read.
 
         Args:
-            tool: The tool that is permitted or not, where the folder lies in the workspace.
+            tool: The tool whose permission is checked if the folder is inside the workspace.
             path: Relative to the workspace, absolute, `~` or `~/…`.
             work: Reads the folder.
-            project_id: Of a registered project, whose folder is meant where there is no path.
-            top: Given the folder that is meant and the outermost one that can be looked at, says which folder on the way
-                between is opened instead; a file, or what is not there yet, then means the folder that holds it.
-            allowed: Folders outside the workspace that can be looked at besides those of the settings and projects.
-            everywhere: Whether any folder can, for calls of people.
+            project_id: A registered project, whose folder is used if there is no path.
+            top: Called with the requested folder and the outermost allowed folder around it; returns the folder between them
+                to open instead. The path may then be a file or missing: the folder that holds it is used.
+            allowed: Folders outside the workspace to allow besides those of the settings and projects.
+            everywhere: True to allow any folder, for calls by people.
 
         Raises:
             AccessDeniedError, DirectoryNotFoundError, PathNotDirectoryError, InvalidArgumentError, ProjectNotFoundError
@@ -93,17 +93,17 @@ class ProjectCalls:
     def _found(
         self, path: str | None, project_id: str | None, further: Sequence[str] | None, *, is_nearest: bool
     ) -> tuple[str, str | None]:
-        """Return the folder that is meant, and the outermost one around it that can be looked at; None for everywhere."""
+        """Return the requested folder and the outermost allowed folder around it; None if every folder is allowed."""
         registry = self._registry(lambda _: None)
         meant = registry.project(str(project_id))["path"] if path is None else path
         find = partial(folder_path, meant, base=self._root, is_nearest=is_nearest)
         allowed = None if further is None else [self._root, *real_folders(further)]
         try:
             place = find(allowed=allowed)
-        except AccessDeniedError:  # most places are allowed without a look into the journal
+        except AccessDeniedError:  # most folders are allowed without reading the registry
             if allowed is None:
                 raise
-            # As they were registered: a link that stands in the place of one since then is not followed.
+            # Not resolved again: a symbolic link that has replaced a project's folder is not followed.
             allowed += [each["path"] for each in registry.list_projects()]
             place = find(allowed=allowed)
         return place, None if allowed is None else holder(place, allowed)
@@ -131,5 +131,5 @@ class ProjectCalls:
 
     @property
     def _root(self) -> str:
-        """The workspace's own absolute path, its links resolved."""
+        """The workspace's absolute path, with symbolic links resolved."""
         return self._parts.workspace.spellings[-1]

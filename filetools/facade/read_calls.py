@@ -1,4 +1,4 @@
-"""The calls that read: files, parts of them, listings, facts."""
+"""The calls that read files, parts of files, listings and facts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BEING_WRITTEN: Final = "File is being modified by another operation. Please wai
 
 
 class ReadCalls(ActorCalls):
-    """Calls that change nothing, and need no turn."""
+    """Calls that change nothing and need no turn."""
 
     async def read_file(
         self,
@@ -44,24 +44,25 @@ class ReadCalls(ActorCalls):
         on_locked: OnLocked = "flag",
         view: View = "auto",
     ) -> ReadResult:
-        """Read a file or a part of it. Waits for nobody; the content is never half of a write.
+        """Read a file or a part of it, without waiting for writers. The content is never half a write.
 
         Args:
             path: Workspace-relative path.
             offset: First line from 1, or from the end: -1 is the last.
-            limit: Most lines.
-            column: First character of the line `offset`, from 1; for lines too long for one answer.
-            max_characters: Most characters; a line that no longer fits is left for the next read, a first line is cut.
+            limit: Maximum number of lines.
+            column: First character of the line `offset`, from 1; for lines too long for one read.
+            max_characters: Maximum number of characters; a line that does not fit is left for the next read, but the first
+                line is cut.
             byte_offset: First byte from 0; not together with lines.
-            byte_count: Most bytes, up to 10 MiB.
-            encoding: Read as text in this codec; None finds out.
-            version: Read this kept version instead of what is on disk.
-            page: Read at most `max_text_lines` and `max_text_characters`, what a model gets at once. An agent that has
-                read a part of a file, and not the other parts, cannot replace the whole of it.
-            on_locked: While a writer of this process is at work: "flag" returns the present content at once, "wait"
+            byte_count: Maximum number of bytes, up to 10 MiB.
+            encoding: Codec to decode the text with; None detects it.
+            version: Read this kept version instead of the file on disk.
+            page: Read at most `max_text_lines` and `max_text_characters`, the most that a model gets at once. An agent that
+                has read only parts of a file cannot replace the whole file.
+            on_locked: While a call of this process writes the file: "flag" returns the current content at once, "wait"
                 waits up to 2 s, "error" raises.
-            view: "auto" returns the text that an editor has not saved yet, where there is some; "disk" what the file
-                holds; "buffer" the text of the document that an editor has open.
+            view: "auto" returns the unsaved text of an editor if there is one; "disk" the file; "buffer" the text of the
+                open document.
 
         Raises:
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError, FileTooLargeError, EncodingError,
@@ -80,7 +81,7 @@ class ReadCalls(ActorCalls):
                 result = await self._parts.workers.run(partial(reading.read, self._parts, where, request, self.actor))
         except PathNotFoundError:
             if self.actor.kind == "agent" and version is None:
-                # Now it knows that the file is gone, and what it writes there is a new one.
+                # The agent now knows that the file is gone, so its next write creates a new file.
                 self._parts.tracker.forget(self.actor, self._parts.workspace.key(where))
             raise
         if view == "disk" and self._parts.documents.known.is_dirty(self._parts.workspace.key(where)):
@@ -92,16 +93,16 @@ class ReadCalls(ActorCalls):
         return result
 
     async def stream_file(self, path: AnyPath, *, offset: int = 0, count: int | None = None) -> AsyncIterator[bytes]:
-        """Yield a file's bytes in chunks of at most 256 KiB, whatever its size; all from one moment's file.
+        """Yield the bytes of a file of any size in chunks of at most 256 KiB. A replacement meanwhile has no effect.
 
         Args:
             path: Workspace-relative path.
             offset: First byte from 0.
-            count: Most bytes; None for all to the end.
+            count: Maximum number of bytes; None reads to the end.
 
         Raises:
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError, InvalidArgumentError
-            ChangedMeanwhileError: Another program wrote into the file itself while it was read.
+            ChangedMeanwhileError: Another program wrote into the file in place while it was read.
         """
         where = self._runner.resolve(path)
         await self._authorise("read_file", [where], {}, change=False)
@@ -116,11 +117,11 @@ class ReadCalls(ActorCalls):
         abort: Abort | None = None,
         progress: Progress | None = None,
     ) -> ReadBatchResult:
-        """Read several files, with `page` at most a page of each; one that fails does not stop the others.
+        """Read several files, with `page` at most a page of each; a failure does not stop the others.
 
         Raises:
-            AbortedError: `abort` said so.
-            InvalidArgumentError: They are more than 1,000.
+            AbortedError: `abort` returned True.
+            InvalidArgumentError: There are more than 1,000 paths.
         """
         refuse_many(paths)
         report_progress, items = progress_reporter(abort, progress), []
@@ -151,7 +152,7 @@ class ReadCalls(ActorCalls):
     ) -> ListResult:
         """Return one page of a folder, or of the tree below it: folders first, then by name; see `ListOptions`.
 
-        With `all` a tree has also what the setting `exclude` leaves out, such as `.git` and `node_modules`.
+        `all` includes what the setting `exclude` leaves out of a tree, such as `.git` and `node_modules`.
 
         Raises:
             DirectoryNotFoundError, PathNotDirectoryError, InvalidArgumentError, AbortedError
@@ -176,11 +177,11 @@ class ReadCalls(ActorCalls):
         max_depth: int = 64,
         all: bool = False,  # noqa: A002 - the word of the tools
     ) -> AsyncIterator[list[Row]]:
-        """Yield all that is below a folder, in the order of `list_files`, in portions of up to 4,096 rows.
+        """Yield everything below a folder, in the order of `list_files`, in batches of up to 4,096 rows.
 
-        The quick way through a whole tree, for programs: each row is a path, its type ("file", "directory", "symlink" or
-        "other"), and whether calls can be given that path; a name that cannot be written as a path is shown escaped.
-        What is there throughout is given exactly once. The options are those of `list_files`.
+        The fastest way through a whole tree, for programs. Each row is a path, its type ("file", "directory", "symlink" or
+        "other"), and whether calls accept that path; a name that is not a valid path is escaped. An entry that exists
+        throughout is yielded exactly once. The options are those of `list_files`.
 
         Raises:
             DirectoryNotFoundError, PathNotDirectoryError, InvalidArgumentError
@@ -196,12 +197,12 @@ class ReadCalls(ActorCalls):
             while rows := await self._parts.workers.run(partial(next, portions, [])):
                 yield rows
         finally:
-            portions.close()  # the directories that it holds open
+            portions.close()  # closes its open directories
 
     async def file_info(self, path: AnyPath, *, times: bool = False) -> InfoResult:
-        """Return what is known of a path; a link is described, not followed.
+        """Return the facts about a path; a symbolic link is described, not followed.
 
-        With `times` it tells `created` and `accessed`, too.
+        `times` adds `created` and `accessed`.
 
         Raises:
             PathNotFoundError
@@ -212,9 +213,9 @@ class ReadCalls(ActorCalls):
         return await self._parts.workers.run(describe)
 
     async def real_path(self, path: AnyPath) -> str:
-        """Return where a path leads in the workspace: itself, or with `follow_symlinks` what its links lead to.
+        """Return a path with its symbolic links resolved if `follow_symlinks` is set; otherwise the path itself.
 
-        The answer may be outdated at once.
+        The result may be outdated immediately.
 
         Raises:
             SymlinkEscapeError, SymlinkNotAllowedError
@@ -224,7 +225,7 @@ class ReadCalls(ActorCalls):
         return await self._parts.workers.run(partial(self._parts.workspace.locate, where))
 
     async def exists(self, path: AnyPath) -> bool:
-        """Whether anything stands at a path."""
+        """True if a path exists."""
         where = self._runner.resolve(path, allow_root=True)
         await self._authorise("exists", [where], {}, change=False)
         return await self._parts.workers.run(lambda: self._parts.store.stat(where) is not None)

@@ -1,4 +1,4 @@
-"""The options of calls that travel together, as frozen records."""
+"""Frozen records of options that are passed together."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from filetools.models.words import OnConflict
 OnLocked = Literal["flag", "wait", "error"]
 View = Literal["auto", "disk", "buffer"]
 MOST_FILES: Final = 1000
-"""Files in one call."""
+"""Maximum number of files in one call."""
 _WHOLE: Final = (None,) * 8
-"""The limits, encoding and version of a request for a whole file."""
+"""Limits, encoding and version of a request for a whole file."""
 ON_CONFLICT: Final[tuple[OnConflict, ...]] = get_args(OnConflict)
 
 
@@ -27,24 +27,24 @@ class ReadRequest(Struct, frozen=True, kw_only=True):
     offset: int | None = None
     """First line from 1, or from the end: -1 is the last."""
     limit: int | None = None
-    """Most lines."""
+    """Maximum number of lines."""
     column: int | None = None
     """First character of the first line, from 1."""
     max_characters: int | None = None
-    """Most characters, at a line end unless the first line alone has more."""
+    """Maximum number of characters; cut at a line end unless the first line alone has more."""
     byte_offset: int | None = None
     """First byte, from 0."""
     byte_count: int | None = None
-    """Most bytes."""
+    """Maximum number of bytes."""
     encoding: str | None = None
-    """Read as text in this encoding; None detects it."""
+    """Codec to decode the text with; None detects it."""
     version: str | None = None
-    """Read this kept version instead of what is on disk."""
+    """Read this kept version instead of the file on disk."""
     page: bool = False
-    """True for at most what a model gets at once: the settings `max_text_lines` and `max_text_characters`."""
+    """Read at most what a model gets at once: the settings `max_text_lines` and `max_text_characters`."""
     on_locked: OnLocked = "flag"
     view: View = "auto"
-    """"auto" returns a document's text where it is unsaved; "disk" the file's, "buffer" the open document's."""
+    """"auto" returns unsaved text if there is one; "disk" the file's text, "buffer" the open document's."""
 
     def __post_init__(self) -> None:
         if self.is_lines and self.is_bytes:
@@ -55,12 +55,12 @@ class ReadRequest(Struct, frozen=True, kw_only=True):
         if self.view not in ("auto", "disk", "buffer"):
             raise InvalidArgumentError(f"view must be 'auto', 'disk' or 'buffer', not {self.view!r}")
         if self.view == "buffer" and (self.version is not None or self.encoding is not None):
-            raise InvalidArgumentError("view='buffer' goes neither with a version nor with an encoding")
+            raise InvalidArgumentError("view='buffer' cannot be combined with a version or an encoding")
 
     @property
     def is_lines(self) -> bool:
         """True for a range of lines."""
-        # Tuples are compared, instead of a generator, because every read does this.
+        # A tuple comparison, because a generator would be slower and every read does this.
         return (self.offset, self.limit, self.column, self.max_characters) != (None, None, None, None)
 
     @property
@@ -70,7 +70,7 @@ class ReadRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def is_whole(self) -> bool:
-        """True for the whole file as it is on disk, in the encoding that is detected."""
+        """True for the whole file on disk, in the detected encoding."""
         limits = (self.offset, self.limit, self.column, self.max_characters, self.byte_offset, self.byte_count)
         return (*limits, self.encoding, self.version) == _WHOLE and self.view != "buffer"
 
@@ -79,7 +79,7 @@ class WriteRequest(NewText, frozen=True, kw_only=True):
     """The text or bytes of a write, with its options."""
 
     on_conflict: OnConflict = "merge"
-    """What to do if an editor has unsaved text of the file, as `write_file` says."""
+    """What to do about an editor's unsaved text; see `write_file`."""
 
     def __post_init__(self) -> None:
         if self.on_stale not in (None, "merge", "refuse"):
@@ -96,10 +96,10 @@ class WriteRequest(NewText, frozen=True, kw_only=True):
 
 
 def refuse_many(items: Sequence[object]) -> None:
-    """Refuse a call over too many files.
+    """Refuse a call with too many files.
 
     Raises:
-        InvalidArgumentError: They are more than 1,000.
+        InvalidArgumentError: There are more than 1,000.
     """
     if len(items) > MOST_FILES:
         raise InvalidArgumentError(f"At most {MOST_FILES} files in one call, not {len(items)}")
@@ -108,19 +108,19 @@ def refuse_many(items: Sequence[object]) -> None:
 def chosen_edits(
     edits: Sequence[Edit] | None, old: str | None, new: str | None, *, replace_all: bool
 ) -> Sequence[Edit]:
-    """Return the edits of a call: a list, or the one of `old` and `new`.
+    """Return the edits of a call: the given list, or one edit made of `old` and `new`.
 
     Raises:
-        InvalidArgumentError: Both are given, neither is, or they have another type.
+        InvalidArgumentError: Both or neither are given, or they have the wrong type.
     """
     if edits is None:
         if not isinstance(old, str) or not isinstance(new, str):
             raise InvalidArgumentError(
-                f"edits, or the texts old and new are needed, not old={type(old).__name__}, new={type(new).__name__}"
+                f"Give edits, or the texts old and new, not old={type(old).__name__}, new={type(new).__name__}"
             )
         return [Edit(old=old, new=new, replace_all=replace_all)]
     if old is not None or new is not None or replace_all:
-        raise InvalidArgumentError("Give either edits, or old and new; replace_all of an edit is its own")
+        raise InvalidArgumentError("Give either edits, or old and new; replace_all belongs into the edits")
     given: object = edits
     if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(each, Edit) for each in given):
         raise InvalidArgumentError("edits must be a list of filetools.Edit")

@@ -1,4 +1,4 @@
-"""Runs of agents on a workspace: begun, ended, told exactly by what the journal has of them, and taken back whole."""
+"""Runs of agents on a workspace: begin and finish them, report their changes from the journal, and undo them."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ logger = logging.getLogger(__name__)
 
 LONGEST_SESSION: Final = 120
 _WITH_CONTENTS: Final = (Operation.MOVE_DIRECTORY, Operation.DELETE_DIRECTORY)
-"""Operations whose records do not tell which files are concerned."""
+"""Operations whose records do not name the files in the folder."""
 
 
 class RunCalls:
-    """The runs of a workspace, for one actor. Lives as long as the workspace; what blocks runs in a worker."""
+    """The runs of a workspace, for one actor. Blocking work runs in a worker thread."""
 
     def __init__(self, parts: Parts, feed: Feed, files: FileToolsFacade) -> None:
         self._parts = parts
@@ -55,22 +55,22 @@ class RunCalls:
         outputs: Sequence[str] = ("claudedocs",),
         checkpoint: bool = True,
     ) -> Run:
-        """Begin a run: look at the tree, keep its state as an automatic checkpoint, and note that an agent starts.
+        """Begin a run: look at the tree, make an automatic checkpoint, and record the start of an agent.
 
         Args:
-            command: What is started, for people to read.
-            prompt: What it is told; the first 200 characters are kept.
-            session: The session whose changes will be the run's; by default the run's own id.
-            outputs: Folders relative to the root where the agent was told to write; `{run}` stands for the run's id.
-            checkpoint: Whether the state before it can be restored.
+            command: The command, for people to read.
+            prompt: The prompt; the first 200 characters are kept.
+            session: The session whose changes belong to the run; by default the run's id.
+            outputs: Folders, relative to the root, where the agent was told to write; `{run}` is replaced by the run's id.
+            checkpoint: True to make a checkpoint first.
 
         Raises:
-            InvalidArgumentError: A run of that session is under way, its name is empty or too long, or a folder is not in
-                the workspace.
+            InvalidArgumentError: A run of that session has not ended, the session's name is empty or too long, or a folder
+                is outside the workspace.
         """
         if session is not None:
             session = session_name(session)
-            # Doors cut longer ones, and what is cut is another session's.
+            # Interfaces truncate longer names, so their changes would belong to another session.
             if not 1 <= len(session) <= LONGEST_SESSION:
                 raise InvalidArgumentError(f"The name of a session has 1 to {LONGEST_SESSION} characters")
             require_printable("The name of a session", session)
@@ -90,12 +90,12 @@ class RunCalls:
         try:
             return (await self._files.checkpoint(automatic_name(f"before {run_id}"), automatic=True)).name
         except FileToolsError as error:
-            # What the run changes can be taken back without one.
+            # A run can be undone without a checkpoint.
             logger.warning("no checkpoint was made before %s: %s", run_id, error)
             return None
 
     async def note_turn(self, run_id: str, step: str = "") -> None:
-        """Note that the next turn of a run begins, and how far it is, such as "Step 3/200"."""
+        """Record that the next turn of a run begins, with its progress, such as "Step 3/200"."""
         await self._parts.workers.run(partial(self._runs.note_turn, run_id, step))
 
     async def finish(
@@ -107,14 +107,14 @@ class RunCalls:
         messages: bytes = b"",
         agent_session: str = "",
     ) -> dict[str, Any]:
-        """End a run and return its metadata. What cannot be found out is in there; nothing is raised for it.
+        """End a run and return its metadata, which reports what could not be determined instead of raising.
 
         Args:
             run_id: Its id.
             status: How it ended.
-            exit_code: Of its process.
-            messages: What it said, as JSON lines, for which tool changed what; kept as long as retention allows.
-            agent_session: What the agent itself calls its session.
+            exit_code: Exit code of its process.
+            messages: The agent's output as JSON lines, which shows which tool made which change; kept within the retention.
+            agent_session: The agent's own name of its session.
 
         Raises:
             RunNotFoundError
@@ -151,7 +151,7 @@ class RunCalls:
         return await self._parts.workers.run(partial(self._runs.of_session, session))
 
     async def metadata(self, run_id: str) -> dict[str, Any]:
-        """Return what a run has made, as `finish` does; of one that is under way, so far.
+        """Return the metadata of a run, as `finish` does; for a run that has not ended, so far.
 
         Raises:
             RunNotFoundError
@@ -163,22 +163,22 @@ class RunCalls:
         return self._told(run, await self._discovery(run, messages))
 
     async def undo(self, run_id: str, *, dry_run: bool = False, partial: bool = False) -> UndoResult:
-        """Take all changes of a run back, those of other programs that count as its own included; see `undo`.
+        """Undo all changes of a run, including foreign changes that are attributed to it; see `undo`.
 
         Raises:
             RunNotFoundError
-            InvalidArgumentError: It is under way.
+            InvalidArgumentError: The run has not ended.
             EditConflictError, ChangedMeanwhileError: As `undo`.
         """
         return await self._files.undo(run=run_id, dry_run=dry_run, partial=partial)
 
     async def _discovery(self, run: Run, messages: bytes) -> Discovery:
-        """Return what the journal has of a run; where that cannot be told, why."""
+        """Return the changes of a run according to the journal, or the error that prevented it."""
         try:
             records = await self._records(run)
             return await self._parts.workers.run(partial(self._found, run, records, messages))
         except FileToolsError as error:
-            logger.exception("what %s has made cannot be told", run.id)
+            logger.exception("the changes of %s could not be determined", run.id)
             return Discovery(error=error.message)
 
     def _found(self, run: Run, records: Sequence[ChangeRecord], messages: bytes) -> Discovery:
@@ -193,7 +193,7 @@ class RunCalls:
         before = self._tree_before(run) if has_folders else {}
         calls = [] if run.has_died else tool_calls(entries_of(messages))
         found = from_records(records, scope, calls, before=before, turns=run.turns, facts=self._facts_of)
-        # Of an agent that said something it is known that it called no tool; of a plain program it is not.
+        # Only with messages a count of 0 means that the agent called no tool.
         return replace(found, calls=sum(call.has_written for call in calls)) if messages else found
 
     def _facts_of(self, path: str) -> tuple[int, float] | None:
@@ -203,7 +203,7 @@ class RunCalls:
         return None
 
     def _tree_before(self, run: Run) -> dict[str, tuple[str, int | None]]:
-        """Return version and size of each file that stood there when a run began, as far as its checkpoint is kept."""
+        """Return version and size of each file at the start of a run; empty if its checkpoint is not kept."""
         found = self._parts.journal.checkpoints.snapshot(run.checkpoint) if run.checkpoint else None
         rows: Mapping[str, SnapshotRow] = found[1] or {} if found is not None else {}
         return {row.path: (row.version or "", row.size) for row in rows.values() if row.kind == "file"}
@@ -219,7 +219,9 @@ class RunCalls:
                 break
             position, page = page.position, await self._feed.page(page.position)
         if page.resync:
-            raise InvalidArgumentError(f"The journal was put back since the run {run.id}, and knows nothing of it")
+            raise InvalidArgumentError(
+                f"The journal was rolled back or pruned, and has lost changes of the run {run.id}"
+            )
         return [
             record for record in found
             if record.number <= number and (ended is None or record.time <= ended or record.actor.kind != "external")

@@ -1,4 +1,4 @@
-"""How a call runs: permission first, then its turn, the events. Shared by the facades of all actors."""
+"""Runs calls in turns and publishes their events. Shared by the facades of all actors."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ READER_WAIT_SECONDS: Final = 2.0
 
 
 class CallRunner:
-    """Leads calls through their stages. One an opened workspace."""
+    """Runs the calls of an opened workspace."""
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
         self.news = DocumentNews(parts)
-        """Tells what happens to open documents."""
+        """Publishes the events of open documents."""
         self.on_told: Callable[[Sequence[ChangeRecord]], None] = lambda _: None
         """Called on the loop with the records of every change, before its events."""
         self.look_at_tree: Callable[[], Coroutine[Any, Any, TreeLook]]
-        """Has recorded what other programs did anywhere in the tree, before anything is said of all of it."""
+        """Records foreign changes anywhere in the tree, for calls that report on all of it."""
         self.before_change: Callable[[Actor], Awaitable[None]] = nothing_before
         """Called before a change waits for its turn."""
         self._at_work: Counter[str] = Counter()
@@ -75,9 +75,9 @@ class CallRunner:
         self._is_closed = False
 
     async def aclose(self) -> None:
-        """Refuse new calls, and those that still wait for their turn; finish and tell the changes that have begun.
+        """Refuse new calls and those waiting for their turn; finish and publish changes in progress.
 
-        Calls that only wait are cancelled; may be called twice.
+        Long work, such as a look at the tree, is cancelled. May be called twice.
         """
         self._is_closed = True
         for task in self._long:
@@ -86,7 +86,7 @@ class CallRunner:
         await self._changes.none()
 
     def resolve(self, raw_path: AnyPath, *, allow_root: bool = False) -> WorkspacePath:
-        """Return the normal form of a caller's path, links followed where the settings say so.
+        """Return the normal form of a caller's path, with symbolic links resolved if the settings say so.
 
         Raises:
             WorkspaceGoneError: The workspace was closed.
@@ -95,7 +95,7 @@ class CallRunner:
         return self.parts.workspace.locate(path) if self.parts.workspace.follow_symlinks else path
 
     def resolve_name(self, raw_path: AnyPath, *, allow_root: bool = False) -> WorkspacePath:
-        """As `resolve`, but a link at the end stands for itself: for what takes a name away, as unlink and rename do."""
+        """As `resolve`, but without following a link at the end of the path, as unlink and rename do."""
         path = self._meant(plain_path(raw_path), allow_root=allow_root)
         return path if path.is_root else self.parts.workspace.locate(path.parent).child(path.name)
 
@@ -109,15 +109,15 @@ class CallRunner:
     def resolve_new(
         self, raw_path: AnyPath, *, as_name: bool = False, is_folder: bool = False, source: WorkspacePath | None = None
     ) -> WorkspacePath:
-        """As `resolve`, or `resolve_name`, for what may be made there: a path that makes a junk folder is refused.
+        """As `resolve` or `resolve_name`, for a path that may be created: one that is almost certainly a mistake is refused.
 
-        A path that ends in a slash is a folder's: of `source` it means the place in it, as for `mv`; for a file it is refused.
+        A path that ends in a slash is a folder: `source` goes into it, as with `mv`; without a source it is refused.
 
         Args:
             raw_path: The caller's path.
-            as_name: Whether a link at the end stands for itself.
-            is_folder: Whether a folder is made.
-            source: What is moved or copied there.
+            as_name: True to not follow a link at the end.
+            is_folder: True if a folder is created.
+            source: The path that is moved or copied there.
 
         Raises:
             InvalidPathError, AbsolutePathError
@@ -137,12 +137,12 @@ class CallRunner:
         return path
 
     def _is_renamed(self, source: WorkspacePath, destination: WorkspacePath) -> bool:
-        """Whether a folder moves to the name of one that is not there, and not into it."""
+        """True if a folder is renamed, because its destination does not exist."""
         of_source = self.parts.store.stat(source)
         return of_source is not None and of_source.type == "directory" and self.parts.store.stat(destination) is None
 
     async def look(self) -> LookResult:
-        """Look at the whole tree before something is said of all of it; where nothing can be recorded, nobody looks.
+        """Record foreign changes in the whole tree; does nothing if the workspace is read-only.
 
         Raises:
             WorkspaceGoneError: The workspace was closed.
@@ -159,7 +159,7 @@ class CallRunner:
             raise WorkspaceGoneError(CLOSED)
 
     async def while_open(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do what may take long; closing the workspace ends it.
+        """Await work that may take long; closing the workspace cancels it.
 
         Raises:
             WorkspaceGoneError: The workspace was closed.
@@ -177,11 +177,11 @@ class CallRunner:
             self._long.discard(task)
 
     def is_at_work(self, path: WorkspacePath) -> bool:
-        """Whether a call of this process is changing a path, or will have told of it soon."""
+        """True if a call of this process is changing a path or waits to."""
         return bool(self._at_work) and self.parts.workspace.key(path) in self._at_work
 
     async def wait_for_writers(self, path: WorkspacePath) -> bool:
-        """Wait up to 2 s until nobody is at work on a path who was before this call; False if somebody still is."""
+        """Wait up to 2 s for earlier calls on a path; False if they have not finished."""
         try:
             await self.turns.do(_nothing, path=path, owner="reader", timeout_seconds=READER_WAIT_SECONDS)
         except LockTimeoutError:
@@ -189,10 +189,7 @@ class CallRunner:
         return True
 
     async def observe(self, path: WorkspacePath) -> None:
-        """Have recorded and told what other programs did to a file, before anything is said of it.
-
-        Where another process is at work, or no file stands there, nothing is done.
-        """
+        """Record and publish foreign changes of a file. Errors are ignored, such as another process's long turn."""
         parts = self.parts
         with suppress(FileToolsError):
             if not await parts.workers.run(partial(is_as_recorded, parts, path)):
@@ -201,18 +198,18 @@ class CallRunner:
     async def record(
         self, work: Callable[[], Sequence[ChangeRecord]], path: str, owner: str, timeout_seconds: float
     ) -> None:
-        """Do work in a turn that records what others did, and tell of it.
+        """Run work in a turn and publish the records that it returns.
 
         Raises:
-            LockTimeoutError: Another process was at work for too long.
+            LockTimeoutError: Another process's turn took too long.
             FileToolsError: The work raised it.
         """
         task = TurnTask(work)
-        told = TurnCall(
+        call = TurnCall(
             task, (), path=path, owner=owner, timeout_seconds=timeout_seconds,
             tell=lambda told, _met, is_over: self._tell(task.results if is_over else (), told),
         )  # fmt: skip
-        await self.turns.run(told)
+        await self.turns.run(call)
 
     async def change(
         self,
@@ -224,23 +221,23 @@ class CallRunner:
         happened: Callable[[], None] | None = None,
         permits: Iterable[Permit | None] = (),
     ) -> Outcome:
-        """Apply steps in a turn, then report what happened.
+        """Apply steps in a turn, then publish the changes.
 
-        A caller that is cancelled while it waits for the turn leaves at once; later, the change is finished or undone
-        first, and its events are sent. Foreign changes that a refused call noticed are told, too.
+        Cancellation while waiting for the turn takes effect at once; later, the change is first finished or undone, and its
+        events are published. Foreign changes found by a refused call are published too.
 
         Args:
             steps: What to change.
             actor: Who changes it.
-            lock_timeout_seconds: Longest wait for the turn; None is the settings' own.
-            report_progress: Told of the progress in a worker thread.
-            happened: Called on the loop after a success, also for a caller that is cancelled; None records what the actor
-                knows then.
-            permits: What people have allowed; in the turn it must still be what the steps do.
+            lock_timeout_seconds: Longest wait for the turn; None as in the settings.
+            report_progress: Called with the progress in a worker thread.
+            happened: Called on the loop after a success, even if the caller is cancelled; None records what the actor then
+                knows.
+            permits: What people have approved; the turn checks that the steps still do exactly that.
 
         Raises:
-            ChangedMeanwhileError: It is something else than was allowed.
-            LockTimeoutError: Others were at work for too long.
+            ChangedMeanwhileError: The change is no longer what was approved.
+            LockTimeoutError: Other turns took too long.
             FileToolsError: A step refused or failed; nothing was changed.
             UnsavedQuestion: A person must decide first; nothing was changed.
         """
@@ -272,12 +269,12 @@ class CallRunner:
         keys = [parts.workspace.key(path) for path in paths]
 
         def report(done: int, total: int) -> None:
-            if call.hop.is_cancelled:  # before anything is recorded, so that nothing needs to be set back
+            if call.hop.is_cancelled:  # before the commit, so that nothing needs to be set back
                 raise AbortedError("The call", {"done": 0, "total": total})
             report_progress(done, total)
 
         def tell(told: list[Told], met: Sequence[ChangeRecord], is_over: bool) -> None:
-            # First: what the call itself makes known is newer than what it met on the way.
+            # Foreign changes first: they are older than the call's own.
             self._tell([met], told)
             if is_over and applying.outcome is not None:
                 self._tell([applying.outcome.records], told, call.acquired)
@@ -300,7 +297,7 @@ class CallRunner:
             try:
                 await self.turns.run(call)
             finally:
-                self._at_work -= Counter(keys)  # without those that are at zero then
+                self._at_work -= Counter(keys)  # in-place subtraction also drops zero counts
         except asyncio.CancelledError:
             if call.hop.cancelled() or not call.hop.done():
                 raise
@@ -312,10 +309,10 @@ class CallRunner:
         return await self._followed(applying.outcome)
 
     async def _followed(self, outcome: Outcome) -> Outcome:
-        """Wait a moment for mirrors, and for documents that went along with what was moved."""
+        """Wait briefly for mirrors, and for the documents of moved files."""
         if self.parts.documents.known.is_any and _is_moved(outcome.records):
-            with suppress(FileToolsError):  # it is told later
-                await self.news.tell()  # a read that follows at once must find unsaved text where it is now
+            with suppress(FileToolsError):  # it will be published later
+                await self.news.tell()  # the next read must find unsaved text at its new path
         if not outcome.followed or not self.parts.sync.has_mirrors:
             return outcome
         try:
@@ -326,7 +323,7 @@ class CallRunner:
         return outcome.with_mirror("pending")
 
     async def afterwards(self, work: Callable[[], T]) -> T:
-        """Run `work`, which follows a change that is made: who is stopped by now for lateness still hears of the change."""
+        """Run `work` after a change; a caller stopped by its time limit still gets the result of the change."""
         hop = self.parts.workers.start(work)
         try:
             return await hop
@@ -336,7 +333,7 @@ class CallRunner:
         return hop.result()
 
     def notice(self, records: Sequence[ChangeRecord]) -> None:
-        """Have actors hear of changes by others in files that they know."""
+        """Tell each actor about changes by others to files it has read."""
         self.parts.tracker.notice(records, self.parts.workspace.key)
 
     def _tell(self, several: Sequence[Sequence[ChangeRecord]], told: list[Told], acquired: float | None = None) -> None:
@@ -357,7 +354,7 @@ class CallRunner:
     def events_of(
         self, record: ChangeRecord, acquired: float | None = None, released: float | None = None
     ) -> list[Event]:
-        """Return the events of a record, able to load its text."""
+        """Return the events of a record, with a loader for its text."""
         loader = partial(self._load, record) if record.after is not None else None
         return from_record(record, content_loader=loader, lock_acquired=acquired, lock_released=released)
 
@@ -372,7 +369,7 @@ def _is_moved(records: Sequence[ChangeRecord]) -> bool:
 
 
 async def nothing_before(actor: Actor) -> None:
-    """Have nothing done before a change."""
+    """Do nothing before a change."""
 
 
 def _nothing() -> None:
@@ -380,7 +377,7 @@ def _nothing() -> None:
 
 
 def is_late() -> bool:
-    """Whether a call is cancelled for its time limit, or because it was aborted, alone: what is done is then told as done."""
+    """True if a call is cancelled only by its time limit or abort signal; a finished change is then still returned."""
     task, watch = asyncio.current_task(), current_watch()
     return task is not None and task.cancelling() == 1 and watch is not None and watch.is_over()
 

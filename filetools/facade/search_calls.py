@@ -1,4 +1,4 @@
-"""The calls that search: names, contents, and changes as they come."""
+"""The calls that search names and contents, and wait for changes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PAGE_MATCHES = 100
 
 
 class SearchCalls(ActorCalls):
-    """Calls that look for something and change nothing."""
+    """Calls that search and change nothing."""
 
     async def search_files(
         self,
@@ -41,17 +41,17 @@ class SearchCalls(ActorCalls):
         abort: Abort | None = None,
         progress: Looked | None = None,
     ) -> SearchResult:
-        """Return one page of the files and folders whose path fits a pattern, in the order of listings.
+        """Return one page of the files and folders whose path matches a pattern, in the order of listings.
 
         Args:
-            pattern: Without `*`, `?`, `[` and `{a,b}` any part of the path, in any case; else a glob: compared with the
-                name at any depth, or, with a slash, with the whole path from the root.
+            pattern: Without `*`, `?`, `[` and `{a,b}`, a part of the path, ignoring case. Otherwise a glob, matched with the
+                name at any depth, or, if it contains a slash, with the whole path from the root.
             path: Folder to search below.
-            all: Whether ignored and hidden names, and those that listings leave out, are searched too.
-            limit: Most matches, 1 to 1000.
-            cursor: `next_cursor` of the page before; it stays valid while files come and go.
-            abort: Asked now and then; True stops the search.
-            progress: Told ten times a second how many names have been looked at.
+            all: True to include ignored and hidden names, and those that listings leave out.
+            limit: Maximum number of matches, 1 to 1000.
+            cursor: `next_cursor` of the previous page; it stays valid while files come and go.
+            abort: Called regularly; True stops the search.
+            progress: Called up to ten times a second with the number of names examined.
 
         Raises:
             DirectoryNotFoundError, PathNotDirectoryError, InvalidArgumentError, AbortedError
@@ -76,7 +76,7 @@ class SearchCalls(ActorCalls):
         abort: Abort | None = None,
         progress: Looked | None = None,
     ) -> SearchResult:
-        """Do the same as `search_files`, under the name that others give it."""
+        """Same as `search_files`, under the name that other tools use."""
         return await self.search_files(
             pattern, path=path, all=all, limit=limit, cursor=cursor, abort=abort, progress=progress
         )
@@ -100,31 +100,30 @@ class SearchCalls(ActorCalls):
         abort: Abort | None = None,
         progress: Looked | None = None,
     ) -> GrepResult:
-        """Return one page of the lines in which a pattern matches, in the order of listings; unsaved text counts.
+        """Return one page of the lines that match a pattern, in the order of listings.
 
-        Where an editor has unsaved text, that is searched instead of the file. Files that are binary, ignored or hidden
-        are left out, and so are those over `max_read_bytes`, of which the warnings tell, and those that a rule keeps this
-        actor from reading.
+        If an editor has unsaved text, that is searched instead of the file. Left out are files that are binary, ignored or
+        hidden, files over `max_read_bytes` (with a warning), and files that this actor may not read.
 
         Args:
-            pattern: A regular expression of the package `regex`: the syntax of Python's `re`, and more. A match lies within one
-                line, unless `multiline`.
+            pattern: A regular expression of the package `regex`, a superset of Python's `re`. Matches do not span lines,
+                unless `multiline`.
             path: Folder to search below, or one file, which is searched whatever its name.
-            glob: Only files that fit, such as `*.py` or `src/**/*.{ts,tsx}`; see `search_files`.
-            output_mode: "content" for the lines, "files" for the paths of files with a match, "count" for how many
-                lines of each file match.
-            ignore_case: Whether letters match in any case.
-            literal: Whether every character of the pattern stands for itself.
-            multiline: Whether a match may go over several lines; then `.` matches line ends, too.
-            whole_words: Whether a match has no character of a word right before or behind it.
+            glob: Only files that match, such as `*.py` or `src/**/*.{ts,tsx}`; see `search_files`.
+            output_mode: "content" for the lines, "files" for the paths of files with a match, "count" for the number of
+                matching lines in each file.
+            ignore_case: True to ignore case.
+            literal: True to search for the pattern as plain text.
+            multiline: True to let matches span lines; `.` then also matches line ends.
+            whole_words: True to match only whole words.
             context: Lines above and below each match, 0 to 20.
-            only_matching: Whether each line comes with every match in it that is not empty, as `matched`, and where each
-                begins, as `columns`; lines that have none are left out.
-            all: Whether ignored, hidden and binary files, and those that listings leave out, are searched too.
-            limit: Most matches, or files, 1 to 1000.
-            cursor: `next_cursor` of the page before; it stays valid while files come and go.
-            abort: Asked now and then; True stops the search.
-            progress: Told ten times a second how many files have been searched.
+            only_matching: True to return the non-empty matches of each line as `matched`, and their positions as
+                `columns`; lines without one are left out.
+            all: True to include ignored, hidden and binary files, and those that listings leave out.
+            limit: Maximum number of matches, or files, 1 to 1000.
+            cursor: `next_cursor` of the previous page; it stays valid while files come and go.
+            abort: Called regularly; True stops the search.
+            progress: Called up to ten times a second with the number of files searched.
 
         Raises:
             PathNotFoundError, NotRegularFileError, InvalidArgumentError, AbortedError
@@ -143,15 +142,15 @@ class SearchCalls(ActorCalls):
     async def watch_changes(
         self, since: str | None = None, *, path: AnyPath = "", wait_seconds: float = 0, limit: int = PAGE_MATCHES
     ) -> WatchResult:
-        """Return recorded changes after a position, oldest first, waiting for the first one if there is none yet.
+        """Return recorded changes after a position, oldest first; waits for the first one if there is none yet.
 
-        Where nobody watches (setting `watch`), the whole tree is looked at first, as by `look`.
+        If the setting `watch` is off, the whole tree is looked at first, as by `look`.
 
         Args:
-            since: `position` of the call before; None is now, so that a first call without waiting gives a position.
-            path: Only changes of this file, or in this folder and below.
+            since: `position` of the previous call; None means now, so a first call without waiting returns a position.
+            path: Only changes of this file, or in and below this folder.
             wait_seconds: How long to wait, 0 to 50.
-            limit: Most changes, 1 to 1000.
+            limit: Maximum number of changes, 1 to 1000.
 
         Raises:
             InvalidArgumentError: The position is malformed, or a number is out of range.
@@ -170,14 +169,14 @@ T = TypeVar("T")
 
 
 class Stoppable(Protocol[T_co]):
-    """Work for a worker thread that asks now and then whether to stop."""
+    """Work for a worker thread that checks `abort` regularly."""
 
     def __call__(self, *, abort: Abort) -> T_co:
-        """Do it."""
+        """Do the work."""
 
 
 async def stoppable(workers: WorkerPool, work: Stoppable[T], abort: Abort | None) -> T:
-    """Run work in a worker thread that ends soon after its caller is cancelled, or says stop."""
+    """Run work in a worker thread; it stops soon after its caller is cancelled or `abort` returns True."""
     hop: Hop[T] = Hop()
     return await workers.start(partial(work, abort=lambda: hop.is_cancelled or (abort is not None and abort())), hop)
 
@@ -192,10 +191,10 @@ def grep(
     abort: Abort,
     looked: Looked = no_look,
 ) -> GrepResult:
-    """Return one page of the matches in files and in unsaved documents, for a worker thread."""
+    """Return one page of the matches in files and in unsaved documents; call it in a worker thread."""
     program = find_ripgrep() if isinstance(parts.store, OpensDirectories) else None
     candidates = None if program is None else Ripgrep(program, parts.workspace.root)
-    # A search that shows a file's lines reads it, whatever folder it was asked for.
+    # A search shows lines of files, so it needs the permission to read each of them.
     is_withheld = parts.gatekeeper.policy.withholding(actor, "grep_files", "read_file")
     return grep_page(
         parts.store, path, options, cursor, unsaved=_unsaved(parts, path), abort=abort, candidates=candidates,

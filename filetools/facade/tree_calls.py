@@ -1,4 +1,4 @@
-"""The calls that delete and move files and folders, and make folders."""
+"""The calls that delete and move files and folders, and create folders."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from filetools.permissions.gatekeeper import Permit
 
 _STAYS: Final = {
     "code": DiskFullError.code,
-    "message": "The disk is full: bytes that were not kept as a version yet stay in .filetools until there is room.",
+    "message": "The disk is full: bytes not yet kept as a version stay in .filetools until there is space.",
     "suggested_action": DiskFullError.action,
 }
 
 
 class TreeCalls(ActorCalls):
-    """Calls that change the tree, and no content."""
+    """Calls that change the tree but no content."""
 
     async def delete_file(self, path: AnyPath, *, expected_version: str | None = None) -> DeleteResult:
         """Delete a file; its bytes stay readable by `read_file(version=…)`.
@@ -55,7 +55,7 @@ class TreeCalls(ActorCalls):
         """Delete several files, all or nothing.
 
         Raises:
-            BatchFailedError: One of them was refused; names the file and the cause. Nothing was changed.
+            BatchFailedError: One was refused; names the file and the cause. Nothing was changed.
         """
         steps = batches.delete_steps(self._runner, paths, self.actor)
         places = [step.path for step in steps]
@@ -63,14 +63,14 @@ class TreeCalls(ActorCalls):
         return await batches.run(self._runner, steps, self.actor, progress_reporter(abort, progress), authorise)
 
     async def move_file(self, source: AnyPath, destination: AnyPath, *, overwrite: bool = False) -> MoveResult:
-        """Move a file or a folder; bytes, mode and attributes are untouched, missing parents are created.
+        """Move a file or a folder without changing bytes, mode or attributes; missing parents are created.
 
         A destination that ends in "/" is a folder: the source is moved into it.
 
         Raises:
-            PathNotFoundError: There is no source.
+            PathNotFoundError: The source does not exist.
             PathExistsError: The destination exists, and is a folder or `overwrite` is False.
-            InvalidArgumentError: A folder was to be moved into itself.
+            InvalidArgumentError: The destination is inside the source.
         """
         origin = self._runner.resolve_name(source)
         where = self._runner.resolve_new(destination, as_name=True, source=origin)
@@ -90,7 +90,7 @@ class TreeCalls(ActorCalls):
         """Create a folder and its missing parents; an existing one is not an error.
 
         Raises:
-            PathExistsError: A file is there.
+            PathExistsError: A file has this path.
         """
         where = self._runner.resolve_new(path, is_folder=True)
         await self._authorise("create_directory", [where], {}, change=True)
@@ -103,18 +103,18 @@ class TreeCalls(ActorCalls):
 
         Args:
             path: Workspace-relative path.
-            recursive: True to delete everything in it, too.
+            recursive: True to delete its contents, too.
             abort: Called for every entry; True stops the call before anything is changed.
-            progress: Called with 0 to 100.
+            progress: Called with a percentage from 0 to 100.
 
         Raises:
             DirectoryNotFoundError, PathNotDirectoryError, DirectoryNotEmptyError
-            AbortedError: `abort` said so; nothing was changed.
+            AbortedError: `abort` returned True; nothing was changed.
         """
         where = self._runner.resolve_name(path)
         inside = await self._parts.workers.run(partial(folders.survey, self._parts, where))
         if inside.is_link and self._parts.workspace.follow_symlinks:
-            return await self.delete_file(path)  # as rm -r does: the link is deleted, and not its target
+            return await self.delete_file(path)  # as rm -r: delete the link, not its target
         report_progress = progress_reporter(abort, progress)
         step = RemoveFolderStep(where, recursive=recursive, inside=inside.count, report_progress=report_progress)
         paths = [where, *inside.protected]
@@ -123,6 +123,6 @@ class TreeCalls(ActorCalls):
             [step], self.actor, report_progress=report_progress, happened=lambda: None, permits=[allowed]
         )
         await self._runner.afterwards(partial(record_steps, self._parts, self.actor, [step]))
-        with suppress(AbortedError):  # it is done, so it cannot be stopped any more
+        with suppress(AbortedError):  # the deletion is done, so it is too late to stop
             report_progress(1, 1)
         return delete_result(step, outcome)

@@ -1,4 +1,4 @@
-"""The calls that change the content of files: write, append, edit, patch, copy, several at once."""
+"""The calls that change the content of files: write, append, edit, patch, copy, and batches."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.audience import Case
 
 IS_DIRTY: Final = "editor:is_dirty"
-"""Query for editors that do not open documents here: {path}; they answer true, or {text}, if they have unsaved changes."""
+"""Query {path} for editors that do not use `buffers`: they answer true, or {text}, if they have unsaved changes."""
 _REFUSED: Final = "and a person refused to replace them"
 
 
@@ -63,27 +63,27 @@ class WriteCalls(ActorCalls):
         """Create or replace a file atomically, keeping mode, owner, attributes, encoding and byte-order mark.
 
         If others have changed the file since this actor read or wrote it, both changes are merged; only overlapping
-        changes are refused. The base of the merge is the text that this actor knows.
+        changes are refused. The base of the merge is the text that this actor last saw.
 
         Args:
             path: Workspace-relative path.
             content: Text, or bytes.
-            expected_version: The version that these bytes are made from. If the file is at it and this actor has seen it,
-                it is replaced; if a result only reported it, what others wrote is merged in again. If the file is at
-                another version, the write is refused, even with equal bytes, unless `on_stale` says otherwise.
+            expected_version: The version that the content is based on. If the file is at this version and the actor has seen
+                its text, the file is replaced; if a result only named the version, the changes of others are merged. If the
+                file is at another version, the write is refused, even with equal bytes, unless `on_stale` allows it.
             encoding: Codec for the text, or "base64"; None keeps the file's own, UTF-8 for new files.
-            newline: "exact" writes line ends as given; None keeps CRLF in a file that has only that. "keep" also keeps the
-                line ends of a file that has CR, or several kinds; a new line gets its neighbour's.
+            newline: "exact" writes line ends as given; None keeps CRLF in a file that has no other. "keep" also keeps the
+                line ends of a file that has CR or several kinds; a new line gets its neighbour's.
             create_parents: Create missing folders.
-            on_stale: If the file is not at `expected_version`: None refuses; "merge" merges what was written since, if the
-                path is known to have had that version.
+            on_stale: If the file is not at `expected_version`: None and "refuse" refuse; "merge" merges the changes since, if
+                the path is known to have had that version.
             on_conflict: If an editor has unsaved text of the file: "merge" merges with it, "cancel" refuses, "allow"
-                replaces it, "ask" asks a person, "merge_or_ask" does so only if it cannot be merged, and "ask_if_attended"
-                only if somebody is also there to answer. "merge" never puts unsaved text on the disk. None is as
-                `for_actor` says, else "merge".
-            require_read: Without `expected_version`, refuse to replace a file unless this actor has read or written all of
-                it.
-            lock_timeout_seconds: Longest wait for the turn; 30 s by default.
+                replaces it, "ask" asks a person, "merge_or_ask" asks only if it cannot be merged, and "ask_if_attended" only
+                if a person is also present. "merge" never writes unsaved text to the file. None as in `for_actor`, by
+                default "merge".
+            require_read: Without `expected_version`, refuse to replace a file that this actor has not read or written as a
+                whole.
+            lock_timeout_seconds: Longest wait for the turn; by default as in the settings.
 
         Raises:
             EditConflictError: Changes of others overlap with this text; both sides are in the details.
@@ -100,14 +100,14 @@ class WriteCalls(ActorCalls):
     async def create_file(
         self, path: AnyPath, content: str | bytes = "", *, encoding: str | None = None
     ) -> WriteResult:
-        """Create a file; raises PathExistsError if something is there. Otherwise as `write_file`."""
+        """Create a file; raises PathExistsError if the path exists. Otherwise as `write_file`."""
         request = WriteRequest(content=content, encoding=encoding)
         return await self._put("create_file", path, request, writing.decide_create, None)
 
     async def append_file(
         self, path: AnyPath, content: str | bytes, *, expected_version: str | None = None, encoding: str | None = None
     ) -> WriteResult:
-        """Add to the end of a file, creating it if missing. Otherwise as `write_file`."""
+        """Append to a file, creating it if missing. Otherwise as `write_file`."""
         request = WriteRequest(content=content, encoding=encoding, expected_version=expected_version)
         return await self._put("append_file", path, request, writing.decide_append, None)
 
@@ -123,14 +123,14 @@ class WriteCalls(ActorCalls):
         dry_run: bool = False,
         context_lines: int = 3,
     ) -> EditResult:
-        """Replace exact texts in a file, all or nothing; bytes outside the edited spans stay as they are.
+        """Replace exact texts in a file, all or nothing; bytes outside the edited spans do not change.
 
-        The edits are applied in order to the current text, in one turn. LF in an edit also matches CRLF
-        in the file, and new lines take the line end of their neighbours.
+        The edits are applied in order to the current text, in one turn. LF in an edit also matches CRLF in the file, and
+        new lines take the line end of their neighbours.
 
         Args:
             path: Workspace-relative path.
-            edits: What to replace; each must match as often as it says. For a single one give `old` and `new` instead.
+            edits: The edits; each must match as often as it specifies. For a single one give `old` and `new` instead.
             old: The text to replace, which must occur once.
             new: The text that replaces it.
             replace_all: Replace every occurrence of `old`.
@@ -139,8 +139,8 @@ class WriteCalls(ActorCalls):
             context_lines: Unchanged lines around each change in `structured_patch`.
 
         Raises:
-            EditNotFoundError: With the closest region and why it differs.
-            EditAmbiguousError: With the line of every match.
+            EditNotFoundError: Contains the closest region and how it differs.
+            EditAmbiguousError: Contains the line of every match.
             PathNotFoundError, VersionMismatchError, EncodingError, InvalidArgumentError
         """
         edits = chosen_edits(edits, old, new, replace_all=replace_all)
@@ -164,15 +164,15 @@ class WriteCalls(ActorCalls):
         return await self._change_text("insert_lines", change, {"line": line, "text": text}, dry_run=dry_run)
 
     async def apply_patch(self, patch: str, *, dry_run: bool = False) -> PatchResult:
-        """Apply a patch over any number of files, all or nothing: the Codex form, or a unified diff.
+        """Apply a patch of any number of files, all or nothing: in Codex's format, or a unified diff.
 
         Args:
             patch: `*** Begin Patch` … `*** End Patch`, or a diff with git's extended headers. Bytes that are not UTF-8
-                are surrogate escapes, as `os.fsdecode` makes them.
+                are given as surrogate escapes, as by `os.fsdecode`.
             dry_run: Only report what would change.
 
         Raises:
-            InvalidArgumentError: It is malformed, or names a file twice.
+            InvalidArgumentError: The patch is malformed or names a file twice.
             EditNotFoundError, EditAmbiguousError: A hunk does not fit; nothing was changed.
             PathNotFoundError, PathExistsError, EncodingError
         """
@@ -186,16 +186,16 @@ class WriteCalls(ActorCalls):
             return call.result(await self._runner.change(call.steps, self.actor, permits=[allowed]))
         except (EditNotFoundError, EditAmbiguousError, PathNotFoundError, PathExistsError) as first:
             if len(call.patches) > 1:
-                # It stopped at the first file; the caller can use what is wrong with the others, too.
+                # It stopped at the first file; report what is wrong with the others, too.
                 look = PatchCall(self._runner, self.actor, patch)
                 await self._parts.workers.run(partial(look.add_refusals, self._parts, first))
             raise
 
     async def copy_file(self, source: AnyPath, destination: AnyPath, *, overwrite: bool = False) -> WriteResult:
-        """Copy a file's bytes and mode; into the destination if that ends in "/".
+        """Copy a file's bytes and mode; a destination that ends in "/" is a folder to copy it into.
 
         Raises:
-            PathNotFoundError: There is no source.
+            PathNotFoundError: The source does not exist.
             PathExistsError: The destination exists and `overwrite` is False.
         """
         origin = self._runner.resolve(source)
@@ -216,7 +216,7 @@ class WriteCalls(ActorCalls):
         """Write several files, all or nothing. Each item holds `path`, `content` and options of `write_file`.
 
         Raises:
-            BatchFailedError: One of them was refused; names the file and the cause. Nothing was changed.
+            BatchFailedError: One was refused; names the file and the cause. Nothing was changed.
         """
         items = [{**item, "path": plain_path(item["path"])} if "path" in item else item for item in items]
         steps = batches.write_steps(self._runner, items, self.actor, require_version=self._require_version)
@@ -268,10 +268,10 @@ class WriteCalls(ActorCalls):
         create_parents: bool = False,
         timeout_seconds: float | None = None,
     ) -> tuple[PutFile, Outcome]:
-        """Write one file; a person decides about unsaved text if the call says so.
+        """Write one file, asking a person about unsaved text if `on_conflict` says so.
 
         Raises:
-            EditConflictError: There is unsaved text that it can neither be merged with nor replace.
+            EditConflictError: There is unsaved text that can neither be merged nor replaced.
             ChangedMeanwhileError: The unsaved text kept changing while a person was asked.
         """
         first = PutFile(where, decide(on_conflict))
@@ -281,7 +281,7 @@ class WriteCalls(ActorCalls):
         await self._ask_editors(tool, where, arguments.get("content", ""), on_conflict if is_whole else "merge")
         for _ in range(MOST_QUESTIONS):
             step = PutFile(where, wanted, create_parents=create_parents)
-            # An `AnsweredPut` checks by itself that the file is what the person saw.
+            # An `AnsweredPut` itself checks that the file is what the person saw.
             permits = [] if isinstance(wanted, answered.AnsweredPut) else [permit]
             change = self._runner.change([step], self.actor, lock_timeout_seconds=timeout_seconds, permits=permits)
             try:
@@ -294,13 +294,13 @@ class WriteCalls(ActorCalls):
     async def _settled(
         self, tool: str, question: unsaved.UnsavedQuestion, arguments: Mapping[str, Any], on_conflict: OnConflict
     ) -> str | None:
-        """Ask a person about unsaved text; the answer holds for the texts they saw.
+        """Ask a person about unsaved text; the answer is valid for the texts that they saw.
 
         Returns:
-            The text that they gave in place of the call's.
+            The text that they gave in place of the call's; None for the call's own.
 
         Raises:
-            EditConflictError: It stays.
+            EditConflictError: They declined.
             ApprovalRequiredError: Nobody answered.
         """
         overlap = question.__cause__
@@ -312,10 +312,10 @@ class WriteCalls(ActorCalls):
     async def _ask_editors(
         self, tool: str, where: WorkspacePath, content: str | bytes, on_conflict: OnConflict
     ) -> None:
-        """Respect the unsaved changes of an editor that only reports that it has some; they cannot be merged with.
+        """Ask editors that do not use `buffers` for unsaved changes, which cannot be merged.
 
         Raises:
-            EditConflictError: It has, and the call does not say to write all the same.
+            EditConflictError: There are some, and neither the call nor a person allows replacing them.
         """
         if self._parts.documents.known.is_dirty(self._parts.workspace.key(where)):
             return
@@ -337,18 +337,18 @@ class WriteCalls(ActorCalls):
             await self._parts.workers.run(keep)
 
     async def _is_attended(self) -> bool:
-        """Return True if a person would see a request; one that nobody sees would only stay open."""
+        """Return True if a person is present to see a request; otherwise it would only stay open."""
         return await self._parts.gatekeeper.approvals.is_attended()
 
     async def _ask_about(
         self, tool: str, path: WorkspacePath, texts: Texts, arguments: Mapping[str, Any], buffer_version: int | None
     ) -> str | None:
-        """Ask a person whether a text replaces another's unsaved one. Other calls have their turns meanwhile.
+        """Ask a person whether a text may replace unsaved text. Other calls can take their turns meanwhile.
 
         Args:
             tool: Name of the tool.
             path: The document's path.
-            texts: What both sides started from, if it is known; the unsaved text; what the call wants to write.
+            texts: The common base, if it is known; the unsaved text; the text to write.
             arguments: Everything that distinguishes this call from others.
             buffer_version: Version of the document, if it is known.
 
@@ -356,15 +356,15 @@ class WriteCalls(ActorCalls):
             The whole text that they gave instead; None for the call's own.
 
         Raises:
-            EditConflictError: They refused.
-            ApprovalRequiredError: Nobody is there to answer, or nobody did in time; the request stays open.
+            EditConflictError: They declined.
+            ApprovalRequiredError: Nobody is present to answer, or nobody did in time; the request stays open.
         """
         by_words = self._parts.settings.is_prose(path)
         describe = partial(conflict_proposal, tool, path, texts, arguments, by_words=by_words)
         proposal = await self._parts.workers.run(describe)
         case = Case(tool=tool, path=path, paths=(path,), actor=self.actor, reason="conflict", proposal=proposal)
         decision = None
-        while decision is None:  # an identical call may use the answer up
+        while decision is None:  # None if an identical call has consumed the answer
             try:
                 decision = await self._parts.gatekeeper.approvals.ask(case)
             except ApprovalDeniedError:

@@ -44,6 +44,10 @@ class DraftNode:
     """The bytes of the version, if the journal does not keep them."""
 
 
+PARENT: Final = DraftNode(kind="directory")
+"""A folder that is only there because an entry comes back below it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drafted:
     """One path that a draft changes."""
@@ -180,10 +184,12 @@ class DraftTree:
         return self.standing(path) if drafted is None else drafted[1]
 
     def put(self, path: str, node: DraftNode | None) -> None:
-        """Draft a node at a path; None removes the entry."""
+        """Draft a node at a path; None removes the entry. A folder above that the draft removes stays for a node."""
         key = self.key(path)
         for each in within(key):
             self._inside[each.rpartition("/")[0]][each] = None
+            if node is not None and each in self.drafted and self.drafted[each][1] is None:
+                self.drafted[each] = (self.drafted[each][0], PARENT)
         self.drafted[key] = (path, node)
 
     def move(self, source: str, destination: str) -> None:

@@ -19,7 +19,7 @@ from filetools.errors import EncodingError, FileToolsError, VersionGoneError
 from filetools.journal.history import History, RecordFilter
 from filetools.models.records import ChangeRecord, Operation
 from filetools.models.words import EntryType
-from filetools.versions.draft_tree import DraftNode, DraftTree, within
+from filetools.versions.draft_tree import PARENT, DraftNode, DraftTree, within
 from filetools.versions.provenance import lineage
 from filetools.versions.selection import MOST_NUMBER
 
@@ -115,9 +115,13 @@ class Undoing:
                 self._names.passed(record, undoers=set(undoers.get(record.number, ())) - numbers)
         for run in list(self._runs.values()):
             self._settle(run)
-        return [
-            finding if place is None else structs.replace(finding, path=place.path) for finding, place in self._findings
-        ]
+        return [finding if place is None else self._final(finding, place.path) for finding, place in self._findings]
+
+    def _final(self, finding: UndoFinding, path: str) -> UndoFinding:
+        """Return a finding with its final path. A folder below which an entry comes back is kept."""
+        is_folder = finding.records[0].operation is Operation.CREATE_DIRECTORY
+        is_kept = is_folder and finding.outcome == "undone" and self._tree.at(path) == PARENT
+        return structs.replace(finding, path=path, outcome="kept" if is_kept else finding.outcome)
 
     def _take_back(self, record: ChangeRecord) -> None:
         is_in_trash = record.operation is Operation.DELETE and record.before_unknown and bool(self._trashed(record))

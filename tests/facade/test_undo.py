@@ -385,6 +385,20 @@ async def test_a_place_that_is_cleared_first_is_as_it_was_if_the_rest_fails(
     assert snapshot(root) == BEFORE
 
 
+@pytest.mark.parametrize("kind", ["folder", "file"])
+async def test_a_folder_comes_back_in_the_place_of_what_the_same_undo_removes(
+    alice: FileToolsFacade, bob: FileToolsFacade, root: Path, kind: str
+) -> None:
+    await alice.delete_file("d/e.txt")
+    await bob.delete_directory("d", recursive=True)
+    await (alice.create_directory("d") if kind == "folder" else alice.write_file("d", "a file"))
+    preview = await alice.undo(since=1, dry_run=True)
+    result = await alice.undo(since=1)
+    assert snapshot(root) == {"a.txt": BEFORE["a.txt"], "d": None, "d/e.txt": b"deep\n"}
+    assert (preview.files, preview.changes) == (result.files, result.changes)
+    assert [change.outcome for change in result.changes] == ["kept" if kind == "folder" else "undone", "undone"]
+
+
 async def test_changes_are_chosen_by_call_number_path_time_and_actor(
     files: FileToolsFacade, bob: FileToolsFacade, ann: FileToolsFacade, root: Path
 ) -> None:

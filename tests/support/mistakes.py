@@ -223,7 +223,7 @@ READING: Final = [
         with_found("read_file", "path", r"path: (\S+)", offset=1, limit=2000)),
     _of("line 0", "read_file", {"path": "src/app.py", "offset": 0}, ARGUMENT, "counts lines from 1",
         again("read_file", path="src/app.py", offset=1)),
-    _of("lines of a picture", "read_file", {"path": "logo.png", "offset": 2}, ARGUMENT, "is binary | Leave the lines out",
+    _of("lines of a picture", "read_file", {"path": "logo.png", "offset": 2}, ARGUMENT, "is binary | Leave out the lines",
         again("read_file", path="logo.png")),
     _of("a bracket too many", "grep_files", {"pattern": "nowhere("}, ARGUMENT, "character 9 | literal=true",
         again("grep_files", pattern="nowhere(", literal=True)),

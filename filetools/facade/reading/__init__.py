@@ -1,1 +1,1 @@
-"""What reads return: texts, facts, versions, and changes as they come."""
+"""Implementation of the reading calls: texts, facts, versions, and the feed of changes."""

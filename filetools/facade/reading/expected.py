@@ -1,4 +1,4 @@
-"""Versions that callers name: full, shortened, or of a file too large to be hashed."""
+"""Versions given by callers, in full or shortened."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from filetools.models.words import VERSION_PREFIX
 from filetools.paths.workspace_path import WorkspacePath
 
 SHORTEST_PREFIX: Final = 12
-"""Hex digits that a shortened version must have."""
+"""Minimum number of hex digits of a shortened version."""
 _SHORT_VERSION: Final = re.compile(r"[0-9a-f]{12,64}")
 _FULL_VERSION: Final = re.compile(r"[0-9a-f]{64}")
 
 
 def full_version(parts: Parts, path: WorkspacePath, version: str, actor: Actor) -> str:
-    """Return a version of a path in its full form; a shortened one is looked for among those that the path has had.
+    """Return the full form of a version; a shortened one is looked up among the recorded versions of the path.
 
-    A full one need not be of this path, but one that only files have whose content is withheld from the actor is not told.
+    A full version may be of another path, unless the actor may read none of the paths that have had it.
 
     Raises:
-        InvalidArgumentError: It is none, or several begin like it.
-        VersionGoneError: The path has had none that begins like it, as far as is recorded.
+        InvalidArgumentError: The version is malformed or ambiguous.
+        VersionGoneError: The path has no such recorded version, or it is withheld from the actor.
     """
     digits = str(version).removeprefix(VERSION_PREFIX).lower()
     key = parts.workspace.key(path)

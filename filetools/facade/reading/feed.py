@@ -1,4 +1,4 @@
-"""The feed: every change in order, from any position on, for one page or for ever. Positions survive restarts."""
+"""The feed: all changes in order after any position, as single pages or as a stream. Positions survive restarts."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _POSITION: Final = re.compile(r"([0-9a-f]{4,64}):([0-9]{1,18})")
 
 
 class FeedPage(Struct, frozen=True, kw_only=True):
-    """Some changes, and where to go on."""
+    """Some changes, and the position after them."""
 
     records: tuple[ChangeRecord, ...]
     position: str
     """Pass it as `since` to get what follows."""
     resync: bool = False
-    """True if what lies between is not known: the journal was rolled back, or forgot it. Read the tree again."""
+    """True if changes are missing because the journal was rolled back or pruned. Read the tree again."""
 
 
 class Feed:
-    """Reads the journal as a feed. One an opened workspace; its followers share nothing but the wake-up."""
+    """Reads the journal as a feed. One per opened workspace."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -40,8 +40,8 @@ class Feed:
         self._reading: dict[str, asyncio.Task[FeedPage]] = {}
 
     def wake(self) -> None:
-        """Tell followers that the journal may have grown; call it on the loop."""
-        self._reading = {}  # what is being read now may miss what has just been written
+        """Wake followers because the journal may have grown; call it on the loop."""
+        self._reading = {}  # reads in progress may miss the newest records
         self._grown.set()
         self._grown = asyncio.Event()
 
@@ -69,7 +69,7 @@ class Feed:
 
     @property
     def growth(self) -> asyncio.Event:
-        """Set once the journal has grown, or the workspace was closed; take it before reading what there is."""
+        """Set once the journal has grown or the workspace was closed; get it before reading a page."""
         return self._grown
 
     async def position(self) -> str:
@@ -77,9 +77,9 @@ class Feed:
         return await self._parts.workers.run(self._newest)
 
     async def follow(self, since: str | None) -> AsyncIterator[ChangeRecord]:
-        """Yield changes after a position, then those to come, until the workspace is closed.
+        """Yield changes after a position, then new ones, until the workspace is closed.
 
-        A slow reader costs nothing: it reads on from the journal whenever it is ready.
+        Nothing is buffered for a slow reader: it reads from the journal when it is ready.
 
         Raises:
             InvalidArgumentError: The position is malformed.
@@ -98,16 +98,15 @@ class Feed:
             position = page.position
 
     async def follow_pages(self, since: str | None) -> AsyncIterator[FeedPage]:
-        """Yield pages of changes after a position, then of those to come, until the workspace is closed.
+        """Yield pages of changes after a position, then new ones, until the workspace is closed.
 
-        However many follow, what all of them lack is read once. A slow reader costs nothing, as with `follow`.
+        Followers at the same position share one read. Nothing is buffered for a slow reader, as with `follow`.
 
         Args:
             since: A position; None starts now.
 
         Yields:
-            Pages with at least one change; and, where what lies between is not known, one with none and `resync`, whose
-            position is the newest.
+            Pages with at least one change; or an empty page with `resync` and the newest position, if changes are missing.
 
         Raises:
             InvalidArgumentError: The position is malformed.
@@ -124,7 +123,7 @@ class Feed:
                     page = FeedPage(records=(), position=await self.position(), resync=True)
             except WorkspaceGoneError:
                 if self._has_ended():
-                    return  # while the page was on its way
+                    return  # closed while the page was read
                 raise
             if page.records or page.resync:
                 yield page
@@ -136,7 +135,7 @@ class Feed:
         return self._closed
 
     async def _shared(self, since: str) -> FeedPage:
-        """Return a page that perhaps others are reading already; it may miss what comes while it is read."""
+        """Return a page, sharing a read in progress; it may miss records written meanwhile."""
         task = self._reading.get(since)
         if task is None:
             reading = self._reading
@@ -145,7 +144,7 @@ class Feed:
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            task.add_done_callback(_forget)  # perhaps nobody else asks how it ended
+            task.add_done_callback(_forget)  # perhaps nobody else retrieves its exception
             raise
 
     def _newest(self) -> str:
@@ -158,7 +157,7 @@ class Feed:
         if match is None:
             raise InvalidArgumentError(
                 f"A position looks like epoch:number, not {since!r}",
-                suggested_action="Pass a position that an earlier call returned, or leave it out to begin now.",
+                suggested_action="Pass a position that an earlier call returned, or leave it out to start now.",
             )
         if match[1] != self._parts.journal.epoch:
             return 0, True
@@ -170,16 +169,18 @@ class Feed:
         records = journal.records(number, limit=limit, key=key)
         shown = tuple(record for record in records if is_told(record))
         newest = records[-1].number if records else 0
-        # What was committed between the two readings is in the page already, and must not be delivered again.
+        # Records committed between the two reads are already in the page and must not be delivered again.
         end = newest if len(records) == limit else max(number, visible, newest)
         forgotten = journal.forgotten()
         if number > max(journal.position(), forgotten):
-            return FeedPage(records=(), position=f"{journal.epoch}:{visible}", resync=True)  # it was rolled back
+            return FeedPage(
+                records=(), position=f"{journal.epoch}:{visible}", resync=True
+            )  # the journal was rolled back
         return FeedPage(records=shown, position=f"{journal.epoch}:{end}", resync=resync or 0 < number < forgotten)
 
 
 def number_of(position: str) -> int:
-    """Return the number of the change that a position stands after."""
+    """Return the number of the last change before a position."""
     return int(position.rpartition(":")[2])
 
 
@@ -189,5 +190,5 @@ def _forget(task: asyncio.Task[FeedPage]) -> None:
 
 
 def is_told(record: ChangeRecord) -> bool:
-    """Whether a record is a change that readers of the feed see."""
+    """True if readers of the feed see a record."""
     return record.operation is not Operation.FOUND and record.state is RecordState.APPLIED

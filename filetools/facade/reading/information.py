@@ -1,4 +1,4 @@
-"""What `file_info` and `status` tell."""
+"""The results of `file_info`, `versions` and `status`."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from filetools.stores.store import FileStat
 def describe(
     parts: Parts, path: WorkspacePath, holder_of: Callable[[str], object], *, times: bool = False
 ) -> InfoResult:
-    """Return what is known of a path; call it in a worker thread.
+    """Return the facts about a path; call it in a worker thread.
 
     Args:
         parts: The workspace.
         path: The path.
         holder_of: Returns who is changing the path of a key, or None.
-        times: Whether to tell when it was made and read, too.
+        times: True to add the times of creation and last access.
 
     Raises:
-        PathNotFoundError: Nothing is there.
+        PathNotFoundError: The path does not exist.
     """
     stat = parts.store.stat(path)
     if stat is None:
@@ -89,7 +89,7 @@ def _last_change(parts: Parts, key: str) -> dict[str, Any] | None:
 
 
 def history(parts: Parts, path: WorkspacePath, limit: int) -> VersionsResult:
-    """Return the versions that a path has had, newest first, displaced and foreign ones too."""
+    """Return the recorded versions of a path, newest first, including displaced and foreign ones."""
     found = parts.journal.records(key=parts.workspace.key(path), limit=limit, newest_first=True)
     records = [record for record in found if record.operation not in WITHOUT_BYTES]
     entries = [
@@ -105,11 +105,11 @@ def history(parts: Parts, path: WorkspacePath, limit: int) -> VersionsResult:
         for record in records
         if record.after is not None and parts.workspace.resolve(record.path) == path
     ]
-    # What a document held, or was kept beside the file, says nothing of what stood in it.
+    # Records of unsaved text, and of versions that were never the head, say nothing about the file.
     in_file = (record for record in reversed(records) if record.state in (RecordState.APPLIED, RecordState.PENDING))
     first = next(in_file, None) if len(found) < limit else None
     if first is not None and first.before and all(entry.version != first.before for entry in entries):
-        # It stood there before anything was recorded of the path.
+        # The version from before the first record of the path.
         entries.append(
             VersionEntry(
                 version=first.before, number=0, operation=Operation.FOUND.value, actor=asdict(EXTERNAL), time=first.time,
@@ -120,7 +120,7 @@ def history(parts: Parts, path: WorkspacePath, limit: int) -> VersionsResult:
 
 
 def _open_documents(parts: Parts) -> list[dict[str, Any]]:
-    """Return what editors have open, by whichever process."""
+    """Return the open documents of all processes."""
     handles = parts.journal.documents.handles()
     return [
         {

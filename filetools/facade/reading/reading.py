@@ -1,4 +1,4 @@
-"""How a file is read: without a hop where the system has it in memory, in one hop otherwise, never in a turn."""
+"""Reads files: on the event loop if the system has them in memory, otherwise in a worker thread. Never takes a turn."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from filetools.stores.store import Facts, Reader, Take
 from filetools.versions.read_tracker import END_OF_FILE, Span
 
 NO_HOP_BYTES: Final = 256 * 1024
-"""Largest file that is decoded on the event loop; above it the allocator alone would stall the loop."""
+"""Largest file to decode on the event loop; above that, memory allocation alone would stall the loop."""
 LARGEST_PART_BYTES: Final = 10 * 1024 * 1024
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def read_now(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) -> ReadResult | None:
-    """Read a small file on the event loop, if that needs no waiting for a disk; else None."""
+    """Read a small file on the event loop; None if that would have to wait for the disk."""
     key = parts.workspace.key(path)
     if not request.is_whole or parts.documents.known.is_dirty(key):
         return None
@@ -51,8 +51,8 @@ def read(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) 
 
     Raises:
         PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError
-        FileTooLargeError: The whole was asked for and is over the limit.
-        VersionGoneError: The version asked for is not kept.
+        FileTooLargeError: The whole file was requested and is over the limit.
+        VersionGoneError: The requested version is not kept.
         EncodingError, InvalidArgumentError: The request does not fit the file.
     """
     if request.version is not None:
@@ -76,7 +76,7 @@ def read(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) 
 def _seen(
     parts: Parts, actor: Actor, key: str, whole: ReadResult, facts: ContentFacts, content: bytes, request: ReadRequest
 ) -> ReadResult:
-    """Return what is wanted of a file, and record that the actor has seen it."""
+    """Return the requested part of a file, and record that the actor has seen it."""
     result, span = whole, None
     if not (request.is_lines or request.is_bytes) and _exceeds(parts, whole, request):
         request = _bounded(parts, request)
@@ -91,14 +91,14 @@ def _seen(
 
 
 def _exceeds(parts: Parts, whole: ReadResult, request: ReadRequest) -> bool:
-    """Whether a file is more than is wanted at once."""
+    """True if a page was requested and the text is longer than one."""
     settings = parts.settings
     is_long = len(whole.content) > settings.max_text_characters or (whole.total_lines or 0) > settings.max_text_lines
     return request.page and is_long and not whole.is_binary
 
 
 def _bounded(parts: Parts, request: ReadRequest) -> ReadRequest:
-    """Return a request for at most a page, if a page is wanted."""
+    """Return a request limited to one page, if a page was requested."""
     if not request.page:
         return request
     settings = parts.settings
@@ -108,7 +108,7 @@ def _bounded(parts: Parts, request: ReadRequest) -> ReadRequest:
 
 
 def _span(request: ReadRequest, result: ReadResult) -> Span | None:
-    """Return which part of a file a result shows, from a line and character to another; None if that is not known."""
+    """Return the part of a file that a result shows, as start and end (line, character); None if unknown."""
     first, column = request.offset or 1, request.column or 1
     if first < 0:
         if result.total_lines is None:
@@ -120,7 +120,7 @@ def _span(request: ReadRequest, result: ReadResult) -> Span | None:
 
 
 def _buffer(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) -> ReadResult | None:
-    """Read the document that an editor has open; None if the file is to be read."""
+    """Read the open document of a path; None if the file is to be read instead."""
     key = parts.workspace.key(path)
     is_wanted = request.view == "buffer" or parts.documents.known.is_dirty(key)
     document = parts.view(key).document if is_wanted else None
@@ -143,13 +143,14 @@ def _buffer(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Acto
     )
     result = _seen(parts, actor, key, whole, facts, content, _bounded(parts, request) if request.is_lines else request)
     if disk_version is not None and disk_version != version:
-        # Named in the result, too: who names it has seen this text, and none of it may reach the file as the writer's own.
+        # The result also names this version. A caller that gives it as `expected_version` has seen the unsaved text, which
+        # must not get into the file as the caller's own change.
         parts.tracker.record_reported(actor, key, disk_version)
     return result
 
 
 def _whole_for(parts: Parts, path: WorkspacePath, key: str, request: ReadRequest, actor: Actor) -> Take[ReadResult]:
-    """Return what makes a result of a file that is about to be read as a whole, and notes that the actor has seen it."""
+    """Return a function that makes the result of a whole file and records that the actor has seen it."""
     taken_ns = time.time_ns()
 
     def take(content: bytes | memoryview, found: Facts) -> ReadResult:
@@ -201,7 +202,7 @@ def _version(parts: Parts, path: WorkspacePath, request: ReadRequest, version: s
 
 
 def _bytes_of(parts: Parts, path: WorkspacePath, version: str) -> bytes:
-    """Return the bytes of a version; what stands on the disk need not have been recorded yet."""
+    """Return the bytes of a version, from the journal or from the file if it is at this version."""
     try:
         return parts.journal.contents.get(version)
     except VersionGoneError:
@@ -215,13 +216,13 @@ def _bytes_of(parts: Parts, path: WorkspacePath, version: str) -> bytes:
 def _part(whole: ReadResult, facts: ContentFacts, content: bytes, request: ReadRequest) -> ReadResult:
     form = facts.text_format
     if form is not None and not request.is_bytes:
-        content, form = whole.content.encode(), UTF8  # lines are the same, and every encoding has them
+        content, form = whole.content.encode(), UTF8  # the lines are the same, and UTF-8 can encode them all
     part = _window(memory_source(content), form, whole.path, request, max(len(content), 1))
     return whole.model_copy(update=part)
 
 
 def _part_of_large(parts: Parts, path: WorkspacePath, request: ReadRequest) -> ReadResult | None:
-    """Return a part of a file that is never read as a whole; None if it is not as large as that."""
+    """Return a part of a file that is over `max_read_bytes`; None for a smaller file."""
     reader = parts.store.open(path)
     try:
         return _window_of(parts, path, reader, request) if reader.stat.size > parts.settings.max_read_bytes else None
@@ -255,17 +256,17 @@ def _window(
     source: ByteSource, text_format: TextFormat | None, path: str, request: ReadRequest, most: int,
     identity: tuple[int, int, int, int, int] | None = None,
 ) -> dict[str, object]:  # fmt: skip
-    """Return the fields of a result that tell of a part."""
+    """Return the fields of a result that describe a part."""
     if request.is_bytes:
         return _byte_part(source, text_format, path, request, most)
     if text_format is None:
         is_large = identity is not None
         raise InvalidArgumentError(
-            f"{path} is binary: ask for byte_offset and byte_count, not for lines",
+            f"{path} is binary: use byte_offset and byte_count, not lines",
             path=path,
             suggested_action="Continue without it: as a whole it is too large."
             if is_large
-            else "Leave the lines out to read all of it.",
+            else "Leave out the lines to read all of it.",
         )
     offset = 1 if request.offset is None else request.offset
     most = most if request.max_characters is None else min(most, request.max_characters)
@@ -283,7 +284,7 @@ def _window(
     part: dict[str, object] = {
         "content": window.content,
         "truncated": window.truncated,
-        # The rest of a line that was cut comes before the next line.
+        # After a cut line, the next read starts with the rest of it.
         "next_offset": window.first if window.is_cut else window.next_offset,
         "next_column": column + len(window.content) if window.is_cut else None,
         "column": column if column > 1 else None,
@@ -311,5 +312,5 @@ def _byte_part(
 
 
 def moment(nanoseconds: int) -> datetime:
-    """Return a file's time in UTC."""
+    """Return nanoseconds since the epoch as a time in UTC."""
     return _EPOCH + timedelta(microseconds=nanoseconds // 1000)

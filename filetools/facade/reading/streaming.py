@@ -1,4 +1,4 @@
-"""Files of any size as a stream of bytes, for servers and copies: one open file, one chunk in memory."""
+"""Streams files of any size, for servers and copies, with one chunk in memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHUNK_BYTES: Final = 256 * 1024
 
 
 async def stream(parts: Parts, path: WorkspacePath, offset: int, count: int | None) -> AsyncIterator[bytes]:
-    """Yield a file's bytes as `chunks`; a replacement meanwhile changes nothing, since the old file stays open.
+    """Yield a file's bytes as `chunks`. A replacement meanwhile has no effect, because the old file stays open.
 
     Raises:
         PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError
@@ -39,11 +39,11 @@ async def chunks(
         path: The file's path.
         reader: The open file.
         offset: First byte from 0.
-        count: Most bytes; None for all to the end.
+        count: Maximum number of bytes; None reads to the end.
 
     Raises:
         InvalidArgumentError: `offset` or `count` is negative.
-        ChangedMeanwhileError: Another program wrote into the file itself while it was read.
+        ChangedMeanwhileError: Another program wrote into the file in place while it was read.
     """
     if offset < 0 or (count is not None and count < 0):
         raise InvalidArgumentError("offset and count must not be negative")

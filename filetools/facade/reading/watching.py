@@ -1,4 +1,4 @@
-"""Waiting for changes: what the feed has after a position, or gets within a time."""
+"""Filters the feed, and waits for its next changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 async def watch(
     feed: Feed, since: str | None, *, below: WorkspacePath, key: Key, wait_seconds: float, limit: int
 ) -> WatchResult:
-    """Return changes after a position, waiting for the first one; see `SearchCalls.watch_changes`."""
+    """Return changes after a position; waits for the first one. See `SearchCalls.watch_changes`."""
     if not 0 <= wait_seconds <= LONGEST_WAIT_SECONDS:
         raise InvalidArgumentError(f"wait_seconds must be 0 to {LONGEST_WAIT_SECONDS:g}, not {wait_seconds}")
     loop = asyncio.get_running_loop()
@@ -49,20 +49,20 @@ async def watch(
 
 
 def listed(given: Sequence[T]) -> list[T]:
-    """Return a list that a caller gave; a text is none, though it is a sequence of letters.
+    """Return a caller's sequence as a list.
 
     Raises:
-        InvalidArgumentError: It is none.
+        InvalidArgumentError: It is a text or not iterable.
     """
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise InvalidArgumentError(f"paths and actors are lists, not {given!r}")
+        raise InvalidArgumentError(f"paths and actors must be lists, not {given!r}")
     return list(given)
 
 
 def wanted(
     below: Sequence[WorkspacePath] | None, actors: Sequence[Actor | str] | None, key: Key
 ) -> Callable[[ChangeRecord], bool]:
-    """Return what says of a change whether it is in one of the folders and by one of the actors; None is all."""
+    """Return a predicate for changes in one of the folders and by one of the actors; None matches all."""
 
     def is_wanted(record: ChangeRecord) -> bool:
         in_place = below is None or any(concerns(record, each, key) for each in below)
@@ -80,7 +80,7 @@ def _is_by(actor: Actor, named: Actor | str) -> bool:
 async def filtered(
     feed: Feed, since: str | None, is_wanted: Callable[[ChangeRecord], bool], *, limit: int, path: WorkspacePath | None
 ) -> FeedPage:
-    """Return the first changes after a position that are wanted; fewer than `limit` only where there are no more."""
+    """Return the first wanted changes after a position; fewer than `limit` only if there are no more."""
     page = await feed.page(since, limit=limit, path=path)
     records = [record for record in page.records if is_wanted(record)]
     resync = page.resync
@@ -98,7 +98,7 @@ async def filtered(
 
 
 def concerns(record: ChangeRecord, below: WorkspacePath, key: Key) -> bool:
-    """Whether a change is of a path or, of a folder, below it."""
+    """True if a change is of a path or below it."""
     if below.is_root:
         return True
     top = key(below)
@@ -112,7 +112,7 @@ def _result(page: FeedPage, found: list[ChangeRecord], below: WorkspacePath) -> 
 
 
 def change_entry(record: ChangeRecord) -> ChangeEntry:
-    """Return a change as JSON tells it."""
+    """Return the JSON model of a change."""
     actor = {name: value for name, value in asdict(record.actor).items() if value is not None}
     return ChangeEntry(
         number=record.number, operation=record.operation.value, path=record.path, old_path=record.old_path,
