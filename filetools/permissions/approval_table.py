@@ -20,9 +20,9 @@ T = TypeVar("T")
 LEASE_SECONDS: Final = 6.0
 """How long a process counts as alive after it last renewed its lease."""
 MOST_REQUESTS: Final = 256
-"""Most requests that wait for an answer; more are refused, so that an agent cannot fill a person's screen."""
+"""Maximum number of open requests; more are refused, so that an agent cannot flood a person."""
 MOST_BYTES: Final = 64 * 1024 * 1024
-"""Size of all requests together, so that an agent cannot fill the disk with them."""
+"""Maximum size of all requests together, so that an agent cannot fill the disk."""
 _REQUEST: Final = "request "
 _USED: Final = "used "
 _PROCESS: Final = "process "
@@ -163,7 +163,7 @@ class ApprovalTable:
         return any(other.value["asks_for_all"] for other in self._others(now))
 
     def attend(self, *, now: float, listens: bool, asks_for_all: bool = False) -> None:
-        """Renew the lease of this process, with whether somebody in it answers and whether agents of all processes must ask.
+        """Renew the lease of this process, with the flags whether it can answer and whether all agents must ask.
 
         Expired rows are removed.
         """

@@ -139,7 +139,7 @@ class Approvals:
         return Attendance(leave)
 
     def open_requests(self) -> list[ApprovalRequest]:
-        """Return the requests that nobody has answered yet, oldest first, as this process knew them at its last look."""
+        """Return the unanswered requests, oldest first, as of this process's last look."""
         return [ticket.request for ticket in self.tickets.values() if ticket.decision is None]
 
     async def answer(self, approval_id: str, answer: str, *, by: Actor, edited_text: str | None = None) -> None:
@@ -188,7 +188,7 @@ class Approvals:
             return None
         if ticket.decision is None and not ticket.is_over:
             if not is_needed():
-                with suppress(InvalidArgumentError):  # somebody has answered it just now
+                with suppress(InvalidArgumentError):  # it has just been answered
                     await self._give(ticket, ApprovalDecision(answer="allow"))
             elif self._audience.ask(ticket):
                 await self._wait(ticket)
@@ -394,7 +394,7 @@ class Approvals:
             if task is not asyncio.current_task():
                 task.cancel()
         if decision.answer == "allow_for_run":
-            # Trust in a protected path is trust in that path alone; the tool stays asked about everywhere else.
+            # Trust in a protected path covers only that path; the tool still needs approval everywhere else.
             for path in ticket.request.paths if ticket.request.reason == "protected" else (None,):
                 self._trust.add(ticket.request.actor, ticket.request.tool, path)
         ticket.settled.set()
