@@ -1,1 +1,1 @@
-"""What editors have open: documents shared by all of them, and the states that an editor keeps."""
+"""Documents that editors have open, and the state that one editor keeps."""

@@ -1,7 +1,7 @@
-"""Open documents: one text a path, however many editors have it open, in whatever process.
+"""Open documents: one text per path, shared by all editors in all processes.
 
-Editors change it in their own words: LF text, places in UTF-16 units, on top of the version they know. An edit that was
-made on an older version is carried to the newest; merging is for the disk against the document, never for two editors.
+Editors send edits of the version that they have, as LF text with offsets in UTF-16 units. An edit of an older version is
+transformed to the newest one; only changes of the file on disk are merged into a document.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from filetools.models.buffers import BufferChange
 from filetools.models.records import SYSTEM, Actor
 
 LEASE_SECONDS: Final = 60.0
-"""How long a handle lives without a message of its editor."""
+"""How long a handle is valid after its editor's last call."""
 _NAME: Final = re.compile(r"[!-~]{1,64}")
 MOST_TRIES: Final = 100
-"""How often an edit is put on top of a newer text before it gives up; each time somebody else's came first."""
+"""How often an edit is rebased because another edit was first, before it fails."""
 
 
 class Documents:
-    """The open documents of one workspace. Lives as long as it is open; call it in worker threads, except `known`."""
+    """The open documents of one workspace. Call it in worker threads, except `known`."""
 
     def __init__(self, journal: Journal) -> None:
         self._rows = journal.documents
@@ -46,10 +46,10 @@ class Documents:
     def open(
         self, key: str, path: str, actor: Actor, *, base: str | None, text_format: TextFormat, text: str
     ) -> tuple[Handle, OpenText]:
-        """Open the document of a path for one more editor; base, format and text count if it is the first one.
+        """Open the document of a path for another editor; base, format and text are used only for the first one.
 
         Raises:
-            ChangedMeanwhileError: It was closed by others again and again.
+            ChangedMeanwhileError: Others closed it, many times in a row.
         """
         for _ in range(MOST_TRIES):
             new = Document(id=secrets.token_hex(8), key=key, path=path, base=base, text_format=text_format)
@@ -61,10 +61,10 @@ class Documents:
         raise ChangedMeanwhileError(path, MOST_TRIES)
 
     def held(self, name: str, actor: Actor | None = None) -> tuple[Handle, OpenText]:
-        """Return a handle and its document's newest text, and renew the lease; with an actor, only a handle of its own.
+        """Return a handle and its document's newest text, and renew the lease; with an actor, only the actor's own handle.
 
         Raises:
-            BufferClosedError: There is no such handle, or it is somebody else's.
+            BufferClosedError: The handle does not exist or belongs to another actor.
         """
         handle = self._rows.handle(name)
         is_given = handle is not None and (actor is None or _is_same(handle.actor, actor))
@@ -85,21 +85,21 @@ class Documents:
         text: str | None = None,
         change_id: str | None = None,
     ) -> BufferChange:
-        """Put an editor's edits, made on the version it knows, on top of the newest text.
+        """Apply an editor's edits, made on the version that it has, to the newest text.
 
         Args:
             name: The editor's handle.
-            actor: Who calls.
-            buffer_version: The version that the editor knows.
-            edits: In the editor's form, in any order, not overlapping.
+            actor: The caller.
+            buffer_version: The version that the editor has.
+            edits: Edits in UTF-16 units, in any order, not overlapping.
             text: The editor's whole new text instead.
-            change_id: Name of the change, 1 to 64 visible ASCII characters. One of the same name that this actor has made
-                already is not made again, but answered as if it had been made only now.
+            change_id: Name of the change, 1 to 64 visible ASCII characters. If this actor has already made a change of this
+                name, it is not applied again but answered as if it had just been made.
 
         Raises:
             BufferClosedError, ResyncRequiredError
-            InvalidArgumentError: The edits do not fit that version, or both or none of `edits` and `text` are given.
-            ChangedMeanwhileError: Others were first again and again.
+            InvalidArgumentError: The edits do not fit that version, or not exactly one of `edits` and `text` is given.
+            ChangedMeanwhileError: Other edits were first, many times in a row.
         """
         _refuse_malformed(buffer_version, edits, text, change_id)
         for _ in range(MOST_TRIES):
@@ -110,7 +110,7 @@ class Documents:
             wanted = _wanted(known, edits, text)
             made = None if change_id is None else self._rows.made(document.id, change_id, handle.actor)
             if made is not None and made > document.version:
-                continue  # it was made in this moment, over the connection that was thought lost
+                continue  # just applied, sent over the connection that seemed lost
             mine, others = _crossed(wanted, history, made)
             if made is not None:
                 mine, others = [], _corrected(apply_text_edits(known, wanted), others, opened)
@@ -127,14 +127,14 @@ class Documents:
     def preview(
         self, opened: OpenText, *, buffer_version: int, edits: Sequence[TextEdit] | None, text: str | None
     ) -> str:
-        """Return the text that an editor's edits would make of a document; raises what `change` raises."""
+        """Return the text of a document after an editor's edits; raises as `change`."""
         _refuse_malformed(buffer_version, edits, text, None)
         history = self._history(opened.document, buffer_version)
         mine, _ = _crossed(_wanted(_wire_at(opened.text, history), edits, text), history, None)
         return apply_text_edits(opened.text, from_wire(opened.text, edits_from_units(mine)))
 
     def since(self, opened: OpenText, buffer_version: int) -> list[dict[str, int | str]]:
-        """Return what was done to a document since a version, as plain edits of the text at that version.
+        """Return the edits of a document since a version, as JSON edits of the text at that version.
 
         Raises:
             ResyncRequiredError, InvalidArgumentError
@@ -142,18 +142,18 @@ class Documents:
         return plain_edits(_crossed([], self._history(opened.document, buffer_version))[1])
 
     def advance(self, change: DocumentChange, actor: Actor) -> bool:
-        """Give a document its next text; False if it has moved on since."""
+        """Apply a change; False if the document has changed since."""
         return self._rows.advance(change, actor)
 
     def author(self, document: Document) -> Actor:
-        """Return who typed in a document last, else who has it open."""
+        """Return who typed in a document last; if nobody has, who has it open."""
         history = reversed(self._rows.history(document.id, 0))
         typists = (edit.actor for edit in history if edit.reason == "typed")
         holders = [handle.actor for handle in self._rows.handles(document.id)]
         return next(typists, next(iter(holders), SYSTEM))
 
     def taken_back(self, change: DocumentChange) -> DocumentChange | None:
-        """Return the change that takes one back that was made, under what was typed since; None if that is not known."""
+        """Return the change that undoes an applied one and keeps what was typed since; None if the document is closed."""
         opened = self.texts.newest(change.id)
         if opened is None:
             return None
@@ -175,7 +175,7 @@ class Documents:
 
 
 def _refuse_malformed(buffer_version: object, edits: object, text: object, change_id: object) -> None:
-    """Refuse what comes from outside in another type; below, types are trusted."""
+    """Refuse arguments of a wrong type or form; the code below trusts the types."""
     if (edits is None) == (text is None):
         raise InvalidArgumentError("Give either edits or the whole text")
     if isinstance(buffer_version, bool) or not isinstance(buffer_version, int):
@@ -198,7 +198,7 @@ def _is_edit(edit: object) -> bool:
 
 
 def typed(opened: OpenText, edits: Sequence[TextEdit], reason: EditReason = "typed") -> DocumentChange:
-    """Return the change that edits of a document's real text make; what the file holds stays its base."""
+    """Return the change that applies edits to a document's text and keeps its base."""
     text = apply_text_edits(opened.text, edits)
     is_dirty = opened.base is None or text != opened.base_text
     return changed(opened, text, edits, base=opened.document.base, is_dirty=is_dirty, reason=reason)
@@ -216,12 +216,12 @@ def changed(
     """Return the change that gives a document another text, or the same one with another base.
 
     Args:
-        opened: The document as it is.
+        opened: The current document.
         text: Its next text.
-        edits: Edits of the real text that lead there.
-        base: Version of the file that the next text builds on.
-        is_dirty: Whether the next text is not in the file.
-        reason: Why.
+        edits: The edits from the current to the next text.
+        base: Version of the file that the next text is based on.
+        is_dirty: True if the next text differs from the file.
+        reason: The reason.
     """
     document = opened.document
     wire = edits_as_units(to_wire(opened.text, edits))
@@ -254,7 +254,7 @@ def _lease() -> float:
 
 
 def _wire_at(text: str, history: Sequence[DocumentEdit]) -> str:
-    """Return the text that an editor knows, in units: the newest one with the edits since taken back."""
+    """Return the text that an editor has, in units: the newest one with the edits since then undone."""
     units = as_units(wire_text(text))
     for step in reversed(history):
         edits = edits_as_units(step.edits)
@@ -264,7 +264,7 @@ def _wire_at(text: str, history: Sequence[DocumentEdit]) -> str:
 
 
 def _with_removed(edits: Sequence[TextEdit], removed: Sequence[str]) -> list[TextEdit]:
-    """Return the edits that take edits back, from what each of them removed."""
+    """Return the inverse of edits, given the text that each of them removed."""
     found, shift = [], 0
     for edit, gone in zip(edits, removed, strict=True):
         start = edit.start + shift
@@ -274,16 +274,16 @@ def _with_removed(edits: Sequence[TextEdit], removed: Sequence[str]) -> list[Tex
 
 
 def _wanted(known: str, edits: Sequence[TextEdit] | None, text: str | None) -> list[TextEdit]:
-    """Return what an editor wants of the text it knows, in order and in units, refusing what does not fit it."""
+    """Return an editor's edits of the text that it has, in order and in units; raises if they do not fit that text."""
     plain = from_units(known)
     real = from_wire(plain, edits) if edits is not None else minimal_edits(plain, wire_text(text or ""))
     return edits_as_units(to_wire(plain, real))
 
 
 def _corrected(mine: str, others: Sequence[TextEdit], opened: OpenText) -> tuple[TextEdit, ...]:
-    """Return edits that lead from an editor's text, in units, to the newest; other ones only if the given ones do not.
+    """Return `others` if they lead from an editor's text, in units, to the newest text; otherwise edits that do.
 
-    A repeated change may be another one than the first of its name: its editor has put it on a newer text meanwhile.
+    A retried change may differ from the first one of its name, because its editor has since rebased it on a newer text.
     """
     newest = wire_text(opened.text)
     if apply_text_edits(mine, edits_as_units(others)) == as_units(newest):
@@ -294,18 +294,18 @@ def _corrected(mine: str, others: Sequence[TextEdit], opened: OpenText) -> tuple
 def _crossed(
     mine: Sequence[TextEdit], history: Sequence[DocumentEdit], made: int | None = None
 ) -> tuple[list[TextEdit], tuple[TextEdit, ...]]:
-    """Carry an editor's edits past those of others, and those of others past the editor's.
+    """Transform an editor's edits and the edits of others against each other.
 
     Args:
-        mine: The editor's.
-        history: What was done to the text that they are edits of.
-        made: Version in the history that the editor's edits themselves made, if they are in it.
+        mine: The editor's edits.
+        history: The edits since the version that `mine` applies to.
+        made: Version in the history that `mine` made, if they are in it.
     """
     own = list(mine)
     others: list[TextEdit] = []
     for step in history:
         if step.version == made:
-            own = []  # what comes behind them was made on a text that has them
+            own = []  # later edits were made on a text that includes them
             continue
         theirs = edits_as_units(step.edits)
         others = composed(others, transform(theirs, own, is_first=True))
@@ -314,7 +314,7 @@ def _crossed(
 
 
 class KnownDocuments:
-    """Open documents by name and by path. One an opened workspace; told by one thread at a time, asked by any."""
+    """Open documents by id and by path. One per opened workspace; updated by one thread at a time, read by any."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, Document] = {}
@@ -322,11 +322,11 @@ class KnownDocuments:
 
     @property
     def is_any(self) -> bool:
-        """Whether any document is open."""
+        """True if any document is open."""
         return bool(self._by_id)
 
     def get(self, document_id: str) -> Document | None:
-        """Return a document by its name; None if it is not open."""
+        """Return a document by its id; None if it is not open."""
         return self._by_id.get(document_id)
 
     def at(self, key: str) -> Document | None:
@@ -334,7 +334,7 @@ class KnownDocuments:
         return self._by_key.get(key)
 
     def is_dirty(self, key: str) -> bool:
-        """Whether a path has unsaved text."""
+        """True if a path has unsaved text."""
         document = self._by_key.get(key)
         return document is not None and document.is_dirty
 
@@ -343,10 +343,10 @@ class KnownDocuments:
         return [*self._by_id.values()]
 
     def note(self, changed: Iterable[Document], closed: Collection[str]) -> None:
-        """Know what became of some documents; nothing else is touched."""
+        """Update changed and closed documents."""
         changed = list(changed)
         former = [self._by_id.get(document_id) for document_id in (*(document.id for document in changed), *closed)]
-        # What is still open is found at every moment: a read in between must not miss unsaved text.
+        # Add before removing: a concurrent read must not miss unsaved text.
         for document in changed:
             self._by_id[document.id] = self._by_key[document.key] = document
         for document_id in closed:

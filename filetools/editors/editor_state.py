@@ -1,4 +1,4 @@
-"""The state of one editor: its open documents, kept as the bus tells of them, without a jump of caret or scroll."""
+"""The state of one editor: its open documents, updated by events so that carets and scroll position do not jump."""
 
 from __future__ import annotations
 
@@ -32,43 +32,43 @@ from filetools.models.records import Actor
 from filetools.paths.lexical import AnyPath, plain_path
 
 KEPT_CHANGES: Final = 32
-"""Changes kept of a document that waits for its text; if more come meanwhile, it asks again."""
+"""Changes kept for a document that waits for its text; if there are more, it asks for the text again."""
 MOST_MOVED: Final = 100
 
 
 class EditorState:
-    """What one editor, in one window or process, shows; follows the bus. Lives as long as the editor.
+    """The open documents of one editor, in one window or process, updated by events.
 
-    The owner shows it each document that it opens, as opening gave it; from then on the state follows every change. A
-    change that was missed is never guessed: the document becomes stale, and the owner, asked once, shows it again. Use
-    it on the bus's loop.
+    The owner passes each document that it opens to `show`; from then on the state follows every change. If a change was
+    missed, the document becomes stale and `ask_resync` is called once, until the owner shows it again. Use it on the bus's
+    loop.
 
     Args:
-        actor: Whose editor it is: its carets go behind what this actor types, and stay before what others put there.
-        ask_resync: Called with the path of a document whose text must be read again and shown.
+        actor: The editor's actor: carets move behind text that this actor inserts at them, and stay before others' text.
+        ask_resync: Called with the path of a document that must be read and shown again.
     """
 
     def __init__(self, actor: Actor, ask_resync: Callable[[str], None]) -> None:
         self._actor = actor
         self._ask_resync = ask_resync
         self._documents: dict[str, ShownDocument] = {}
-        self._heard: defaultdict[str, deque[BufferChanged]] = defaultdict(partial(deque, maxlen=KEPT_CHANGES))
-        """What was told of documents that are not shown, or stale: they may be shown as of before it."""
+        self._pending: defaultdict[str, deque[BufferChanged]] = defaultdict(partial(deque, maxlen=KEPT_CHANGES))
+        """Changes of documents that are stale or not shown; a text shown later may be older than these."""
         self._moved: dict[str, str] = {}
-        """Where documents are that moved while they were not shown."""
+        """New paths of documents that moved while they were not shown."""
         self._subscriptions: list[Subscription] = []
 
     @property
     def documents(self) -> Mapping[str, ShownDocument]:
-        """What is open, by path."""
+        """The shown documents, by path."""
         return MappingProxyType(self._documents)
 
     def attach(self, bus: EventBus) -> None:
-        """Follow a bus from now on; attach before the first document is opened."""
+        """Subscribe to a bus; call it before the first document is opened."""
         self._subscriptions += [bus.subscribe("buffer:*", self.apply), bus.subscribe(Resync.name, self.apply)]
 
     def detach(self) -> None:
-        """Follow no bus any more; may be called twice."""
+        """Unsubscribe; may be called twice."""
         for subscription in self._subscriptions:
             subscription.unsubscribe()
         self._subscriptions.clear()
@@ -76,14 +76,14 @@ class EditorState:
     def show(self, opened: BufferResult) -> ShownDocument:
         """Show a document that was opened, or read again after `ask_resync`.
 
-        One that was shown before keeps its carets, selections and first visible line at the text they were at. A text
-        older than what is shown changes nothing.
+        A document that was shown before keeps its carets, selections and first visible line at the same text. A text older
+        than the shown one is ignored.
 
         Args:
-            opened: What `files.buffers` gave.
+            opened: The result of `files.buffers`.
 
         Returns:
-            The document as it is shown; changes told since that version are in it.
+            The shown document, including changes received since that version.
         """
         path = self._moved.pop(opened.document, opened.path)
         known = self._documents.get(path)
@@ -100,7 +100,7 @@ class EditorState:
                 disk_version=opened.disk_version if opened.behind else None,
             )
         self._documents[path] = known
-        for event in self._heard.pop(opened.document or path, ()):
+        for event in self._pending.pop(opened.document or path, ()):
             self._change(event)
         return self._documents[path]
 
@@ -112,16 +112,16 @@ class EditorState:
         selections: Sequence[Selection] | None = None,
         first_line: int | None = None,
     ) -> ShownDocument:
-        """Note where the user is in a document; None leaves what is known.
+        """Set the user's carets, selections and scroll position in a document; None keeps the current ones.
 
         Args:
             path: A document that is shown.
-            carets: Places in UTF-16 units.
+            carets: Offsets in UTF-16 units.
             selections: Selected parts, in UTF-16 units.
             first_line: The first visible line, from 1.
 
         Raises:
-            InvalidArgumentError: The document is not shown, or a place or line is not in its text.
+            InvalidArgumentError: The document is not shown, or an offset or line is not in its text.
         """
         path = plain_path(path)
         if path not in self._documents:
@@ -130,14 +130,14 @@ class EditorState:
         return self._documents[path]
 
     def close(self, path: AnyPath) -> None:
-        """Show a document no longer; without effect if it is not shown."""
+        """Stop showing a document; no effect if it is not shown."""
         self._documents.pop(plain_path(path), None)
 
     def apply(self, event: Event) -> None:
-        """Take in one event; events about other things, or known already, change nothing."""
+        """Apply one event; unrelated and already applied events are ignored."""
         match event:
             case BufferOpened():
-                self._heard.pop(_name(event), None)
+                self._pending.pop(_name(event), None)
                 if (document := self._shown(event, event.path)) is not None and event.version > document.version:
                     self._miss(event.path)
             case BufferChanged():
@@ -145,7 +145,7 @@ class EditorState:
             case BufferSaved():
                 self._save(event)
             case BufferClosed() | BufferAbandoned():
-                self._heard.pop(_name(event), None)
+                self._pending.pop(_name(event), None)
                 self._moved.pop(event.document, None)
                 if self._shown(event, event.path) is not None:
                     self.close(event.path)
@@ -159,7 +159,7 @@ class EditorState:
                     self._miss(path)
 
     def _shown(self, event: BufferEvent, path: str) -> ShownDocument | None:
-        """Return what is shown at a path, if it is the document that an event is about."""
+        """Return the document shown at a path, if it is the one of an event."""
         document = self._documents.get(path)
         if document is None or not (document.document and event.document):
             return document
@@ -168,13 +168,13 @@ class EditorState:
     def _change(self, event: BufferChanged) -> None:
         document = self._shown(event, event.path)
         if document is None or document.is_stale:
-            self._heard[_name(event)].append(event)
+            self._pending[_name(event)].append(event)
             return
         if event.version <= document.version:
             return
         after = _after(document, event, self._actor)
         if after is None:
-            self._heard[_name(event)].append(event)
+            self._pending[_name(event)].append(event)
             self._miss(event.path)
             return
         if event.reason in ("disk", "merged", "saved"):
@@ -188,8 +188,8 @@ class EditorState:
         if event.version > document.version + 1:
             self._miss(event.path)
         elif event.version >= document.version:
-            # A save is a version of its own, and told without a change where the text stays as it is. Of an older one
-            # nothing is to be noted: what was typed since is not in the file.
+            # A save has a version of its own, and comes without a change event if the text is the same. A save of an older
+            # version is ignored: what was typed since is not in the file.
             self._documents[event.path] = replace(
                 document, version=event.version, is_dirty=False, is_behind=False, disk_version=None
             )
@@ -200,12 +200,12 @@ class EditorState:
             del self._documents[event.old_path]
             self._documents[event.path] = replace(document, path=event.path)
         elif event.document:
-            # It may be on its way to being shown, under the path that it had when it was opened.
+            # `show` may still be called with the path that it had when it was opened.
             self._moved[event.document] = event.path
             if len(self._moved) > MOST_MOVED:
                 del self._moved[next(iter(self._moved))]
-        if not event.document and event.old_path in self._heard:
-            self._heard[event.path] = self._heard.pop(event.old_path)
+        if not event.document and event.old_path in self._pending:
+            self._pending[event.path] = self._pending.pop(event.old_path)
 
     def _miss(self, path: str) -> None:
         document = self._documents[path]
@@ -219,7 +219,7 @@ def _name(event: BufferEvent) -> str:
 
 
 def _after(document: ShownDocument, event: BufferChanged, owner: Actor) -> ShownDocument | None:
-    """Return a document after a change, or None if it is not the next one."""
+    """Return a document after a change; None if the change is not the next one or does not fit."""
     if event.version != document.version + 1:
         return None
     actor = event.actor

@@ -1,4 +1,4 @@
-"""The text of an open document and the bytes that saving it would write; kept for the documents used last."""
+"""The text of an open document and the bytes that saving it would write, cached for recently used documents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from filetools.journal.documents import Document
 from filetools.journal.journal import Journal
 
 MOST_TEXTS: Final = 64
-"""Documents whose text and bytes are kept in memory."""
+"""Documents whose text and bytes are cached in memory."""
 
 
 class OpenText(Struct, frozen=True, kw_only=True):
@@ -26,14 +26,14 @@ class OpenText(Struct, frozen=True, kw_only=True):
 
     document: Document
     text: str
-    """Each line with its own end."""
+    """The text, with the line ends of the file."""
     base: bytes | None
-    """Bytes of the file that it builds on; None if there was none."""
+    """Bytes of the file that it is based on; None if there was none."""
     base_text: str
-    """What they say; empty if there was none."""
+    """The base as text; empty if there was none."""
 
     def to_bytes(self) -> bytes:
-        """Return what saving would write; bytes of the file outside the changed places stay as they are.
+        """Return the bytes that saving would write; bytes of the file outside the changes are kept.
 
         Raises:
             EncodingError: The file's encoding lacks a character of the text.
@@ -41,13 +41,13 @@ class OpenText(Struct, frozen=True, kw_only=True):
         form = self.document.text_format
         if self.base is None or (is_exact(form.encoding) and self.base.startswith(form.bom)):
             return encode(self.text, form, path=self.document.path)
-        # Other codecs do not give back the bytes that they read, so what has not changed is not encoded again.
+        # Other codecs may not round-trip, so unchanged bytes are not encoded again.
         return splice(
             self.base, self.base_text, form, minimal_edits(self.base_text, self.text), path=self.document.path
         )
 
     def shown_bytes(self) -> bytes:
-        """Return bytes that stand for the text, also where the file's encoding cannot hold it: then UTF-8."""
+        """Return the bytes of the text: as `to_bytes`, or in UTF-8 if the file's encoding lacks a character."""
         try:
             return self.to_bytes()
         except EncodingError:
@@ -55,7 +55,7 @@ class OpenText(Struct, frozen=True, kw_only=True):
 
 
 class OpenTexts:
-    """Loads the texts of open documents. One an opened workspace; safe in every thread."""
+    """Loads the texts of open documents. One per opened workspace; thread-safe."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -66,7 +66,7 @@ class OpenTexts:
         """Return the text of a document as it was seen; call it in a worker thread.
 
         Raises:
-            HeadMovedError: It has moved on since, or was closed.
+            HeadMovedError: The document has changed since, or was closed.
         """
         found = self.newest(document.id)
         if found is None or found.document != document:
@@ -89,10 +89,10 @@ class OpenTexts:
         try:
             return self._journal.contents.get(document.base)
         except VersionGoneError:
-            return None  # lost with a damaged journal: what was typed is whole without it
+            return None  # lost with a damaged journal; the document's text does not need it
 
     def bytes_of(self, opened: OpenText) -> tuple[bytes, str]:
-        """Return what a text is as a file, and the version of that; worked out once for each version of the document."""
+        """Return `shown_bytes` of a text and their version; cached for the document's current version."""
         document = opened.document
         with self._lock:
             kept = self._kept.get(document.id)

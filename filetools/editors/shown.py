@@ -1,4 +1,4 @@
-"""What an editor shows of one document, and how it stays in its place while the text changes."""
+"""A document as an editor shows it; carets, selections and scroll position follow the text when it changes."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from filetools.errors import InvalidArgumentError
 
 
 class Selection(Struct, frozen=True, kw_only=True):
-    """A selected part of a text; places count UTF-16 units."""
+    """A selected part of a text, in UTF-16 units."""
 
     anchor: int
-    """Where it was begun."""
+    """Where the selection was started."""
     head: int
-    """Where its caret is; before the anchor if it was made backwards."""
+    """Where its caret is; before the anchor in a backward selection."""
 
 
 class ShownDocument(Struct, frozen=True, kw_only=True):
-    """A document as one editor shows it, at one moment. Places count UTF-16 units, as on the wire."""
+    """A document as one editor shows it, at one moment. Offsets count UTF-16 units, as on the wire."""
 
     path: str
     text: str
     r"""The document's text, with "\n" for every line end."""
     version: int
-    """Version of the document that this is, from 1."""
+    """Version of the document, from 1."""
     is_dirty: bool = False
-    """Whether the text is not in the file."""
+    """True if the text differs from the file."""
     carets: tuple[int, ...] = ()
     selections: tuple[Selection, ...] = ()
     is_stale: bool = False
-    """True after changes were missed: the text is old until the document is shown again."""
+    """True after changes were missed: the text is outdated until the document is shown again."""
     is_behind: bool = False
-    """Whether the file has changed in a way that could not be merged into the text."""
+    """True if a change of the file could not be merged into the text."""
     disk_version: str | None = None
-    """Version of the file while the text is behind it; None if the file is gone."""
+    """Version of the file while the text is behind it; None if the file was deleted."""
     document: str = ""
-    """Name of the document in events."""
+    """Id of the document in events."""
     line_start: int = 0
-    """First character of the first visible line."""
+    """Offset of the first visible line."""
 
     @property
     def first_line(self) -> int:
@@ -53,11 +53,11 @@ class ShownDocument(Struct, frozen=True, kw_only=True):
         return self.text.count("\n", 0, self.line_start) + 1
 
     def changed(self, edits: Sequence[TextEdit], *, sticks: Literal["left", "right"]) -> ShownDocument:
-        """Return the document after edits, with all that points into it moved along.
+        """Return the document after edits, with carets, selections and scroll position moved along.
 
         Args:
             edits: Not overlapping, in UTF-16 units.
-            sticks: On which side of text that is put at a caret the caret comes to stand.
+            sticks: The side of text inserted at a caret on which the caret ends up.
 
         Raises:
             InvalidArgumentError: The edits do not fit the text.
@@ -76,10 +76,10 @@ class ShownDocument(Struct, frozen=True, kw_only=True):
     def placed(
         self, carets: Sequence[int] | None, selections: Sequence[Selection] | None, first_line: int | None
     ) -> ShownDocument:
-        """Return the document with other carets, selections or first visible line; None leaves what there is.
+        """Return the document with other carets, selections or first visible line; None keeps the current ones.
 
         Raises:
-            InvalidArgumentError: A line is not in the text, or a place is not, or is inside a surrogate pair.
+            InvalidArgumentError: A line or offset is not in the text, or an offset is inside a surrogate pair.
         """
         wanted_carets = self.carets if carets is None else tuple(carets)
         wanted = self.selections if selections is None else tuple(selections)
@@ -102,7 +102,7 @@ class ShownDocument(Struct, frozen=True, kw_only=True):
 
 
 def line_start_at(text: str, place: int) -> int:
-    """Return the first character of the line in which a character stands."""
+    """Return the offset of the start of the line that contains an offset."""
     return text.rfind("\n", 0, place) + 1
 
 
@@ -111,7 +111,7 @@ def _moved_selection(selection: Selection, edits: Sequence[TextEdit], sticks: Li
     if first == last:
         place = moved(first, edits, sticks=sticks)
         return Selection(anchor=place, head=place)
-    # What others put at an end of it was not selected.
+    # Text inserted at either end of the selection is not part of it.
     start, end = moved(first, edits, sticks="right"), moved(last, edits, sticks="left")
     end = max(start, end)
     is_forward = selection.anchor == first
@@ -119,7 +119,7 @@ def _moved_selection(selection: Selection, edits: Sequence[TextEdit], sticks: Li
 
 
 def as_units(text: str) -> str:
-    """Return a text whose characters outside the BMP are two surrogates each."""
+    """Return a text with each character outside the BMP as two surrogates."""
     if text.isascii() or max(text) <= "\uffff":
         return text
     code = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
@@ -127,17 +127,17 @@ def as_units(text: str) -> str:
 
 
 def from_units(text: str) -> str:
-    """Return a text whose pairs of surrogates are one character again."""
+    """Return a text with each surrogate pair as one character."""
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def edits_as_units(edits: Iterable[TextEdit]) -> list[TextEdit]:
-    """Return edits whose places count units already, with their texts in units."""
+    """Return edits with their texts in units; their offsets already count units."""
     return [TextEdit(edit.start, edit.end, as_units(edit.text)) for edit in edits]
 
 
 def edits_from_units(edits: Iterable[TextEdit]) -> list[TextEdit]:
-    """Return edits with their texts as characters; places still count units."""
+    """Return edits with their texts as characters; their offsets still count units."""
     return [TextEdit(edit.start, edit.end, from_units(edit.text)) for edit in edits]

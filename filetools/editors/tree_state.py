@@ -1,4 +1,4 @@
-"""The tree of files as an editor shows it: built from listings, kept in place as the bus tells of changes."""
+"""The tree of files as an editor shows it: built from listings, updated by events."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ FOLLOWED: Final = (
     "feed:resync",
 )
 MOST_ROUNDS: Final = 10
-"""How often `refresh` lists what became stale while it listed."""
+"""How often `refresh` lists folders again that became stale meanwhile."""
 KEPT_CHANGES: Final = 1000
-"""The changes heard last, by which one that comes late is judged."""
+"""Number of recent changes kept to judge late ones."""
 
 
 class Listed(Protocol):
-    """What `refresh` asks; a facade is one."""
+    """The calls that `refresh` needs; a facade has them."""
 
     async def list_files(
         self, path: str = "", *, recursive: bool = False, cursor: str | None = None, details: bool = True
@@ -63,28 +63,28 @@ class TreeEntry(Struct, frozen=True, kw_only=True):
 
 
 class NameNode(Struct):
-    """One name of a tree, with all below. Lives as long as the tree has it."""
+    """One name of a tree, with everything below it."""
 
     type: EntryType
     is_expanded: bool = False
     children: dict[str, NameNode] = field(default_factory=dict)
 
     def walk(self, path: str = "") -> Iterator[tuple[str, NameNode]]:
-        """Yield path and node of all below, in the order of a listing."""
+        """Yield path and node of everything below, in the order of a listing."""
         for name, child in sorted(self.children.items(), key=_order):
             inner = f"{path}/{name}" if path else name
             yield inner, child
             yield from child.walk(inner)
 
     def find(self, path: str) -> NameNode | None:
-        """Return what stands at a path below; "" is this node."""
+        """Return the node at a path below, or None; "" is this node."""
         node: NameNode | None = self
         for name in _names(path):
             node = node.children.get(name) if node is not None else None
         return node
 
     def folders(self, path: str) -> list[NameNode]:
-        """Return this node and the folders on the way to a path and at it, made where they are missing."""
+        """Return this node and the folders down to a path, adding missing ones."""
         found = [self]
         for name in _names(path):
             node = found[-1].children.get(name)
@@ -94,7 +94,7 @@ class NameNode(Struct):
         return found
 
     def put(self, path: str, node: NameNode) -> None:
-        """Let a node stand at a path below, unless something of its type is there."""
+        """Put a node at a path below, unless a node of its type is there."""
         folder, _, name = path.rpartition("/")
         known = self.folders(folder)[-1].children
         if name not in known or known[name].type != node.type:
@@ -110,13 +110,14 @@ class NameNode(Struct):
 
 
 class TreeState:
-    """A tree of files; follows the bus. Lives as long as the editor; use it on the bus's loop.
+    """A tree of files, updated by events. Use it on the bus's loop.
 
-    Attach it, then `refresh` it. A created file expands the folders above it, a deleted folder goes with all below, a
-    moved one keeps what is expanded. What events cannot tell is never guessed: `stale` names the folders to list again.
+    Call `attach`, then `refresh`. A created file expands the folders above it, a deleted folder is removed with everything
+    below, and a moved folder keeps what is expanded. Folders whose content events do not determine are named by `stale`, to
+    be listed again.
 
-    Every change but one says itself what is there afterwards, so it may be taken in twice, or after a listing that shows
-    it. The one is a moved folder: it takes along what the tree has below it.
+    All changes but the move of a folder are idempotent: they may be applied twice, or after a listing that includes them. A
+    moved folder takes along what the tree has below it.
 
     Args:
         exclude: Patterns that listings leave out; the workspace's `settings.exclude`.
@@ -126,22 +127,22 @@ class TreeState:
         self._rules = compile_patterns((), defaults=exclude)
         self._root = NameNode("directory", is_expanded=True)
         self._stale = {""}
-        """None is within another."""
+        """Stale folders; none is inside another."""
         self._listings: list[list[TreeEvent | None]] = []
-        """For each listing that is under way, what happened meanwhile; None stands for what nobody knows."""
+        """For each listing in progress, the events meanwhile; None for missed events."""
         self._listed = 0
-        """The newest change that a listing may show in part."""
+        """Number of the newest change that a listing may include in part."""
         self._kept: dict[int, tuple[str, ...]] = {}
         self._forgotten = 0
         self._subscriptions: list[Subscription] = []
 
     @property
     def stale(self) -> frozenset[str]:
-        """The folders to list again, with all below; "" is the root. At first it is the root."""
+        """The folders to list again, with everything below; "" is the root, the initial value."""
         return frozenset(self._stale)
 
     def entries(self, *, visible_only: bool = False) -> list[TreeEntry]:
-        """Return all rows in the order of a listing, or those that no closed folder hides."""
+        """Return all rows in the order of a listing, or only those not hidden by a collapsed folder."""
         found: list[TreeEntry] = []
         closed = None
         for path, node in self._root.walk():
@@ -152,10 +153,10 @@ class TreeState:
         return found
 
     def expand(self, path: AnyPath, *, is_expanded: bool = True) -> None:
-        """Expand or close a folder.
+        """Expand or collapse a folder.
 
         Raises:
-            InvalidArgumentError: There is no such folder in the tree.
+            InvalidArgumentError: The tree has no such folder.
         """
         path = plain_path(path)
         node = self._root.find(path)
@@ -164,20 +165,20 @@ class TreeState:
         node.is_expanded = is_expanded
 
     def attach(self, bus: EventBus) -> None:
-        """Follow a bus from now on; attach before the first listing."""
+        """Subscribe to a bus; call it before the first listing."""
         self._subscriptions += [bus.subscribe(name, self.apply) for name in FOLLOWED]
 
     def detach(self) -> None:
-        """Follow no bus any more; may be called twice."""
+        """Unsubscribe; may be called twice."""
         for subscription in self._subscriptions:
             subscription.unsubscribe()
         self._subscriptions.clear()
 
     async def refresh(self, files: Listed) -> bool:
-        """List what is stale until nothing is; return whether nothing is left.
+        """List stale folders until there are none; return False if some are left.
 
         Raises:
-            FileToolsError: A listing failed for another reason than that its folder is gone.
+            FileToolsError: A listing failed, other than because its folder is gone.
         """
         for _ in range(MOST_ROUNDS):
             for folder in sorted(self._stale):
@@ -188,23 +189,23 @@ class TreeState:
         return False
 
     def apply(self, event: Event) -> None:
-        """Take in one event; events about other things, or known already, change nothing.
+        """Apply one event; unrelated and already applied events are ignored.
 
-        A process hears of its own changes at once and of those of others a moment later, so numbers do not only grow. A
-        late change does no harm unless a newer one at the same place, above or below was applied before it.
+        A process gets its own changes at once and those of other processes a moment later, so numbers may go down. A late
+        change is harmless unless a newer change at, above or below its path was applied before it.
         """
         if isinstance(event, TreeEvent) and event.name in FOLLOWED and event.seq not in self._kept:
             if self._is_crossed(event):
                 self._miss()
             else:
-                for told in self._listings:
-                    told.append(event)
+                for meanwhile in self._listings:
+                    meanwhile.append(event)
                 self._take(event, is_certain=event.seq is not None and event.seq > self._listed)
         elif isinstance(event, Resync):
             self._miss()
 
     def _is_crossed(self, event: TreeEvent) -> bool:
-        """Note a change, and return whether it came too late: a newer one touches its paths, or may have."""
+        """Note a change; True if it is too late, because a newer change concerns its paths, or may have."""
         number, paths = event.seq, _paths_of(event)
         if number is None:
             return False
@@ -221,12 +222,12 @@ class TreeState:
 
     def _miss(self) -> None:
         self._stale = {""}
-        for told in self._listings:
-            told.append(None)
+        for meanwhile in self._listings:
+            meanwhile.append(None)
 
     async def _list(self, files: Listed, folder: str) -> None:
-        told, found, position = list[TreeEvent | None](), NameNode("directory"), None
-        self._listings.append(told)
+        meanwhile, found, position = list[TreeEvent | None](), NameNode("directory"), None
+        self._listings.append(meanwhile)
         try:
             cursor, is_done = None, False
             while not is_done:
@@ -239,7 +240,7 @@ class TreeState:
             if not folder:
                 raise
         finally:
-            self._listings.remove(told)
+            self._listings.remove(meanwhile)
         old = self._root.find(folder)
         if position is None or old is None or old.type != "directory":
             self._stale.discard(folder)
@@ -249,25 +250,25 @@ class TreeState:
         node.expand_like(old)
         old.children, self._listed = node.children, max(self._listed, position)
         self._stale = {one for one in self._stale if not _is_within(one, folder)}
-        for event in told:
+        for event in meanwhile:
             if event is None:
                 self._mark(folder)
             elif any(_is_within(path, folder) for path in _paths_of(event)):
                 self._take(event, is_certain=False)
 
     def _mark(self, folder: str) -> None:
-        """Ask for a folder, or the nearest above that is there, to be listed again."""
+        """Mark a folder, or the nearest existing one above it, as stale."""
         while (node := self._root.find(folder)) is None or node.type != "directory":
             folder = _parent_of(folder)
         if not any(_is_within(folder, one) for one in self._stale):
             self._stale = {folder, *(one for one in self._stale if not _is_within(one, folder))}
 
     def _take(self, event: TreeEvent, *, is_certain: bool) -> None:
-        """Take a change in.
+        """Apply a change.
 
         Args:
             event: The change.
-            is_certain: Whether the tree stands as it was right before; else a moved folder is listed again.
+            is_certain: True if the tree is in the state right before the change; otherwise a moved folder is listed again.
         """
         folder = _parent_of(event.path)
         match event:
@@ -277,7 +278,7 @@ class TreeState:
                     for node in self._root.folders(folder):
                         node.is_expanded = True
                     if not is_known:
-                        self._mark(folder)  # made by the way, or gone already
+                        self._mark(folder)  # made implicitly, or already gone
             case DirectoryCreated():
                 self._add(event.path, "directory")
             case FileDeleted() | DirectoryDeleted():
@@ -300,13 +301,13 @@ class TreeState:
         return None if parent is None else parent.children.pop(path.rpartition("/")[2], None)
 
     def _rename(self, old: str, new: str, *, is_certain: bool) -> None:
-        """Move a folder; list both ends again where it is not certain that the tree has it as it was."""
+        """Move a folder; both ends become stale unless the tree certainly had the right content."""
         inner = {one for one in self._stale if one and _is_within(one, old)}
-        stands = self._root.find(new) is not None
+        exists = self._root.find(new) is not None
         node = self._drop(old)
         if self._rules.matches(new, True):
             return
-        is_moved = not stands and node is not None and node.type == "directory"
+        is_moved = not exists and node is not None and node.type == "directory"
         self._root.put(new, node if is_moved and node is not None else NameNode("directory"))
         for one in inner:
             self._mark(f"{new}{one[len(old) :]}")
@@ -316,7 +317,7 @@ class TreeState:
 
 
 def _paths_of(event: TreeEvent) -> tuple[str, ...]:
-    """Return where a change happened: its path, and before that the old one of a move."""
+    """Return the path of a change, for a move preceded by the old path."""
     old_path = getattr(event, "old_path", None)
     return (event.path,) if old_path is None else (old_path, event.path)
 

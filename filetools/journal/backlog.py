@@ -129,7 +129,7 @@ class Backlog:
         return [os.fsdecode(path) for each, path in rows if os.fsdecode(each).startswith(f"{key}/")]
 
     def get(self, mirror: str, key: str) -> BacklogEntry | None:
-        """Return the entry of one path that a mirror refused or that differs, or None."""
+        """Return the entry of a path that a mirror refused or that differs, or None."""
         row = self._database.row(f"{_SELECT} WHERE mirror = ? AND key = ?", (mirror, os.fsencode(key)))
         return None if row is None else _entry(row)
 
@@ -139,7 +139,7 @@ class Backlog:
         return int(count)
 
     def is_filling(self, mirror: str) -> bool:
-        """True if a mirror does not have all that was there before it followed records, or that a comparison found."""
+        """True if a mirror lacks something from before it followed records, or that a comparison found."""
         return any(is_filling for (is_filling,) in self._database.rows(_IS_FILLING, (mirror,)))
 
     def advance(
@@ -174,7 +174,7 @@ class Backlog:
         self._change("UPDATE behind SET tries = 0, reason = NULL WHERE mirror = ? AND tries > 0", [(mirror,)])
 
     def add(self, mirror: str, entries: Iterable[BacklogEntry]) -> None:
-        """Record that paths differ in a mirror; what is known of paths already recorded stays."""
+        """Record that paths differ in a mirror; tries and reasons of existing entries are kept."""
         self._change(_ADD, [_values(mirror, entry) for entry in entries])
 
     def _change(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
@@ -208,7 +208,7 @@ class Mirrors:
         return [MirrorRow(*row) for row in self._database.rows(f"{_SELECT_MIRROR} ORDER BY place", ())]
 
     def renew(self, row: MirrorRow) -> None:
-        """Give a mirror a new identity of the same line, not filled, unless that was done since `row` was read."""
+        """Give a mirror a new identity of the same line, not filled, unless it has changed since `row` was read."""
         identity = f"{row.line}-{secrets.token_hex(4)}"
         self._change(
             f"UPDATE mirrors SET identity = ?, is_filled = 0, position = ({NEWEST}) WHERE place = ? AND identity = ?",

@@ -21,9 +21,9 @@ class Relation(Struct, frozen=True, kw_only=True):
     """Relation of a record to an older one."""
 
     kind: RelationKind
-    """"undoes": it takes the other back. "redoes": it takes back the other, which is an undo. "brings": it is part of a
-    folder that came back whole from where the other, a deletion, had put it. "parent": it saves a document that the
-    other had changed."""
+    """"undoes": it undoes the other. "redoes": it undoes the other, which is an undo. "brings": it is part of a folder that
+    was restored as a whole from the trash, where the other, a deletion, had moved it. "parent": it saves a document that
+    the other had changed."""
     number: int
     """Number of the older record."""
 
@@ -71,11 +71,11 @@ class Change(Struct, frozen=True, kw_only=True):
     size: int | None = None
     mode: int | None = None
     applied: bool = False
-    """True if the file carries it already, as with a foreign change."""
+    """True if the file already has this content, as with a foreign change."""
     external: bool = False
     """True to attribute it to the external actor instead of the committing one."""
     aside: bool = False
-    """Keep it as a version of the path that never became the head, such as foreign bytes found in a mirror."""
+    """True to keep it as a version of the path that was never the head, such as foreign bytes found in a mirror."""
     compensates: int | None = None
     """Number of the pending record that this one sets back; that record becomes `aborted`."""
     relations: tuple[Relation, ...] = ()
@@ -113,9 +113,9 @@ class MirrorRow(Struct, frozen=True):
     position: int
     """Every change up to this record is durably in the mirror, except its backlog."""
     is_filled: bool
-    """True if it has what was there before it followed changes."""
+    """True if it has everything from before it started following changes."""
     root: bytes | None = None
-    """Where the root was when the mirror was added to it; None if only callers named it."""
+    """Path of the root when the mirror was added to it; None if only callers named the mirror."""
 
     @property
     def line(self) -> str:
@@ -132,7 +132,7 @@ class RecordsForgottenError(Exception):
 
 
 class HeadMovedError(Exception):
-    """Raised if something, such as an open document, has changed since it was read; nothing was recorded, read it again."""
+    """Raised if something, such as an open document, has changed since it was read. Nothing was recorded; read it again."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)

@@ -1,7 +1,7 @@
-"""What one commit does inside a write transaction: records, heads, contents, open documents.
+"""Records one commit inside a write transaction: records, heads, contents, open documents.
 
-An open document is compared before the first statement that changes anything, so that several commits can share one
-transaction and a refused one leaves no trace in it.
+Versions of open documents are compared before the first statement that changes anything, so that several commits can share
+one transaction and a refused one leaves no trace in it.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class CommitDraft(Struct, frozen=True, kw_only=True):
 
     @property
     def makes_room(self) -> bool:
-        """True if its own changes only delete, move or set back, so that it must be possible on a full disk."""
+        """True if its own changes only delete, move or set back; these must be possible on a full disk."""
         own = [change for change in self.changes if not change.external]
         return bool(own) and all(change.operation in _TAKING_AWAY or change.compensates is not None for change in own)
 
@@ -143,7 +143,7 @@ class Recorder:
 
     def _record_one(self, work: _Work, change: Change, synced: int, number: int | None = None) -> ChangeRecord:
         """Record a change; `number` is given if the rows of the tree show it already."""
-        connection, is_told = work.connection, number is not None
+        connection, is_in_tree = work.connection, number is not None
         row = record_row(change, work.actor, now=work.now, batch=work.batch, opening=self._opening, synced=synced)
         number = connection.execute(INSERT_RECORD, (number, *row)).lastrowid
         assert number is not None
@@ -151,12 +151,12 @@ class Recorder:
             self._contents.replaced(connection, [(change.before, number)])
         if change.after is not None:
             self._contents.record(connection, change.content, change.after, number)
-        if not is_told:
+        if not is_in_tree:
             _move_heads(connection, change, number)
         _move_documents(connection, change)
         if change.document is not None:
             apply_to_document(connection, change.document, work.actor, number)
-        for relation in _relations(change, work.on_the_way):
+        for relation in _relations(change, work.reversal):
             connection.execute(_RELATE, (number, relation.kind, relation.number))
             work.related.add(relation.number)
         return record_of(change, work.actor, now=work.now, batch=work.batch, number=number)
@@ -169,9 +169,10 @@ class _Work(Struct, kw_only=True):
     actor: Actor
     now: float
     batch: int | None
-    on_the_way: tuple[Relation, ...]
+    reversal: tuple[Relation, ...]
+    """The draft's first undo or redo relation, if any."""
     related: set[int] = field(default_factory=set)
-    """Records that changes of the draft take back, or stop taking back."""
+    """Records that the draft undoes, or no longer undoes."""
 
 
 def _work(connection: sqlite3.Connection, actor: Actor, changes: Sequence[Change]) -> _Work:
@@ -180,25 +181,25 @@ def _work(connection: sqlite3.Connection, actor: Actor, changes: Sequence[Change
         actor=actor,
         now=time.time(),
         batch=next_number(connection) if len(changes) > 1 else None,
-        on_the_way=_takes_back(changes),
+        reversal=_reversal_of(changes),
     )
 
 
-def _takes_back(changes: Sequence[Change]) -> tuple[Relation, ...]:
+def _reversal_of(changes: Sequence[Change]) -> tuple[Relation, ...]:
     """Return the first undo or redo relation of a commit, which also applies to its incidental changes."""
     found = (relation for change in changes for relation in change.relations if relation.kind in _REVERSALS)
     return tuple(relation for relation in [next(found, None)] if relation is not None)
 
 
-def _relations(change: Change, on_the_way: tuple[Relation, ...]) -> tuple[Relation, ...]:
+def _relations(change: Change, reversal: tuple[Relation, ...]) -> tuple[Relation, ...]:
     """Return the relations of a record: folders that an undo creates, and further names of a file, are part of the undo."""
     if change.external or change.aside or any(relation.kind in _REVERSALS for relation in change.relations):
         return change.relations
-    return (*change.relations, *on_the_way)
+    return (*change.relations, *reversal)
 
 
 def _set_back(connection: sqlite3.Connection, changes: Sequence[Change]) -> set[int]:
-    """Make the remaining records of set-back commits take nothing back; returns what they took back."""
+    """Make the remaining records of set-back commits undo nothing; returns the records that they undid."""
     related: set[int] = set()
     for number in [change.compensates for change in changes if change.compensates is not None]:
         row = connection.execute("SELECT coalesce(batch, number) FROM records WHERE number = ?", (number,)).fetchone()
@@ -215,8 +216,8 @@ def _synced(connection: sqlite3.Connection, change: Change) -> int:
         return 1  # its step syncs what it makes
     if not change.external or change.compensates is not None or change.operation is Operation.MOVE_DIRECTORY:
         return 0
-    # A foreign program's write is as durable as that program made it; we did not promise to sync it. But if it follows
-    # an unsynced change, the file may come back in a state from before both.
+    # A foreign program's write is as durable as that program made it, and need not be synced here. But if it follows an
+    # unsynced change, a power cut may bring back the file from before both.
     return int(connection.execute(_STANDS_ON_UNSYNCED, (change.key, change.old_key)).fetchone() is None)
 
 
@@ -264,7 +265,7 @@ def _move_documents(connection: sqlite3.Connection, change: Change) -> None:
 def _head_of(change: Change, number: int) -> tuple[Any, ...]:
     """Return the values of `_PUT_HEAD` for the head that a change makes."""
     digest = None if change.after is None else digest_of(change.after)
-    mode = None if digest is None else change.mode  # of a removed file, the record has it
+    mode = None if digest is None else change.mode  # for a removed file, only the record has it
     folder = change.key.rpartition("/")[0]
     return (change.key, folder, change.path, digest, change.size, mode, number, int(change.applied))
 
@@ -272,14 +273,14 @@ def _head_of(change: Change, number: int) -> tuple[Any, ...]:
 def _abort(connection: sqlite3.Connection, number: int) -> None:
     """Mark a record as set back, with its commit's other pending records of the path, such as one before a move onto it.
 
-    Foreign changes recorded in the same commit did happen, and stay; new parents are set back one by one.
+    Foreign changes recorded in the same commit did happen and are kept; new parents are set back one by one.
     """
     row = connection.execute(_ABORT, (number,)).fetchone()
     if row is None:
         return
     operation, key, batch, old_key, old_path = row
     if operation == Operation.MOVE:
-        move_file(connection, key, old_key, old_path)  # it is the same file again
+        move_file(connection, key, old_key, old_path)  # so that it keeps its file id
     if batch is not None:
         connection.execute(
             "UPDATE records SET state = 'aborted' WHERE key = ? AND number BETWEEN ? AND ? AND state = 'pending'",

@@ -1,7 +1,7 @@
 """Open documents of the embedded journal: their texts, edits and handles, as rows that every process sees.
 
-A document advances by comparing its version first: the loser of a race takes the newer text and tries again. Its rows are
-never synced on their own: a power cut may lose the last moments of typing, the crash of a process loses nothing.
+A document advances by compare-and-swap of its version: the loser of a race reads the newer text and tries again. Its rows
+are never synced on their own: a power cut may lose the last moments of typing, the crash of a process loses nothing.
 """
 
 from __future__ import annotations
@@ -61,33 +61,33 @@ class Document(Struct, frozen=True, kw_only=True):
     """One open document, shared by all its editors. Its text is stored separately."""
 
     id: str
-    """Unguessable; a document reopened after its last editor left gets another."""
+    """Unguessable; a document that is closed and reopened gets another."""
     key: str
     """Lock key of its path."""
     path: str
     base: str | None
-    """Version of the file that its text builds on; None if there was no file."""
+    """Version of the file that its text is based on; None if there was no file."""
     text_format: TextFormat
     """How the file stores its text."""
     version: int = 1
     """Grows by one with every change, from 1."""
     is_dirty: bool = False
-    """True if its text is not in the file."""
+    """True if its text differs from the file."""
     parents: tuple[int, ...] = ()
     """Records of changes in it that are not in the file yet; the next save names them."""
 
 
 class DocumentChange(Struct, frozen=True, kw_only=True):
-    """The next text of a document, on top of the version that its author saw."""
+    """The next text of a document, based on the version that its author saw."""
 
     id: str
     expected_version: int
     text: str
-    """The whole new text, each line with its own end."""
+    """The whole new text, with the line ends of the file."""
     edits: tuple[TextEdit, ...]
-    """What changed, in the form editors see it: LF text, places in UTF-16 units, astral characters as two units."""
+    """The edits in the editors' form: LF text, offsets in UTF-16 units, characters outside the BMP as two units."""
     removed: tuple[str, ...]
-    """What each edit removed, in the same form."""
+    """The text that each edit removed, in the same form."""
     base: str | None
     text_format: TextFormat
     is_dirty: bool
@@ -100,7 +100,7 @@ class DocumentChange(Struct, frozen=True, kw_only=True):
 
 
 class DocumentClosing(Struct, frozen=True, kw_only=True):
-    """The end of a document whose last editor has gone."""
+    """The closing of a document without editors."""
 
     id: str
     expected_version: int
@@ -223,7 +223,7 @@ class DocumentTable:
             )
             return document
 
-        return self._told(work)
+        return self._written(work)
 
     def renew(self, name: str, until: float) -> bool:
         """Extend the lease of a handle; False if it is gone."""
@@ -247,10 +247,10 @@ class DocumentTable:
                 ).fetchone():
                     remove_document(connection, row[0])
 
-        self._told(work)
+        self._written(work)
 
     def abandoned(self) -> list[Document]:
-        """Return the documents without handles; keep the text of a dirty one, then close it by a commit."""
+        """Return the documents without handles; the caller keeps the text of a dirty one and closes it by a commit."""
         return [document_from(row) for row in self._database.rows(f"{_DOCUMENTS} WHERE {_IS_LEFT}")]
 
     def advance(self, change: DocumentChange, actor: Actor) -> bool:
@@ -262,9 +262,9 @@ class DocumentTable:
             apply_to_document(connection, change, actor)
             return True
 
-        return self._told(work)
+        return self._written(work)
 
-    def _told(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _written(self, work: Callable[[sqlite3.Connection], T]) -> T:
         result = self._database.write(work, durable=False)
         self._on_visible()
         return result

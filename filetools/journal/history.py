@@ -1,4 +1,4 @@
-"""Queries of past records: who made which, what undoes what, and how a path got its name."""
+"""Queries of past records: who made them, which ones undo others, and how a path got its name."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class RecordFilter(Struct, frozen=True, kw_only=True):
     numbers: tuple[int, ...] | None = None
     kind: ActorKind | None = None
     id: str | None = None
-    """Name of the actor."""
+    """Id of the actor."""
     session: str | None = None
     call: str | None = None
     since: int = 0
@@ -79,7 +79,7 @@ class RecordFilter(Struct, frozen=True, kw_only=True):
     saved: bool = False
     """Omit changes that are only in an unsaved document."""
     standing: bool = False
-    """Omit records that are taken back."""
+    """Omit records that are undone."""
     undos: bool | None = None
     """True for undos only, False for all but undos."""
 
@@ -145,7 +145,7 @@ class History:
         return [WorkspacePath(path) for (path,) in self._database.rows(_PATHS_OF, (digest_of(version),))]
 
     def undoers(self, numbers: Iterable[int]) -> dict[int, list[int]]:
-        """Return for each record the records that take it back, except aborted ones."""
+        """Return for each record the records that undo it, except aborted ones."""
         query = (
             f"SELECT target, number FROM relations AS one WHERE {TAKES_BACK} AND target IN ({{}}) AND NOT EXISTS"
             " (SELECT 1 FROM records WHERE records.number = one.number AND state = 'aborted')"
@@ -153,11 +153,11 @@ class History:
         return self._related(query, numbers)
 
     def undone(self, numbers: Iterable[int]) -> set[int]:
-        """Return the records among these that are taken back."""
+        """Return the records among these that are undone."""
         return set(self._related("SELECT number, number FROM undone WHERE number IN ({})", numbers))
 
     def taken_back(self, numbers: Iterable[int]) -> dict[int, list[int]]:
-        """Return for each undo or redo among these records the records it takes back."""
+        """Return for each undo or redo among these records the records that it undoes."""
         return self._related(f"SELECT number, target FROM relations WHERE {TAKES_BACK} AND number IN ({{}})", numbers)
 
     def targets(self, numbers: Iterable[int], kind: RelationKind) -> dict[int, list[int]]:
@@ -220,12 +220,12 @@ def _listed(numbers: Sequence[int]) -> str:
     return ",".join(str(int(number)) for number in numbers)
 
 
-# -- which records count as taken back: updated by every commit, so that a query is one lookup. A record is taken back
-# while one of the records that take it back is not taken back itself.
+# -- which records count as undone: updated by every commit, so that a query is one lookup. A record is undone while one of
+# the records that undo it is not undone itself.
 
 
 def refresh_undone(connection: sqlite3.Connection, numbers: Iterable[int]) -> None:
-    """Update whether records are taken back, and then the records that they take back in turn."""
+    """Update whether records are undone, and then the records that they undo in turn."""
     waiting = set(numbers)
     while waiting:
         changed = [number for number in waiting if _refresh(connection, number)]
@@ -233,7 +233,7 @@ def refresh_undone(connection: sqlite3.Connection, numbers: Iterable[int]) -> No
 
 
 def discount(connection: sqlite3.Connection, first: int, last: int) -> None:
-    """Discount the folders that a failed undo created: they stay, but are neither an undo nor redoable."""
+    """Discount the folders that a failed undo created: they remain, but count neither as an undo nor as redoable."""
     left = "number BETWEEN ? AND ? AND operation = 'create_directory' AND state != 'aborted'"
     related = f"EXISTS (SELECT 1 FROM relations WHERE relations.number = records.number AND {TAKES_BACK})"
     query = f"INSERT OR IGNORE INTO undone (number) SELECT number FROM records WHERE {left} AND {related}"
@@ -241,13 +241,13 @@ def discount(connection: sqlite3.Connection, first: int, last: int) -> None:
 
 
 def targets_between(connection: sqlite3.Connection, first: int, last: int) -> set[int]:
-    """Return the records that one commit takes back."""
+    """Return the records that one commit undoes."""
     query = f"SELECT target FROM relations WHERE number BETWEEN ? AND ? AND {TAKES_BACK}"
     return {target for (target,) in connection.execute(query, (first, last))}
 
 
 def _refresh(connection: sqlite3.Connection, number: int) -> bool:
-    """Update whether one record is taken back; True if that changed."""
+    """Update whether one record is undone; True if that changed."""
     (is_undone,) = connection.execute(_IS_TAKEN_BACK, (number,)).fetchone()
     note = "INSERT OR IGNORE INTO undone (number) VALUES (?)" if is_undone else _DROP_UNDONE
     return connection.execute(note, (number,)).rowcount > 0

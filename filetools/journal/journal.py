@@ -63,7 +63,7 @@ _FIRST_PENDING: Final = (
 
 
 class Journal:
-    """One process's view of the journal, open as long as the workspace."""
+    """One process's view of the journal."""
 
     def __init__(
         self,
@@ -123,8 +123,8 @@ class Journal:
         self.turn_gate = database.turn_gate
         self._recorder = Recorder(self.contents, database.opening)
         self.own_position, self.others_position = -1, 0
-        """Number of this process's newest record, -1 if there is none; and the number up to which others may have recorded
-        changes, as far as the numbers of own commits show."""
+        """Number of this process's newest record, -1 if there is none; and the number up to which gaps between own records
+        show that other processes may have recorded changes."""
         self._retention = Retention(database, blobs)
 
     def view(self, key: str) -> View:
@@ -158,7 +158,7 @@ class Journal:
 
         Args:
             since: Number of the last record already seen.
-            limit: Most records returned; if fewer are returned, there are no more.
+            limit: Maximum number of records; if fewer are returned, there are no more.
             key: Only changes of this path, including moves from and onto it.
             newest_first: Order by descending number and include pending records.
             foreign_only: Leave out records committed through this instance.
@@ -222,12 +222,12 @@ class Journal:
                 afterwards=self._note,
                 may_use_reserve=lambda: all(draft.makes_room for draft in drafts),
             )
-        except Exception as exc:  # noqa: BLE001 - raised again where the draft was made
+        except Exception as exc:  # noqa: BLE001 - returned, and raised to the draft's caller
             if isinstance(exc, DiskFullError) and large:
                 self.contents.take_back(large)
             if len(drafts) == 1 or (isinstance(exc, FileToolsError) and not isinstance(exc, DiskFullError)):
                 return [exc, *(copy.copy(exc) for _ in drafts[1:])]
-            # One draft cannot be stored, such as a name that is not valid text, or does not fit on the disk.
+            # One draft cannot be stored, for example because a name is not valid text or the disk is full.
             return [outcome for draft in drafts for outcome in self.commit_all([draft])]
         if any(record.state is not RecordState.PENDING for record in _records_of(outcomes)):
             self._on_committed()
@@ -253,7 +253,7 @@ class Journal:
         return records
 
     def _note(self, outcomes: Sequence[Records | Exception]) -> None:
-        """Note the newest number, still behind the gate."""
+        """Note the newest number; called behind the gate."""
         records = _records_of(outcomes)
         for record in records:
             if record.number != self.own_position + 1:
@@ -275,8 +275,8 @@ class Journal:
     def begin_restoring(self) -> None:
         """Note, once per boot, which records a power cut may have undone in the files.
 
-        `marks.unrestored` returns them. Each stays noted until it is restored, even if that fails or the machine goes down
-        again; until then its paths do not count as showing their heads.
+        `marks.unrestored` returns them. Each remains noted until it is restored, even if that fails or the machine goes down
+        again; until then the heads of its paths count as not applied.
         """
 
         def work(connection: sqlite3.Connection) -> None:
@@ -292,12 +292,12 @@ class Journal:
         """Checkpoint if due and remove what exceeds the retention; the keeper calls this periodically.
 
         Args:
-            retention_bytes: Most bytes of contents; nothing is removed until it is exceeded by 1 %. Records likewise.
-            retention_records: Most records.
-            retention_seconds: Greatest age of a record; None for any.
+            retention_bytes: Maximum bytes of contents; nothing is removed until it is exceeded by 1 %. Records likewise.
+            retention_records: Maximum number of records.
+            retention_seconds: Maximum age of a record; None for any.
 
         Returns:
-            How many records were removed.
+            The number of records removed.
         """
         self.checkpoint()
         self.approvals.release(0, unused_since=time.time())

@@ -1,6 +1,6 @@
-"""Marks of the embedded journal: which records are in the files, and which are synced there.
+"""Marks of the embedded journal: which records are applied to the files, and which are synced there.
 
-Marks are never synced on their own, because recovery finds out again what a lost mark recorded.
+Marks are never synced on their own, because recovery can determine a lost one again.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Marks:
         self._on_visible = on_visible
 
     def applied(self, numbers: Iterable[int], identities: Mapping[str, Identity] = MappingProxyType({})) -> None:
-        """Mark records as applied; those that are marked already stay as they are.
+        """Mark records as applied, except those that are already marked.
 
         Args:
             numbers: Numbers of the records.

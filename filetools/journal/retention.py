@@ -1,8 +1,8 @@
 """Retention: removes the oldest records and contents beyond the limits, never anything still needed.
 
-Kept despite the limits: heads with their records and contents, what is not applied or not synced yet with what it replaced,
-the one text that an actor knows of a path, the bases of open documents, everything in a checkpoint, and everything after the
-oldest. Checkpoints that nobody named expire to make room, oldest first.
+Kept despite the limits: heads with their records and contents, records that are not applied or not synced yet with what they
+replaced, the base text of each actor and path, the bases of open documents, everything in a checkpoint, and everything after
+the oldest one. Automatic checkpoints expire to make room, oldest first.
 Candidates are searched outside the gate, a little more than the limits require at a time, so that needed rows are not
 scanned on every round; the gate is held only to remove a few rows.
 """
@@ -29,7 +29,7 @@ from filetools.journal.tree_index import slices
 SLICE: Final = 200
 """Records or contents removed in one transaction, so that writers wait a few milliseconds at most."""
 SLACK: Final = 0.01
-"""Share of a limit by which it may be exceeded before anything is removed; as much is then removed below it."""
+"""Share of a limit by which it may be exceeded before anything is removed; then the same share below it is freed."""
 SWEEP_SECONDS: Final = 3600.0
 _NO_NUMBER: Final = 2**63 - 1
 _IS_HEAD: Final = (
@@ -99,7 +99,7 @@ Content = tuple[bytes, int, int, bool]
 
 
 class Retention:
-    """Keeps one journal within limits; one thread at a time calls."""
+    """Keeps one journal within limits; used by one thread at a time."""
 
     def __init__(self, database: Database, blobs: BlobFolder, *, clock: Callable[[], float] = time.time) -> None:
         self._database = database
@@ -108,20 +108,20 @@ class Retention:
         self._clock = clock
         self._swept_at: float | None = None
         self._in_vain: Row | None = None
-        """State in which everything beyond the limits was needed; until it changes, nothing is searched again."""
+        """State in which nothing beyond the limits could be removed; there is no new search until it changes."""
 
     def collect(self, most_bytes: int, most_records: int, seconds: float | None = None) -> int:
-        """Remove what exceeds the limits, oldest first, and periodically what dead writers left.
+        """Remove what exceeds the limits, oldest first, and periodically leftovers of crashed writers.
 
-        If that is not enough, automatic checkpoints expire, oldest first, until it is; the newest one stays.
+        If that is not enough, automatic checkpoints except the newest one expire, oldest first, until it is.
 
         Args:
-            most_bytes: Most bytes of contents.
-            most_records: Most records.
-            seconds: Greatest age of a record; None for any.
+            most_bytes: Maximum bytes of contents.
+            most_records: Maximum number of records.
+            seconds: Maximum age of a record; None for any.
 
         Returns:
-            How many records were removed.
+            The number of records removed.
         """
         self._sweep()  # first: texts that were kept for seen versions alone may go now
         oldest = -math.inf if seconds is None else self._clock() - seconds
@@ -147,7 +147,7 @@ class Retention:
         return Retained(bytes=contents, records=records, checkpoint=name, held_records=position - number)
 
     def _drop(self, held: int, limit: int, drop: Callable[[int], int]) -> tuple[int, bool]:
-        """Drop what exceeds a limit, and what only automatic checkpoints keep; returns how much, and if it was too little."""
+        """Drop what exceeds a limit, expiring automatic checkpoints if needed; returns the amount, and if it was too little."""
         slack = int(limit * SLACK)
         surplus = held - limit + slack
         if surplus <= 2 * slack:
@@ -162,7 +162,7 @@ class Retention:
         while removed < surplus:
             most = int(min(SLICE, surplus - removed))
             rows = self._database.rows(_REMOVABLE_RECORDS, (after, most))
-            # Clocks jump, so one young record says little about those after it; a whole slice does.
+            # Clocks jump, so stop only after a whole slice of young records, not after a single one.
             doomed = [number for number, when in rows if when < made_before]
             if not doomed:
                 break
@@ -215,7 +215,7 @@ class Retention:
             first_unsynced, replaced = _needed(connection)
             kept = oldest_kept(connection)
             if kept is not None:
-                # Once, and not behind the gate as the others: a text that a later record replaces is a head until then.
+                # Once, and outside the gate, unlike the others: a text is protected as a head until a record replaces it.
                 replaced |= {digest for (digest,) in connection.execute(_REPLACED_SINCE, (kept,))}
                 first_unsynced = min(first_unsynced, kept + 1)
             rows = connection.execute(_REMOVABLE_CONTENTS, (first_unsynced, live_since))
@@ -246,7 +246,7 @@ class Retention:
 
 
 def _needed(connection: sqlite3.Connection) -> tuple[int, set[bytes]]:
-    """Return the first unsynced record, and what unsynced records replaced: it may have to be put back."""
+    """Return the first unsynced record, and the contents that unsynced records replaced, which recovery may need."""
     (first,) = connection.execute(_FIRST_UNSYNCED).fetchone()
     replaced = {digest for (digest,) in connection.execute(_REPLACED_BY_UNSYNCED)}
     return _NO_NUMBER if first is None else first, replaced

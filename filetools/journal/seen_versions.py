@@ -1,4 +1,4 @@
-"""Rows of the read tracker: which versions of each path each actor has seen or got reported; kept over restarts."""
+"""Rows of the read tracker: the versions of each path that each actor has seen or was reported; kept across restarts."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class SeenVersion(Struct, frozen=True, kw_only=True):
 
     version: str
     base: str
-    """Version of the text that the actor knows: `version` itself once it has seen that. Where a result only reported
-    `version`, because others' text is in it, what the actor had sent or knew before."""
+    """Version of the text that the actor knows: `version` itself if it has seen that. If a result only reported `version`,
+    which contains text of others, the version that the actor had sent or seen before."""
     is_whole: bool = True
     """False if only some lines of the base were read; then it serves only as a base for merging."""
     time: float = 0.0
@@ -77,14 +77,14 @@ class SeenVersions:
         ]  # fmt: skip
 
     def heads(self, owner: str) -> list[tuple[str, str, Actor, str | None]]:
-        """Return (key, path, actor, version) of the newest change of every path that an actor knows, the newest last."""
+        """Return (key, path, actor, version) of the newest change of every path that an actor knows, newest last."""
         return [
             (key, path, Actor(kind=kind, id=name, session=session), version_from(version))
             for key, path, version, kind, name, session in self._database.rows(_HEADS, (owner,))
         ]
 
     def save(self, changes: Iterable[tuple[str, str, SeenVersion | None]]) -> None:
-        """Keep (owner, key, row) in this order; None for a row drops all rows of the path."""
+        """Store (owner, key, row) in this order; None for a row removes all rows of the path."""
         changes = list(changes)
         if changes:
             # Unsynced: after a power cut an actor knows less, and a stale write is refused instead of merged.
@@ -110,11 +110,11 @@ def tidy_seen_versions(database: Database, oldest_kept: float) -> int:
     """Remove rows that are too old or beyond their actor's limit, a slice behind the gate at a time.
 
     Args:
-        database: Where they are.
-        oldest_kept: Time of the oldest row that stays; seconds since the epoch.
+        database: The database.
+        oldest_kept: Time of the oldest row to keep; seconds since the epoch.
 
     Returns:
-        How many were removed. Texts that were kept only for them may be removed from now on.
+        The number removed. Texts that were kept only for them may now be removed.
     """
     removed, place = 0, ("", "", b"")
     while aged := database.rows(_AGED, (*place, oldest_kept, SLICE)):

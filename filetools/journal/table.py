@@ -1,7 +1,7 @@
-"""Small rows of JSON by key, put only if unchanged since they were read; a row may keep bytes.
+"""Small JSON rows by key, with compare-and-swap; a row may keep bytes.
 
 Each system has its own space. Retention removes bytes that only rows keep before any others, least recently used first;
-their rows stay for a while without them.
+their rows remain for a while without them.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class TableRow(Struct, frozen=True, kw_only=True):
     size: int = 0
     """Bytes that it keeps, or kept."""
     used: float
-    """When it was used last, in seconds since the epoch."""
+    """Time of its last use, in seconds since the epoch."""
     revision: int = 0
-    """How often it was put; 0 for a row that does not exist yet. Starts anew after a removal."""
+    """How often it was put; 0 for a row that does not exist yet. Starts at 0 again after a removal."""
     is_gone: bool = False
     """True if `put` removes it; never set in a stored row."""
 
@@ -57,8 +57,8 @@ class Table(Protocol):
 
         Args:
             rows: Each key once.
-            durable: False if it need not survive a power cut, because it can be found out again.
-            is_news: True to wake those who wait.
+            durable: False if it need not survive a power cut.
+            is_news: True to wake waiting processes.
 
         Returns:
             True if it was done.
@@ -71,7 +71,7 @@ class Table(Protocol):
         """Release bytes of rows until all keep at most so many, and remove old rows that have lost theirs.
 
         Args:
-            keep_bytes: Most bytes of all rows together; bytes that several rows keep count once.
+            keep_bytes: Maximum bytes of all rows together; bytes that several rows keep count once.
             unused_since: Rows without their bytes are removed if unused since then, in seconds since the epoch.
         """
 
@@ -80,8 +80,8 @@ class SqliteTable:
     """The rows of a space in an embedded journal; implements `Table`.
 
     Args:
-        database: Where they are.
-        space: Name of the system whose rows they are.
+        database: The database.
+        space: Name of the system that owns the rows.
         on_put: Called in the calling thread after rows were put as news.
     """
 
@@ -145,10 +145,10 @@ def held_bytes(connection: sqlite3.Connection, space: str) -> int:
 
 
 def release_bytes(connection: sqlite3.Connection, space: str, surplus: int, *, is_freed: bool = False) -> None:
-    """Release so many bytes of the rows of a space, least recently used first, inside the caller's transaction.
+    """Release at least `surplus` bytes of the rows of a space, least recently used first, in the caller's transaction.
 
-    The bytes stay for retention, which removes them first. With `is_freed`, bytes that something else needs, too, do
-    not count: releasing the copy of an unchanged file frees no space.
+    Retention then removes the bytes first. With `is_freed`, bytes that something else also needs do not count: releasing
+    the copy of an unchanged file frees no space.
     """
     query = (
         "SELECT version, max(size) FROM rows WHERE space = ? AND version IS NOT NULL"

@@ -1,4 +1,4 @@
-"""Rows of the tree, read outside of its turns: of one path, or all at once."""
+"""Reads rows of the tree outside turns: of one path, or all at once."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class TreeIndex:
         self._database = database
 
     def looked(self) -> Looked | None:
-        """Return the newest look at the whole tree; None if there was none, so that what is missing here is unknown."""
+        """Return the newest look at the whole tree; None if there was none, so that rows may be missing."""
         row = self._database.row(_LOOKED)
         if row is None:
             return None
@@ -106,7 +106,7 @@ class TreeIndex:
         return [path for (path,) in self._database.rows("SELECT path FROM tree WHERE kind = 'directory'")]
 
     def get(self, key: str) -> IndexRow | None:
-        """Return the row of a key; None if nothing is known to be there."""
+        """Return the row of a key; None if no entry is known there."""
         row = self._database.row(f"{_ROWS} AND key = ?", (key,))
         return None if row is None else _row(*row)
 
@@ -122,7 +122,7 @@ class TreeIndex:
             self._write(_NOTE_READ, several)
 
     def note_opened(self, key: str, path: str, version: str) -> None:
-        """Remember the version of a file without records, so that a later change of it is noticed."""
+        """Remember the version of a file without records, so that a later change is detected."""
         self._write(_NOTE_OPENED, [(key, folder_of(key), path, digest_of(version))])
 
     def _write(self, statement: str, values: list[tuple[Any, ...]]) -> None:

@@ -24,7 +24,7 @@ class TreeRow(Struct, frozen=True, kw_only=True):
     path: str
     """As it was spelled when it was made or found."""
     kind: RowKind
-    """"absent": it was here and is gone; the row keeps the file's id and the number of its last record."""
+    """"absent": it was removed; the row keeps the file's id and the number of its last record."""
     file: int
     """Id that the file keeps over moves, deletion and undo."""
     version: bytes | None = None
@@ -33,9 +33,9 @@ class TreeRow(Struct, frozen=True, kw_only=True):
     identity: Identity | None = None
     """None if unknown; an absent entry keeps its last one until the removal is applied."""
     number: int = 0
-    """Number of the newest record of this path; 0 if it was found, and never changed since."""
+    """Number of the newest record of this path; 0 if it was found and has not changed since."""
     applied: bool = True
-    """False from the commit until the disk shows it."""
+    """False from the commit until it is applied to the disk."""
 
     @property
     def is_there(self) -> bool:
@@ -144,7 +144,7 @@ class TreeTable:
         return [row_from(row) for row in found]
 
     def take_away(self, below: Iterable[TreeRow], number: int) -> None:
-        """Note that rows went with the folder above them: only its removal is recorded."""
+        """Mark rows as removed with the folder above them; only the folder's removal is recorded."""
         rows = list(below)
         self._contents.replaced(
             self._connection, [(version_from(row.version) or "", number) for row in rows if row.version is not None]
@@ -182,7 +182,7 @@ class TreeTable:
 
 
 def _numbered(row: TreeRow, former: TreeRow | None) -> TreeRow:
-    """Return a row to put: with its own number if it is a file's, else with that of the file that was there."""
+    """Return a row to put: a file's with its own number, another with that of the file that was there before."""
     is_file = row.kind == "file" or (row.kind == "absent" and (former is None or former.kind in ("file", "absent")))
     if not is_file:
         row = structs.replace(row, number=former.number if former is not None and former.kind != "file" else 0)

@@ -150,16 +150,16 @@ class ApprovalTable:
         return live, any(other.value["listens"] for other in others)
 
     def shown(self, approval_id: str) -> Mapping[str, Any] | None:
-        """Return the question of a request, or None if it is over."""
+        """Return the question of a request; None if it has ended."""
         found = self._table.get(_SHOWN + approval_id)
         return None if found is None else found.value
 
     def has_any(self) -> bool:
-        """True if there is any request to look at; costs next to nothing."""
+        """True if there is any request; cheap."""
         return bool(self._table.scan(_REQUEST, limit=1))
 
     def must_ask(self, *, now: float) -> bool:
-        """True if another process requires the agents of all processes to ask; costs next to nothing."""
+        """True if another process requires the agents of all processes to ask; cheap."""
         return any(other.value["asks_for_all"] for other in self._others(now))
 
     def attend(self, *, now: float, listens: bool, asks_for_all: bool = False) -> None:

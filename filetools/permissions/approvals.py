@@ -53,16 +53,16 @@ class CallRun(Protocol):
 logger = logging.getLogger(__name__)
 REMEMBERED_ENDS: Final = 1024
 OPEN_SECONDS: Final = 600.0
-"""How long a request stays, and a late answer that no call has used."""
+"""How long a request, or an unused answer, is kept."""
 WAIT_SECONDS: Final = 50.0
 RENEW_SECONDS: Final = 2.0
 """How often a process that asks or answers renews its lease, and checks those of the others."""
 KNOWN_SECONDS: Final = 0.25
-"""How long a process caches whether all agents must ask: a look costs a write four system calls."""
+"""How long a process caches whether all agents must ask: each look costs four system calls."""
 
 
 class Approvals:
-    """The approval requests of one workspace; belongs to its loop, open as long as the workspace, closed with `aclose`.
+    """The approval requests of one workspace, used on its loop; closed with `aclose`.
 
     Args:
         trust: Where "allow for this run" is kept.
@@ -107,7 +107,7 @@ class Approvals:
         self._asks_for_all = 0
         """How many in this process require the agents of all processes to ask."""
         self._opening: set[str] = set()
-        """Requests of this process that may be in the table already: their calls admit them, not a look."""
+        """New requests of this process that may already be in the table; `look` leaves them to their calls."""
         self._looking = asyncio.Lock()
 
     def listen(self, approver: Approver, *, everywhere: bool = True) -> Attendance:
@@ -122,7 +122,7 @@ class Approvals:
         return self._audience.listen(approver, everywhere=everywhere)
 
     def attend(self) -> Attendance:
-        """Register somebody who follows the notices and will call `answer`, such as a page with a person at it."""
+        """Register a person who follows the notices and will call `answer`, such as a user of the page."""
         return self._audience.attend()
 
     async def require(self) -> Attendance:
@@ -135,7 +135,7 @@ class Approvals:
         self._asks_for_all += 1
         await self.renew()
         self.stir()
-        await asyncio.sleep(KNOWN_SECONDS)  # now every process knows: a call made after this returns is asked about
+        await asyncio.sleep(KNOWN_SECONDS)  # afterwards every process knows, so every later call asks
         return Attendance(leave)
 
     def open_requests(self) -> list[ApprovalRequest]:
@@ -169,16 +169,16 @@ class Approvals:
 
         Args:
             case: What the person decides about.
-            is_needed: True if the policy still requires it. While a call is on its way to a person, its run may become
-                trusted; then nobody is asked a second time.
+            is_needed: True if the policy still requires it. The call's run may have become trusted meanwhile; then nobody
+                is asked a second time.
 
         Returns:
             The decision; None if an identical call used the answer meanwhile, so that the caller should check the policy
             again.
 
         Raises:
-            ApprovalRequiredError: Nobody is there to answer, or nobody did in time; the request stays open.
-            ApprovalDeniedError: A person said no, or the request expired.
+            ApprovalRequiredError: Nobody is present to answer, or nobody did in time; the request stays open.
+            ApprovalDeniedError: A person denied it, or the request expired.
         """
         if self._is_closed:
             raise ApprovalRequiredError(case.tool, case.path, "the workspace is being closed")
@@ -296,7 +296,7 @@ class Approvals:
         return self._audience.is_for_all or self._asks_for_all > 0
 
     def stir(self) -> None:
-        """Renew soon: something began, or has ended."""
+        """Renew the lease soon, because something has changed."""
         self._stirred.set()
         if not self._is_closed and (self._presence is None or self._presence.done()):
             self._presence = asyncio.create_task(self._be_present(), name="filetools approvals")
@@ -319,7 +319,7 @@ class Approvals:
             try:
                 self._others_ask = self._book.must_ask(now=self._clock())
             except StateDamagedError:
-                return False  # without its journal no change can be made, and the call reports what is gone
+                return False  # without its journal no change can be made, and the call reports that
             self._known_until = time.monotonic() + KNOWN_SECONDS
         return self._asks_for_all > 0 or self._others_ask
 
@@ -328,7 +328,7 @@ class Approvals:
         return bool(self.tickets) or self._book.has_any()
 
     async def renew(self) -> None:
-        """Renew the lease of this process, if others need it, and take in what they did."""
+        """Renew the lease of this process if others need it, then `look`."""
         listens, asks_for_all = self._audience.is_for_all, self._asks_for_all > 0
         if listens or asks_for_all or self._has_attended or any(ticket.is_own for ticket in self.tickets.values()):
             self._has_attended = listens or asks_for_all
@@ -336,8 +336,8 @@ class Approvals:
         await self.look()
 
     async def look(self) -> None:
-        """Take in what other processes asked and answered."""
-        async with self._looking:  # an older look must not be taken in after a newer one
+        """Update the tickets from requests and answers of other processes."""
+        async with self._looking:  # an older look must not be applied after a newer one
             now = self._clock()
             known = list(self.tickets)
             rows, others_listen, new = await self._run(partial(self._read, known, now))

@@ -1,4 +1,4 @@
-"""Requests as this process knows them, and who can answer: callbacks, people who follow the notices, other processes."""
+"""Requests as this process knows them, and everyone who can answer: callbacks, people, other processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from filetools.permissions.requests import (
 
 Approved = ApprovalAnswer | ApprovalDecision
 Approver = Callable[[ApprovalRequest], Approved | Awaitable[Approved]]
-"""Answers a request; plain or async. A plain one is called on the event loop, so it answers at once."""
+"""Answers a request; plain or async. A plain one is called on the event loop, so it must return at once."""
 
 
 class Case(Struct, frozen=True, kw_only=True):
@@ -73,7 +73,7 @@ logger = logging.getLogger(__name__)
 
 
 class Attendance:
-    """The presence of somebody who can answer, until closed."""
+    """The registration of somebody who can answer, until closed."""
 
     __slots__ = ("_leave",)
 
@@ -81,19 +81,19 @@ class Attendance:
         self._leave: Callable[[], None] | None = leave
 
     def close(self) -> None:
-        """End it; calls that nobody can answer any more stop waiting at once. May be called twice."""
+        """End it; calls that nobody else can answer stop waiting at once. May be called twice."""
         leave, self._leave = self._leave, None
         if leave is not None:
             leave()
 
 
 class Audience:
-    """Everybody who can answer, and the tasks in which callbacks are asked.
+    """Everyone who can answer, and the tasks that run callbacks.
 
     Args:
         tickets: Requests that may be open; released when nobody is left to answer them.
         on_answer: Receives the answer of a callback.
-        on_change: Called when somebody came or left.
+        on_change: Called when somebody is added or removed.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class Audience:
         return Attendance(leave)
 
     def attend(self) -> Attendance:
-        """Count somebody who follows the notices and will answer by id."""
+        """Add a person who follows the notices and will answer by id."""
         self._attending += 1
 
         def leave() -> None:
@@ -154,7 +154,7 @@ class Audience:
         return Attendance(leave)
 
     def note_others(self, listen: bool) -> None:
-        """Note whether somebody in another process can answer; calls that nobody can answer any more stop waiting at once."""
+        """Note whether another process can answer; calls that nobody can answer stop waiting at once."""
         self._is_elsewhere = listen
         if not listen:
             self._release_hopeless()

@@ -1,4 +1,4 @@
-"""The first step of every call: the policy decides, and people are asked."""
+"""The first step of every call: check the policy, and ask a person if it says so."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ class Permit(Struct, frozen=True, kw_only=True):
     """A person's approval of one call."""
 
     proposal: Proposal
-    """What was approved, for the caller to check whether it still holds."""
+    """What was approved; the caller checks that the call still does exactly this."""
     edited_text: str | None
     """Text to write instead, if the person gave one."""
     settled: str | None = None
-    """Text to put in place of unsaved text, if the call would drop that."""
+    """Text to replace unsaved text with, if the call would discard that."""
     check: Callable[[], None] = lambda: None
-    """Raises ChangedMeanwhileError unless the call still is what was allowed; for a worker thread, under the locks."""
+    """Raises ChangedMeanwhileError unless the call still is what was approved; call it in a turn."""
 
 
 class Gatekeeper:
-    """Allows calls, asks, or refuses; open as long as the workspace, closed with `aclose`.
+    """Allows or refuses calls, or asks a person; closed with `aclose`.
 
     Args:
-        policy: What is allowed.
+        policy: The policy.
         approvals: Asks people; its trust must be the policy's.
-        rule_file: Where rules are kept; must be out of reach of every tool.
-        run: Runs the reading of that file in a worker thread.
-        refusal: Why nothing can be changed; None if it can.
+        rule_file: The file of saved rules; no tool may have access to it.
+        run: Reads that file in a worker thread.
+        refusal: Why the workspace is read-only; None if it is not.
     """
 
     def __init__(
@@ -83,13 +83,13 @@ class Gatekeeper:
         Raises:
             ToolBlockedError: The policy blocks it on one of the paths.
             HiddenPathError: One of them is hidden from agents.
-            ApprovalRequiredError: Nobody is there to answer, or nobody did in time; carries the id of the request.
-            ApprovalDeniedError: A person said no.
-            FileToolsError: `describe` failed, because the call could not be done anyway; or nothing can be changed.
+            ApprovalRequiredError: Nobody is present to answer, or nobody did in time; carries the id of the request.
+            ApprovalDeniedError: A person denied it.
+            FileToolsError: `describe` failed, because the call would fail anyway; or the workspace is read-only.
         """
         look = partial(self.asked, tool, paths, actor, change=change)
         while asked := look():
-            # One question covers the call; it names the path that weighs most.
+            # One question covers the whole call; a protected path is named first.
             first, reason = next((one for one in asked if one[1] == "protected"), asked[0])
             proposal = await describe()
             case = Case(
@@ -97,7 +97,7 @@ class Gatekeeper:
                 path=first,
                 paths=tuple(paths or _WHOLE_TREE),
                 actor=actor,
-                # Dropping unsaved text is a decision of its own, and one question covers both.
+                # Replacing unsaved text is a separate decision, but one question covers both.
                 reason=reason if proposal.base_text is None else "conflict",
                 proposal=proposal,
                 is_protected=reason == "protected",
@@ -108,16 +108,12 @@ class Gatekeeper:
         return None
 
     def check_writable(self) -> None:
-        """Raise the reason if the workspace is open for reading only."""
+        """Raise the reason if the workspace is read-only."""
         if self.refusal is not None:
             raise copy.copy(self.refusal)
 
     def refuse_hidden(self, tool: str, paths: Sequence[WorkspacePath], actor: Actor) -> None:
-        """Refuse a call that would show an agent the content of a hidden file, or change it.
-
-        Raises:
-            HiddenPathError: It would.
-        """
+        """Raise HiddenPathError if a call would show an agent the content of a hidden file, or change it."""
         for path in paths:
             if self.policy.hides(tool, path, actor):
                 raise HiddenPathError(path)
@@ -130,7 +126,7 @@ class Gatekeeper:
         Raises:
             ToolBlockedError: The policy blocks it on one of the paths.
             HiddenPathError: One of them is hidden from agents.
-            FileToolsError: Nothing can be changed.
+            FileToolsError: The workspace is read-only.
         """
         if change:
             self.check_writable()

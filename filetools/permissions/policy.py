@@ -37,7 +37,7 @@ class PermissionPolicy:
 
     Args:
         preset: Applies where no rule does.
-        rules: Refinements; a block wins over everything, a preset's too, else the last that applies counts.
+        rules: Refinements; a block, by a rule or the preset, wins over everything, otherwise the last matching rule.
         protected: Globs of paths whose every change needs an approval of its own.
         hidden: Globs of paths whose content agents neither see nor change.
     """
@@ -95,7 +95,7 @@ class PermissionPolicy:
 
     def withholding(self, actor: Actor, *tools: str) -> Callable[[WorkspacePath], bool] | None:
         """Return a test for paths that not all of these tools may read; None if they may read all."""
-        if not self.rules:  # no preset keeps anybody from reading
+        if not self.rules:  # no preset blocks reading
             is_kept = bool(self._hidden) and actor.kind == "agent" and not _SHOWING_NO_CONTENT.issuperset(tools)
             return self._matches_hidden if is_kept else None
 

@@ -82,7 +82,7 @@ class ApprovalRequest(ShownChange, frozen=True, kw_only=True):
     """All paths of the call."""
     risk: Risk
     reason: AskReason
-    """"protected" where the path is protected, "conflict" where a text would meet another's unsaved one, else "prompt"."""
+    """"protected" if the path is protected, "conflict" if the call conflicts with unsaved text, otherwise "prompt"."""
     actor: Actor
     created: float
     """Seconds since the epoch."""
@@ -144,15 +144,11 @@ def decided(answer: object, request: ApprovalRequest, edited_text: str | None = 
 
 def _both_texts(request: ApprovalRequest) -> str:
     if request.base_text is None or request.old_text is None or request.new_text is None:
-        raise InvalidArgumentError(
-            "What both sides started from is not known; give the text to be written as edited_text"
-        )
+        raise InvalidArgumentError("The common base of both texts is not known; give the text to write as edited_text")
     texts = request.base_text, request.old_text, request.new_text
     text = merge(*texts, keep="both", by_words=bool(request.by_words)).text
     if text is None:
-        raise InvalidArgumentError(
-            "The texts are too large to be put together; give the text to be written as edited_text"
-        )
+        raise InvalidArgumentError("The texts are too large to merge; give the text to write as edited_text")
     return text
 
 
@@ -166,7 +162,7 @@ class ApprovalNotice(Struct, frozen=True, kw_only=True):
 
 
 Notify = Callable[[ApprovalNotice], None]
-"""Receives every notice on the loop; the layer above turns them into events, since this one cannot know the bus."""
+"""Receives every notice on the loop; the layer above turns it into an event, because this one must not import the bus."""
 
 
 def ignore_notice(notice: ApprovalNotice) -> None:

@@ -27,13 +27,13 @@ READING_TOOLS: Final = frozenset(
         "list_runs", "get_run", "checkpoint",
     )
 )  # fmt: skip
-"""Tools that `ask` allows: they read, list, search or look at facts; or, like `checkpoint`, change no file."""
+"""Tools that `ask` allows: they read, list, search or return facts; or, like `checkpoint`, change no file."""
 DELETING_TOOLS: Final = frozenset(("delete_file", "delete_directory", "delete_multiple"))
 """Tools that `guarded` blocks."""
 SUBTREE_TOOLS: Final = frozenset(("delete_file", "delete_directory", "delete_multiple", "move_file"))
 """Tools that may remove a whole folder, so that a rule about a path below applies to them at the folder, too."""
 _SAME_ACT: Final = {"create_file": "write_file"}
-"""Tools to which the rules of another tool apply as well: creating a file is writing a new one."""
+"""Tools to which the rules of another tool also apply."""
 
 
 def preset_level(preset: Preset, tool: str, *, change: bool) -> Level:
@@ -71,7 +71,9 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if not self.tool.strip():
             raise InvalidArgumentError("A permission rule needs the name of a tool")
         if self.level not in get_args(Level):
-            raise InvalidArgumentError(f"Level {self.level!r} of a permission rule is none of auto, prompt, block")
+            raise InvalidArgumentError(
+                f"The level of a permission rule must be auto, prompt or block, not {self.level!r}"
+            )
         _compiled(self.path, self.level == "auto")
 
     def applies(self, tool: str, path: str) -> bool:
@@ -100,7 +102,7 @@ def _compiled(path: str, is_exact: bool) -> tuple[ExcludeRules, str]:
 
 
 def rules_level(rules: Sequence[Rule], tool: str, path: str) -> Level | None:
-    """Return the level of the rules for a call: a block wins, else the last that applies; None if none does."""
+    """Return the level of the rules for a call: a block wins, otherwise the last matching rule; None if none matches."""
     levels: list[Level] = [rule.level for rule in rules if rule.applies(tool, path)]
     if "block" in levels:
         return "block"

@@ -1,7 +1,7 @@
-"""Recovery of folders and links: where they are now, and what a dead process left half done.
+"""Recovery of folders and links from crashes and power cuts.
 
-Moves, deletions and returns of folders are durable before they count as applied, so only a pending one can be undone.
-What is in folders, new folders among it, may be lost at any time.
+Moves, deletions and restores of folders are durable before they count as applied, so a power cut can undo only pending
+ones. The contents of folders, including new folders, may be lost at any time.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from filetools.sync.mirror_files import make_parents
 
 
 class FolderMoves(NamedTuple):
-    """Moves and deletions of folders, in their order."""
+    """Moves and deletions of folders, in order."""
 
     removals: Sequence[ChangeRecord]
-    """`history.removals_since` of a number before all records that are asked about."""
+    """`history.removals_since` of a number before all records in question."""
     key: Callable[[WorkspacePath], str]
-    """Gives the lock key of a path."""
+    """Returns the lock key of a path."""
 
     def now_at(self, path: WorkspacePath, number: int) -> WorkspacePath | None:
-        """Return where a path of the record `number` is now; None if it went with a deleted folder."""
+        """Return the current path of a path in record `number`; None if it was deleted with a folder."""
         for removal in self.removals:
             rest = None if removal.number <= number else _below(path, removal.old_path or removal.path, self.key)
             if rest is None:
@@ -48,14 +48,14 @@ class FolderMoves(NamedTuple):
         return path
 
     def places_of(self, record: ChangeRecord) -> list[WorkspacePath]:
-        """Return where that which a record changed stands now."""
+        """Return the current paths of what a record changed."""
         own = own_places(record)
         if record.operation in DIRECTORY_REMOVALS or not self.removals:
             return own
         return [place for place in (self.now_at(path, record.number) for path in own) if place is not None]
 
     def former(self, path: WorkspacePath) -> list[tuple[WorkspacePath, int]]:
-        """Return the names that a path had before folders above it were moved, each with the number of that move."""
+        """Return the former paths of a path before moves of folders above it, each with the number of the move."""
         found = []
         for removal in reversed(self.removals):
             rest = _below(path, removal.path, self.key)
@@ -71,7 +71,7 @@ def own_places(record: ChangeRecord) -> list[WorkspacePath]:
 
 
 def _below(path: str, folder: str, key: Callable[[WorkspacePath], str]) -> str | None:
-    """Return what follows the folder in a path, "" for the folder itself; None if the path is not in it."""
+    """Return the rest of a path after a folder, "" for the folder itself; None if the path is not in it."""
     depth = folder.count("/") + 1
     names = path.split("/")
     if len(names) < depth or key(WorkspacePath("/".join(names[:depth]))) != key(WorkspacePath(folder)):
@@ -80,10 +80,7 @@ def _below(path: str, folder: str, key: Callable[[WorkspacePath], str]) -> str |
 
 
 class FolderRecovery:
-    """Makes, deletes and moves folders as records say. Lives as long as the workspace is open.
-
-    Call it in a turn.
-    """
+    """Makes, deletes and moves folders according to records. Call it in a turn."""
 
     def __init__(self, workspace: Workspace, store: Store, journal: Journal) -> None:
         self._workspace = workspace
@@ -95,14 +92,14 @@ class FolderRecovery:
         return FolderMoves(self._journal.history.removals_since(number), self._workspace.key)
 
     def make(self, path: WorkspacePath, record: ChangeRecord) -> None:
-        """Make a folder that is missing, with the mode that its record says, and those above it."""
+        """Make a missing folder, with its record's mode, and missing folders above it."""
         make_parents(self._store, path)
         if self._store.stat(path) is None:
             self._store.make_directory(path)
             self.set_mode(path, record)
 
     def bring_back(self, path: WorkspacePath, record: ChangeRecord) -> None:
-        """Have what a record brings back out of the trash stand there with all that was in it."""
+        """Restore what a record takes out of the trash, with everything in it."""
         make_parents(self._store, path)
         for number in self._journal.history.targets([record.number], "brings").get(record.number, ()):
             removals = self._journal.history.select(RecordFilter(numbers=(number,)))
@@ -111,37 +108,37 @@ class FolderRecovery:
                 self._store.restore(path, str(number))
 
     def remove_again(self, path: WorkspacePath, number: int) -> None:
-        """Delete a folder, unless that is done."""
+        """Delete a folder, unless it is already deleted."""
         stat = self._store.stat(path)
         if self._store.has_trash(path, str(number)) or (stat is not None and stat.type != "directory"):
             return
-        with suppress(FileNotFoundError):  # also where nothing stands: one that went entry by entry may be on its way
+        with suppress(FileNotFoundError):  # also if it is missing: a removal entry by entry may be half done
             self._store.remove(path, trash=str(number))
 
     def move_again(self, record: ChangeRecord) -> None:
-        """Move a folder, unless that is done, and make it where it is lost."""
+        """Move a folder, unless it is already moved; if it is lost, make it at the destination."""
         assert record.old_path is not None
         source, destination = self._workspace.resolve(record.old_path), self._workspace.resolve(record.path)
         make_parents(self._store, destination)
         if self._is_folder(source):
-            # One that was made in vain may be there again, as its removal was not synced.
+            # A folder made by a failed try may be there again, because its removal was not synced.
             with suppress(PathNotFoundError, PathNotDirectoryError, DirectoryNotEmptyError):
                 self._store.remove_empty_directory(destination)
         elif self._store.stat(destination) is not None:
             return
         try:
-            self._store.move(source, destination)  # without the source the rest of one that went entry by entry
+            self._store.move(source, destination)  # without a source, finishes a move entry by entry
         except PathExistsError:
-            return  # another program's
+            return  # made by another program
         except (PathNotFoundError, DirectoryNotFoundError):
             self._store.make_directory(destination)
 
     def link_again(self, path: WorkspacePath, record: ChangeRecord) -> None:
-        """Have a link be as a record says, unless another program has made something else of it."""
+        """Make, change or remove a link according to a record, unless another program has changed it."""
         stat = self._store.stat(path)
         if stat is not None:
-            is_met = stat.type == "symlink" and version_of(self._store.read_link(path)) == record.before
-            if not is_met:
+            is_expected = stat.type == "symlink" and version_of(self._store.read_link(path)) == record.before
+            if not is_expected:
                 return
             self._store.remove(path).discard()
         if record.after is not None:
@@ -149,7 +146,7 @@ class FolderRecovery:
             self._store.make_link(path, self._journal.contents.get(record.after))
 
     def set_mode(self, path: WorkspacePath, record: ChangeRecord) -> None:
-        """Give a folder the mode that a record says."""
+        """Give a folder its record's mode."""
         if record.mode is not None and self._is_folder(path):
             self._store.set_directory_mode(path, record.mode)
 

@@ -154,7 +154,7 @@ class Mirror:
         """Have the worker, here or in another process, follow new records now.
 
         Args:
-            is_urgent: Have it bring over all that the mirror is behind with, and make that durable at once.
+            is_urgent: True to have the whole backlog processed, and synced at once.
             is_heard: True if another process has asked for it, and may be waiting.
         """
         with self._changed:
@@ -295,10 +295,10 @@ class Mirror:
         except StoppedError:
             return 0.0
         except FileToolsError as exc:
-            self._miss(exc)
+            self._fail(exc)
         except Exception as exc:  # noqa: BLE001 - a store is foreign code; whatever it raises, the mirror is what failed
             _log.exception("mirror %s raised an untyped error", self.name)
-            self._miss(InternalError(f"mirror {self.name!r} failed with {type(exc).__name__}"))
+            self._fail(InternalError(f"mirror {self.name!r} failed with {type(exc).__name__}"))
         else:
             self._failures = 0
             if not self._progress.is_ready:
@@ -320,7 +320,7 @@ class Mirror:
             self.worker.forget()
         return is_won
 
-    def _miss(self, error: FileToolsError) -> None:
+    def _fail(self, error: FileToolsError) -> None:
         """Mark the mirror as not ready until it answers again, and release the calls that wait for it."""
         if isinstance(error, StateDamagedError | WorkspaceGoneError):
             # As an error of the mirror, because the workspace is not gone and needs no repair.
@@ -339,15 +339,15 @@ class Mirror:
         is_news = replace(progress, reached=self._progress.reached) != self._progress
         if is_news or time.monotonic() < self._heard_until:
             write_note(self._place_of_note, progress)
-        self._know(progress)
+        self._set_progress(progress)
 
     def _take_note(self) -> None:
         """Take over the progress from the note of the process that writes."""
         progress = read_note(self._place_of_note)
         if progress is not None:
-            self._know(progress)
+            self._set_progress(progress)
 
-    def _know(self, progress: MirrorProgress) -> None:
+    def _set_progress(self, progress: MirrorProgress) -> None:
         with self._changed:
             was_ready, self._progress, self._is_known = self._progress.is_ready, progress, True
             self._changed.notify_all()

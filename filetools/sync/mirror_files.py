@@ -67,10 +67,6 @@ class MirrorFiles:
         self._keep_foreign = keep_foreign
         self._max_foreign_bytes = max_foreign_bytes
 
-    def is_at(self, path: WorkspacePath, stat: FileStat, version: str) -> bool:
-        """True if a file has these bytes; reads it only if this process did not write it."""
-        return version == (self._own.version_of(stat) or file_version(self.store, path))
-
     def look(self) -> None:
         """Find out by the marker whether the mirror's disk ignores case."""
         self._ignores_case = self.store.stat(_MARKER_ELSE) is not None
@@ -97,15 +93,15 @@ class MirrorFiles:
         self.store.move(path, between)
         self.store.move(between, path)
 
-    def _clear_way(self, path: WorkspacePath, kind: EntryType) -> None:
+    def _make_room(self, path: WorkspacePath, kind: EntryType) -> None:
         """Take away what is in the way of a file or directory, and make the folders above it."""
         for place in (*path.folders, path):
             found = self.store.stat(place)
             if found is not None and found.type != (kind if place == path else "directory"):
-                self.take_away(place)
+                self.remove_entry(place)
         make_parents(self.store, path)
 
-    def let_go(self, path: WorkspacePath, displaced: Displaced) -> None:
+    def discard_displaced(self, path: WorkspacePath, displaced: Displaced) -> None:
         """Discard an entry that came out of `path`, after keeping bytes that the journal does not have.
 
         A file that cannot be kept stays in the mirror's limbo.
@@ -130,7 +126,7 @@ class MirrorFiles:
                 stat = self.store.stat(file)
                 is_foreign = stat is not None and stat.type == "file" and self._own.version_of(stat) is None
                 if is_foreign and not self._contents.has(file_version(self.store, file)):
-                    self.take_away(file)
+                    self.remove_entry(file)
 
     def refuse_state_below(self, path: WorkspacePath) -> None:
         """Raise HoldsStateError if a path of the mirror is another root, or has one below it."""
@@ -138,27 +134,23 @@ class MirrorFiles:
         if found is not None and found.type == "directory" and (state := self.store.state_below(path)) is not None:
             raise HoldsStateError(path, state)
 
-    def put(self, path: WorkspacePath, content: bytes, version: str, mode: int | None, *, must_write: bool) -> None:
-        """Give a file its bytes and mode, whatever is in the way.
+    def put(self, path: WorkspacePath, content: bytes, version: str, mode: int | None) -> None:
+        """Write a file, whatever is in the way, also if it has these bytes: the disk may have lost them since.
 
         Args:
             path: The file.
             content: Its bytes.
             version: Their version.
             mode: Permission bits; None keeps those of a file that is replaced.
-            must_write: True to write it even if it seems to have the bytes, because the disk may have lost them.
         """
         for _ in range(TRIES):
             try:
-                found = self.store.stat(path)
-                if found is not None and not must_write and self._holds(path, found, len(content), version, mode):
-                    return
-                displaced = self._exchanged(path, content, version, mode, is_new=found is None)
+                displaced = self._exchanged(path, content, version, mode)
             except _OTHER_GROUND:
-                self._clear_way(path, "file")
+                self._make_room(path, "file")
                 continue
             if displaced is not None:
-                self.let_go(path, displaced)
+                self.discard_displaced(path, displaced)
             return
         raise ChangedMeanwhileError(path, TRIES)
 
@@ -174,11 +166,11 @@ class MirrorFiles:
             if found is not None and found.type == "directory" and only_empty:
                 self.remove_if_empty(path)
             elif found is not None:
-                self.take_away(path)
+                self.remove_entry(path)
 
     def make_folder(self, path: WorkspacePath, mode: int | None) -> None:
         """Make a directory and its parents, whatever is in the way; one that exists gets the mode."""
-        self._clear_way(path, "directory")
+        self._make_room(path, "directory")
         # The owner must be able to write in it, because the mirror's process is the owner's.
         mode = 0o777 if mode is None else mode | 0o700
         if not self.store.make_directory(path, mode):
@@ -207,7 +199,7 @@ class MirrorFiles:
             is_free = there is None or there.type == kind == "file"
             if found is None or found.type != kind or not is_free:
                 return False
-            if version is not None and not self.is_at(source, found, version):
+            if version is not None and version != (self._own.version_of(found) or file_version(self.store, source)):
                 return False
             self.refuse_state_below(source)
             make_parents(self.store, path)
@@ -215,12 +207,12 @@ class MirrorFiles:
         except _OTHER_GROUND:
             return False
         if displaced is not None:
-            self.let_go(path, displaced)
+            self.discard_displaced(path, displaced)
         if mode not in (None, found.mode):
             self.store.set_mode(path, mode)
         return True
 
-    def take_away(self, path: WorkspacePath) -> None:
+    def remove_entry(self, path: WorkspacePath) -> None:
         """Remove the entry at `path`, keeping bytes that the journal does not have.
 
         Raises:
@@ -233,21 +225,11 @@ class MirrorFiles:
             displaced = self.store.remove(path)
         except GONE:
             return
-        self.let_go(path, displaced)
+        self.discard_displaced(path, displaced)
 
-    def _holds(self, path: WorkspacePath, found: FileStat, size: int, version: str, mode: int | None) -> bool:
-        """True if a file has these bytes; then it gets the mode."""
-        if found.type != "file" or found.size != size or not self.is_at(path, found, version):
-            return False
-        if mode is not None and mode != found.mode:
-            self.store.set_mode(path, mode)
-        return True
-
-    def _exchanged(
-        self, path: WorkspacePath, content: bytes, version: str, mode: int | None, *, is_new: bool
-    ) -> Displaced | None:
+    def _exchanged(self, path: WorkspacePath, content: bytes, version: str, mode: int | None) -> Displaced | None:
         """Write a file and make it live; returns the entry that it replaced."""
-        prepared = self.store.prepare(path, content, new=is_new, mode=mode)
+        prepared = self.store.prepare(path, content, new=self.store.stat(path) is None, mode=mode)
         try:
             displaced = prepared.exchange()
         except BaseException:

@@ -133,7 +133,7 @@ def _names(store: Store, folder: WorkspacePath) -> dict[str, EntryType]:
         return {}
 
 
-def together(entries: Iterable[BacklogEntry]) -> Iterator[list[BacklogEntry]]:
+def by_change(entries: Iterable[BacklogEntry]) -> Iterator[list[BacklogEntry]]:
     """Yield the entries of each change together, for each path only the newest, with `below` set if there were others."""
     newest: dict[str, BacklogEntry] = {}
     for entry in entries:

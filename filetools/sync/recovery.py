@@ -1,11 +1,11 @@
-"""Recovery by path: what a dead process, or a power cut, left half done is finished or undone, in a turn.
+"""Recovery from crashes and power cuts: finishes or undoes changes that were left half done, path by path, in a turn.
 
-The journal says what must stand at a path. A file that carries an older version of that path, or what a power cut
-leaves of an unsynced one, gets the head's bytes; anything else is somebody's save, which stays and is journaled.
+The journal's head is the version that a path must have. A file with an older version of its path, or with what a power cut
+leaves of an unsynced one, gets the head's bytes; anything else is a save by another program, which is kept and recorded.
 
 Files are restored from the journal's bytes. What it has no bytes of, such as a whole folder, is synced when it is moved,
-deleted or brought back, so a power cut can undo that only as long as the record is pending. So such records go first, in
-their order; then folders that were made, at the place where they are now, whose names may be lost; then files.
+deleted or restored, so a power cut can undo that only while the record is pending. Such records are recovered first, in
+their order; then new folders, whose names may be lost, at their current paths; then files.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ _OF_FOLDERS: Final = (Operation.CREATE_DIRECTORY, *DIRECTORY_REMOVALS)
 
 
 class Found(NamedTuple):
-    """What stands at a path."""
+    """What is at a path on disk."""
 
     content: bytes | None
     version: str | None
     is_taken: bool = False
-    """Whether something stands there that is no file: a folder, a link, a pipe."""
+    """True if something other than a regular file is there, such as a folder, a link or a pipe."""
 
 
 class Recovery:
-    """Settles paths of one workspace. Lives as long as it is open."""
+    """Recovers the paths of one workspace."""
 
     actor: Actor = SYSTEM
 
@@ -58,7 +58,7 @@ class Recovery:
         self._folders = FolderRecovery(workspace, store, journal)
 
     def settle(self, path: WorkspacePath, key: str) -> None:
-        """Bring one file and its head together, in a turn."""
+        """Recover one file, in a turn: give it its head's content, or record a foreign change."""
         head = self._journal.view(key).head
         if head is None:
             return
@@ -71,7 +71,7 @@ class Recovery:
             self._repair(path, head, found)
         elif found.content is not None:
             self._set_mode(path, head)
-        # A move is done when both its ends are, and only one of them is locked here.
+        # A move is complete only when both its paths are settled, and this is one of them.
         self._journal.marks.applied(
             record.number
             for record in self._journal.marks.unsettled(key)
@@ -79,7 +79,7 @@ class Recovery:
         )
 
     def settle_all(self, records: Iterable[ChangeRecord]) -> list[int]:
-        """Finish pending records and restore applied ones, in a turn; returns the numbers of those for which it failed."""
+        """Finish pending records and restore applied ones, in a turn; returns the numbers of those that failed."""
         waiting = sorted(records, key=_order)
         while waiting:
             failed: list[tuple[ChangeRecord, FileToolsError]] = []
@@ -90,9 +90,9 @@ class Recovery:
                     failed.append((record, exc))
             if len(failed) == len(waiting):
                 for record, error in failed:
-                    _log.error("could not recover %s, which is tried again: %s", record.path, error)
+                    _log.error("could not recover %s; it will be retried: %s", record.path, error)
                 break
-            # What stood in the way, such as a file where a folder was made later, may have gone with the others.
+            # Recovering the others may have removed an obstacle, such as a file at the path of a later folder.
             waiting = [record for record, _ in failed]
         return [record.number for record in waiting]
 
@@ -104,7 +104,7 @@ class Recovery:
             self._journal.marks.applied([record.number])
 
     def _restore(self, record: ChangeRecord) -> None:
-        """Bring what an applied record changed, and a power cut may have taken, back to what the journal says."""
+        """Restore what an applied record changed, which a power cut may have undone."""
         places = self.places_of([record])[record.number]
         if record.operation is Operation.CREATE_DIRECTORY:
             for place in [] if record.state is RecordState.ABORTED else places:
@@ -114,7 +114,7 @@ class Recovery:
             if record.operation is Operation.MOVE and places == own_places(record):
                 with suppress(FileToolsError):
                     self._move_file_again(record)
-            # A folder that came to its name after it went has a fate of its own, so its own name counts, too.
+            # Also at its own paths: another folder may be there after the original one was moved away.
             for place in dict.fromkeys([*places, *own_places(record)]):
                 self._clear_way(place.parent)
                 self.settle(place, self._workspace.key(place))
@@ -123,14 +123,14 @@ class Recovery:
         )
 
     def _clear_way(self, folder: WorkspacePath) -> None:
-        """Settle a file that stands where a folder must be: its deletion or its move may be what the cut took."""
+        """Settle a file at the path of a folder: its deletion or move may be what the power cut undid."""
         while not folder.is_root and (stat := self._store.stat(folder)) is None:
             folder = folder.parent
         if not folder.is_root and stat is not None and stat.type == "file":
             self.settle(folder, self._workspace.key(folder))
 
     def places_of(self, records: Sequence[ChangeRecord]) -> dict[int, list[WorkspacePath]]:
-        """Return where that which records changed stands now, by their numbers; a folder above may have moved, or be gone."""
+        """Return the current paths of what records changed, by their numbers; folders above may have moved or be gone."""
         moves = self._folders.moves_since(min((record.number for record in records), default=0))
         return {record.number: moves.places_of(record) for record in records}
 
@@ -162,11 +162,11 @@ class Recovery:
                 self.settle(path, self._workspace.key(path))
 
     def _finish_folder(self, path: WorkspacePath, record: ChangeRecord) -> None:
-        """Make a folder, unless another program has put something in its place, or in that of one above it, since."""
+        """Make a folder, unless another program has since put something else at its path or at that of a folder above."""
         self._clear_way(path)
         row = self._journal.tree_index.get(self._workspace.key(path))
         if row is None or row.kind != "directory":
-            return  # recorded by now, with what went along
+            return  # already recorded as removed or replaced
         for folder in (*path.folders, path):
             stat = self._store.stat(folder)
             if stat is not None and stat.type != "directory":
@@ -176,15 +176,15 @@ class Recovery:
                 return
         self._folders.bring_back(path, record)
         self._folders.make(path, record)
-        self._folders.set_mode(path, record)  # it may have died between the two
+        self._folders.set_mode(path, record)  # the process may have died before setting it
 
     def _opaque(self, key: str, head: Head) -> ChangeRecord | None:
-        """Return the change that a head waits for, if it is of something that nobody knows the bytes of."""
+        """Return the head's unsettled record if it concerns an opaque file or link; otherwise None."""
         newest = (one for one in self._journal.marks.unsettled(key) if one.number == head.number)
         return next((one for one in newest if _is_opaque(one)), None)
 
     def _finish_opaque(self, record: ChangeRecord) -> None:
-        """Have a file too large to be kept, or a link, go the whole way that its record says: there is nothing to compare."""
+        """Finish the move, deletion or restore of an opaque file or link, whose bytes cannot be compared."""
         path = self._workspace.resolve(record.path)
         leaves = self._workspace.resolve(record.old_path or record.path)
         if record.operation is Operation.CREATE:
@@ -225,13 +225,13 @@ class Recovery:
             self._adopt(path, head, found)
 
     def _at_source(self, head: Head) -> bytes | None:
-        """Return the bytes of a file that is still where it is moved from: of one that was only found, nobody else has them."""
+        """Return the head's bytes from the source of an unfinished move; nothing else has those of a file only found."""
         moves = [one for one in self._journal.marks.unsettled(head.key) if one.number == head.number and one.old_path]
         found = [self._find(self._workspace.resolve(move.old_path or "")) for move in moves]
         return next((each.content for each in found if each.version == head.version), None)
 
     def _set_mode(self, path: WorkspacePath, head: Head) -> None:
-        """Finish a change of nothing but the mode, which the bytes do not show."""
+        """Finish a change of only the mode, which the bytes do not show."""
         newest = next((one for one in self._journal.marks.unsettled(head.key) if one.number == head.number), None)
         if newest is not None and not head.applied and newest.before == newest.after and head.mode is not None:
             self._store.set_mode(path, head.mode)
@@ -251,7 +251,7 @@ class Recovery:
                     yield self._journal.contents.get(version)
 
     def _unsettled(self, path: WorkspacePath, key: str) -> tuple[list[ChangeRecord], set[str]]:
-        """Return the records of a path since it was last synced, and its keys, also from before a folder above was moved."""
+        """Return the records of a path since it was last synced, and its keys, also from before moves of folders above."""
         records, keys = self._journal.marks.unsettled(key), {key}
         oldest = [*self._journal.marks.unrestored(1), *self._journal.marks.unsynced(1)]
         since = min((record.number for record in oldest), default=None)
@@ -262,10 +262,10 @@ class Recovery:
         return records, keys
 
     def _known(self, path: WorkspacePath, key: str) -> set[str | None]:
-        """Return the versions a path may have because of filetools alone; None stands for absence.
+        """Return the versions that filetools itself may have left at a path; None means no file.
 
-        A move that replaces its destination shows it under the source's name for an instant, so both paths count. Where
-        it goes to, nothing stood before, or what its own commit deleted.
+        While a move replaces its destination, the old file is briefly at the source's path, so records of both paths count.
+        Before a move its destination was free, or its commit deleted the file there.
         """
         records, keys = self._unsettled(path, key)
         moves = [record for record in records if record.operation is Operation.MOVE]
@@ -280,7 +280,7 @@ class Recovery:
 
     def _put(self, path: WorkspacePath, head: Head, found: Found, wanted: bytes | None) -> None:
         if wanted is None:
-            # Where it went to may lack it still, and what is too large for a commit is kept nowhere else.
+            # The destination of a move may not have the bytes yet, and those of a large file are kept nowhere else.
             if found.content is not None and found.version and not self._journal.contents.has(found.version):
                 self._journal.contents.keep(found.content, found.version)
             with suppress(PathNotFoundError):
@@ -299,7 +299,7 @@ class Recovery:
             displaced.discard()
 
     def _keep_aside(self, path: WorkspacePath, key: str, content: bytes) -> None:
-        """Keep what was found as a version of the path, unless it is one of the versions that are kept already."""
+        """Keep the bytes found as a version of the path, unless they are already kept."""
         version = version_of(content)
         if not self._journal.contents.has(version):
             change = Change(
@@ -320,16 +320,16 @@ class Recovery:
         self._journal.commit([change], SYSTEM)
 
     def _move_file_again(self, record: ChangeRecord) -> None:
-        """Rename where that is still possible: it keeps what contents do not hold, such as extended attributes."""
+        """Rename the file again if possible: unlike writing the content, this keeps extended attributes and the like."""
         assert record.old_path is not None
         source, destination = self._workspace.resolve(record.old_path), self._workspace.resolve(record.path)
         key = self._workspace.key(destination)
         head = self._journal.view(key).head
         if head is None or head.number != record.number:
-            return  # written again since: its bytes come from the contents
-        standing = self._find(destination).version
-        replaceable = standing is None or standing in self._known(destination, key)
-        if self._find(source).version == record.after and replaceable and standing != record.after:
+            return  # written again since: the head's bytes are restored from the contents
+        present = self._find(destination).version
+        replaceable = present is None or present in self._known(destination, key)
+        if self._find(source).version == record.after and replaceable and present != record.after:
             make_parents(self._store, destination)
             displaced = self._store.move(source, destination, overwrite=True)
             if displaced is not None:
@@ -337,27 +337,27 @@ class Recovery:
 
 
 def _is_opaque(record: ChangeRecord) -> bool:
-    """Whether a change of filetools took, or brought, something that nobody knows the bytes of."""
+    """True if a record of filetools moved, deleted or restored a file or link whose bytes are unknown."""
     arrives_or_goes = record.operation in (Operation.CREATE, Operation.MOVE, Operation.DELETE)
     return arrives_or_goes and record.before_unknown and record.after is None and record.actor.kind != "external"
 
 
 def _order(record: ChangeRecord) -> tuple[bool, bool, int]:
-    """The order in which records are restored; see the head of this module."""
+    """The order in which records are recovered; see the module's docstring."""
     is_of_folder = record.operation in _OF_FOLDERS
     return not is_of_folder, is_of_folder and record.state is not RecordState.PENDING, record.number
 
 
 SECTOR_BYTES: Final = 512
-"""What a disk writes whole or not at all."""
+"""The unit that a disk writes atomically."""
 
 
 def is_left_by_power_cut(found: bytes, versions: Iterable[bytes]) -> bool:
-    """Whether bytes are what a power cut leaves of a file: sectors of its versions, in any mixture, and zeros.
+    """True if bytes may be what a power cut leaves of a file: any mixture of sectors of its versions, and zeros.
 
     Args:
         found: The bytes.
-        versions: All that the file may have held since it was last synced.
+        versions: All contents that the file may have had since it was last synced.
     """
     starts = [start for start in range(0, len(found), SECTOR_BYTES) if found[start : start + SECTOR_BYTES].strip(b"\0")]
     for version in versions:
@@ -368,6 +368,6 @@ def is_left_by_power_cut(found: bytes, versions: Iterable[bytes]) -> bool:
 
 
 def _is_sector_of(found: bytes, version: bytes, start: int) -> bool:
-    """Whether a sector is that of a version, as far as its file had grown, and zeros behind."""
+    """True if a sector equals that of a version, or a beginning of it followed by zeros."""
     sector, wanted = found[start : start + SECTOR_BYTES], version[start : start + SECTOR_BYTES]
     return sector == wanted or wanted.startswith(sector.rstrip(b"\0"))

@@ -38,7 +38,7 @@ from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sync.context import SyncContext
 from filetools.sync.identity import MirrorIdentity
 from filetools.sync.mirror_files import GONE, MirrorFiles, sync_place, twins_of
-from filetools.sync.plan import Plan, Versions, compared, together
+from filetools.sync.plan import Plan, Versions, by_change, compared
 from filetools.sync.wanted import UnsettledError, Wanted, wanted
 
 if TYPE_CHECKING:
@@ -113,7 +113,6 @@ class BacklogWorker:
         self._unsynced: dict[tuple[str, bool], BacklogEntry] = {}
         """Paths written since the last sync."""
         self._sync_at = math.inf
-        self._must_write: set[str] = set()
         self._waiting: dict[tuple[str, bool], _Waiting] = {}
         self._hidden: set[WorkspacePath] = set()
         self.looking: Future[object] | None = None
@@ -140,12 +139,12 @@ class BacklogWorker:
         self._is_whole_due |= is_whole
         self._follow()
         if self._is_whole_due:
-            self._bring_behind()
+            self._process_backlog()
         due = [waiting.entry for waiting in self._waiting.values() if waiting.at <= time.monotonic()]
         for entry in due:
             self._go_on()
             if entry.number or self._context.journal.backlog.get(self._place, entry.key) is not None:
-                self._bring(entry)
+                self._process(entry)
             else:
                 del self._waiting[_slot(entry)]  # an aborted synchronisation has removed it
         if due or self._is_whole_due:
@@ -183,18 +182,15 @@ class BacklogWorker:
         """Sync what was written, and record the mirror's position.
 
         Raises:
-            FileToolsError: A sync failed; its paths are written again.
+            FileToolsError: A sync failed. Its paths must be written again: another sync would succeed although the bytes
+                may be lost.
         """
         batch, self._unsynced, self._sync_at = self._unsynced, {}, math.inf
-        keys = {key for key, _ in batch}
-        # Until the sync succeeds: after one that failed, a second one would succeed although the bytes may be lost.
-        self._must_write |= keys
         synced: set[WorkspacePath] = set()
         for entry in batch.values():
             path = WorkspacePath(entry.path)
             if not self._context.left_out(path, False):
                 sync_place(self.files.store, path, synced)
-        self._must_write -= keys
         if batch:
             unsettled = [each.entry for each in self._waiting.values() if each.unsettled]
             self._context.journal.backlog.advance(self._place, self._seen, batch.values(), unsettled)
@@ -225,7 +221,7 @@ class BacklogWorker:
 
     # -- the backlog -------------------------------------------------------------------------------------------------
 
-    def _bring_behind(self) -> None:
+    def _process_backlog(self) -> None:
         """Process the backlog: paths that the mirror refused, and differences; follow new records in between."""
         after, looked_at = "", time.monotonic()
         # One by one, because an aborted synchronisation removes entries.
@@ -237,7 +233,9 @@ class BacklogWorker:
             is_early = waiting is not None and waiting.unsettled is None and waiting.at > time.monotonic()
             is_written = entry.number > 0 and self.has_written(entry)
             if entry.tries < MAX_TRIES and not (is_early and entry.tries) and not is_written:
-                self._bring(entry)
+                self._process(entry)
+            if len(self._unsynced) >= MOST_UNSYNCED:
+                self.make_durable()
             if time.monotonic() - looked_at > _LONGEST_LOOK_SECONDS:
                 self._follow()
                 looked_at = time.monotonic()
@@ -255,27 +253,29 @@ class BacklogWorker:
                 self.identity.renew()
                 self.forget()
                 raise StoppedError from None
-            for several in together(entries):
+            for several in by_change(entries):
                 self._go_on()
-                self._bring_together(several, files)
+                self._process_change(several, files)
             page = len(entries)
             self._seen = entries[-1].number if entries else self._seen
         self._seen = max(own, self._seen)
         unsettled = min((each.unsettled for each in self._waiting.values() if each.unsettled), default=None)
         self._mirror.report(reached=self._seen, unsettled=unsettled)
 
-    def _bring_together(self, entries: Sequence[BacklogEntry], files: Mapping[int, KeptFile]) -> None:
+    def _process_change(self, entries: Sequence[BacklogEntry], files: Mapping[int, KeptFile]) -> None:
         """Process the paths of one change, both of a move; a path that exists in the primary comes first."""
         several = [replace(one, below=True) if _slot(one) in self._waiting else one for one in entries]
         if len(several) > 1:
             several.sort(key=lambda entry: self._context.primary.stat(WorkspacePath(entry.path)) is None)
         for entry in several:
-            self._bring(entry, files.get(entry.number))
+            self._process(entry, files.get(entry.number))
+            if len(self._unsynced) >= MOST_UNSYNCED:
+                self.make_durable()
 
-    def _bring(self, entry: BacklogEntry, known: KeptFile | None = None) -> None:
+    def _process(self, entry: BacklogEntry, known: KeptFile | None = None) -> None:
         path = WorkspacePath(entry.path)
         if self._context.left_out(path, False):
-            self._note_written(entry)
+            self._note_done(entry)
             return
         try:
             record = self._record(entry) if known is None else None
@@ -287,13 +287,13 @@ class BacklogWorker:
             self._refuse(entry, exc)
             return
         try:
-            self._put_there(path, goal, entry, record)
+            self._apply(path, goal, entry, record)
         except FileToolsError as exc:
-            self._judge(exc)
+            self._raise_unless_of_path(exc)
             self._refuse(entry, exc)
             self._mirror.report(error=exc.message)
         else:
-            self._note_written(entry)
+            self._note_done(entry)
 
     def _record(self, entry: BacklogEntry) -> ChangeRecord | None:
         """Return the record of an entry, applied or not; None if it has none, or the path has a newer one."""
@@ -316,12 +316,12 @@ class BacklogWorker:
             self._context, path, entry.key, is_recorded=bool(entry.number), is_settled=is_made, is_late=is_late
         )
 
-    def _put_there(self, path: WorkspacePath, goal: Wanted, entry: BacklogEntry, record: ChangeRecord | None) -> None:
+    def _apply(self, path: WorkspacePath, goal: Wanted, entry: BacklogEntry, record: ChangeRecord | None) -> None:
         spelled = self.files.spelled(path)
         twins = [] if spelled is None else twins_of(path, self._context.primary)
         if goal.kind == "nothing":
             if twins:
-                self._bring_again([*twins, *self._hidden])
+                self._retry_now([*twins, *self._hidden])
                 return
             self.files.remove(path, only_empty=entry.number == 0)
             self._prune(path.parent)
@@ -332,11 +332,11 @@ class BacklogWorker:
         if is_respelt := spelled is not None and spelled.name != path.name:
             self.files.respell(path)
         if twins:
-            self._bring_again(twins)
-        is_renamed = record is not None and self._renamed(record, path, goal)
+            self._retry_now(twins)
+        is_renamed = record is not None and self._move_again(record, path, goal)
         if goal.kind == "file":
-            must_write = entry.number == 0 or entry.key in self._must_write
-            self.files.put(path, goal.content, goal.version, goal.mode, must_write=must_write)
+            if not is_renamed:
+                self.files.put(path, goal.content, goal.version, goal.mode)
             return
         self.files.make_folder(path, goal.mode)
         # A folder that exists although its record removed it was made since.
@@ -347,14 +347,14 @@ class BacklogWorker:
         if entry.below or is_older or is_respelt or (is_unknown and not is_renamed):
             self._compare_below(path)
 
-    def _bring_again(self, paths: Iterable[WorkspacePath]) -> None:
+    def _retry_now(self, paths: Iterable[WorkspacePath]) -> None:
         """Have the next round process paths, also refused ones, because their place in the mirror may be free now."""
         for key in self.add_to_backlog(paths):
             if (entry := self._context.journal.backlog.get(self._place, key)) is not None:
                 self._waiting[_slot(entry)] = _Waiting(entry, 0.0)
         self._hidden.difference_update(paths)
 
-    def _renamed(self, record: ChangeRecord, path: WorkspacePath, goal: Wanted) -> bool:
+    def _move_again(self, record: ChangeRecord, path: WorkspacePath, goal: Wanted) -> bool:
         """Repeat a move of the primary in the mirror, and copy what the mirror lacked of it; False if it is not possible."""
         is_file = goal.kind == "file"
         if record.old_path is None or record.path != path or (is_file and len(goal.content) <= MOST_COPIED):
@@ -366,21 +366,21 @@ class BacklogWorker:
         if not self.files.move(source, path, goal.version if is_file else None, goal.mode):
             return False
         for each in lacking:
-            self._bring_place(WorkspacePath(path + each[len(source) :]))
+            self._process_path(WorkspacePath(path + each[len(source) :]))
         return True
 
     def _compare_below(self, folder: WorkspacePath) -> None:
         """Compare a folder with the primary's, and copy all that the mirror lacks below it."""
         plan = self.compare(folder, is_fresh=False, go_on=self._go_on)
         for path in plan.changes:
-            self._bring_place(path)
+            self._process_path(path)
         for error in plan.failed.values():
             raise error
 
-    def _bring_place(self, path: WorkspacePath) -> None:
+    def _process_path(self, path: WorkspacePath) -> None:
         """Process a path without an entry; it gets one if it must be retried, so that it delays no other."""
         entry = BacklogEntry(key=self._context.key(path), path=path, number=0)
-        self._bring(entry)
+        self._process(entry)
         if _slot(entry) in self._waiting:
             self.add_to_backlog([path])
 
@@ -398,15 +398,13 @@ class BacklogWorker:
 
     # -- results of an entry -----------------------------------------------------------------------------------------
 
-    def _note_written(self, entry: BacklogEntry) -> None:
+    def _note_done(self, entry: BacklogEntry) -> None:
         """Note that the mirror has a path; its entry is removed once that is durable."""
         slot = _slot(entry)
         self._unsynced[slot] = entry
         if slot in self._waiting and self._waiting[slot].entry.number <= entry.number:
             del self._waiting[slot]
         self._sync_at = min(self._sync_at, time.monotonic() + self._context.sync_after_seconds)
-        if len(self._unsynced) >= MOST_UNSYNCED:
-            self.make_durable()
 
     def _defer(self, entry: BacklogEntry) -> None:
         """Retry a path soon, because others are changing it."""
@@ -429,7 +427,7 @@ class BacklogWorker:
         _log.error("the mirror refused %s %d times: %s", entry.path, MAX_TRIES, error)
         self._context.publish(events.SyncError(error=error.message, error_code=error.code, file=entry.path))
 
-    def _judge(self, error: FileToolsError) -> None:
+    def _raise_unless_of_path(self, error: FileToolsError) -> None:
         """Raise an error unless it concerns one path only."""
         if isinstance(error, _PERHAPS_ABOUT_PATH):
             self.files.store.probe()

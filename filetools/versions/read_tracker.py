@@ -1,12 +1,12 @@
-"""The read tracker: for each actor and path the versions it has seen, the one text that it knows, and what others changed.
+"""The read tracker: for each actor and path the versions it has seen, its base text, and the changes by others.
 
-A version is *seen* when its actor read it, sent it, or made it out of the text it knew. A version that a result only
-*reported*, because others' text is in it, stands for the text that the actor knew when it was told: naming that version is
-no knowledge of others' lines. The base of a path is what its newest row stands for.
+A version is *seen* when the actor has read it, sent it, or made it from its base. A version that was only *reported* in a
+result contains text of others that the actor has not seen; it stands for the base that the actor had then. The base of a path
+is that of its newest row.
 
-Rows live in memory and reach the journal within a second, or when the workspace closes; so do texts that nothing else
-keeps, if another process can be their reader. The others stay in memory, since nobody else can ever write on them. A base
-whose text is gone cannot be merged on, and a write that needs it is refused rather than guessed at.
+Rows are kept in memory and saved to the journal within a second, or when the workspace closes. So are texts that nothing
+else keeps, unless no other process can have the actor: these stay in memory. If the text of a base is gone, a write that
+needs it for a merge is refused.
 """
 
 from __future__ import annotations
@@ -30,40 +30,40 @@ from filetools.models.records import WITHOUT_BYTES, Actor, ChangedFile, ChangeRe
 from filetools.paths.workspace_path import WorkspacePath
 
 MOST_ACTORS: Final = 1000
-"""Actors in memory; the one silent longest is read from the journal when it comes back."""
+"""Actors in memory; the least recently active one is dropped, and loaded from the journal when it returns."""
 LARGEST_TEXT_BYTES: Final = 1024 * 1024
 """Larger texts are not kept for seen versions alone."""
 REFRESH_SECONDS: Final = 60.0
-"""What is read again and again is recorded this often."""
+"""How often repeated reads of the same version are recorded."""
 
 _without_time: Final = attrgetter("version", "base", "is_whole", "encoding")
 Rows: TypeAlias = dict[str, SeenVersion]
-"""By version, the newest last; never changed in place."""
+"""By version, newest last; never changed in place."""
 Span: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
-"""A part of a text: the line and character, from 1, where it begins, and where what comes after it does."""
+"""A part of a text: line and character, from 1, of its start, and of its end (exclusive)."""
 END_OF_FILE: Final = (2**62, 1)
 _UNSEEN: Final = (Operation.CREATE_DIRECTORY, *WITHOUT_BYTES)
-"""What changes no file that somebody may have seen."""
+"""Operations that do not change a file that an actor may have seen."""
 
 
 class _Seen(Struct):
-    """What one actor has seen, and what it should hear."""
+    """What one actor has seen, and the changes to report to it."""
 
     paths: OrderedDict[str, Rows] = field(default_factory=OrderedDict)
     count: int = 0
     is_loaded: bool = False
     forgotten: set[str] = field(default_factory=set)
-    """Keys of which the journal's rows no longer count."""
+    """Keys whose rows in the journal are obsolete."""
     wrote: dict[str, int] = field(default_factory=dict)
-    """By key: the number of the actor's own newest record since it got to know the base."""
+    """By key: the number of the actor's own newest record since it learned its base."""
     covered: dict[str, int] = field(default_factory=dict)
-    """By key: the number of the newest record that is in the base for certain."""
+    """By key: the number of the newest record that the base certainly includes."""
     changed: OrderedDict[str, ChangedFile] = field(default_factory=OrderedDict)
     spans: dict[str, tuple[str, list[Span]]] = field(default_factory=dict)
-    """By key: a version of which only parts were read, and which."""
+    """By key: a version of which only parts were read, and these parts."""
 
     def has_all(self, key: str, version: str, span: Span) -> bool:
-        """Note that a part was read; whether all parts have been."""
+        """Note that a part was read; True if all parts have been."""
         known = self.spans.get(key, ("", []))
         merged: list[Span] = []
         for start, end in sorted([*(known[1] if known[0] == version else ()), span]):
@@ -75,7 +75,7 @@ class _Seen(Struct):
         return merged[0] == ((1, 1), END_OF_FILE)
 
     def know(self, key: str) -> None:
-        """What was to be told of a path is out of date."""
+        """Drop the change to report for a path, because the actor has seen a newer text."""
         self.changed.pop(key, None)
         if key in self.wrote:
             self.covered[key] = self.wrote.pop(key)
@@ -87,18 +87,18 @@ class _Seen(Struct):
         if not self.is_loaded:
             self.forgotten.add(key)
 
-    def tell(self, key: str, change: ChangedFile) -> None:
+    def add_change(self, key: str, change: ChangedFile) -> None:
         rows = self.paths.get(key)
         if rows is None:
             return
         self.changed.pop(key, None)
         known = _newest(rows)
-        if change.version not in (known.version, known.base):  # records of other processes come later than their files
+        if change.version not in (known.version, known.base):  # a record of another process may arrive after its file
             self.changed[key] = change
 
 
 class ReadTracker:
-    """What the actors of one workspace have seen. Lives as long as it is open; safe in every thread."""
+    """What the actors of one workspace have seen. Thread-safe."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -107,12 +107,12 @@ class ReadTracker:
         self._unsaved: list[tuple[str, str, SeenVersion | None]] = []
         self._ephemeral: set[str] = set()
         self._held, self._waiting = _Texts(), _Texts()
-        """By version: texts that need not leave the memory while there is room, and those the journal is to keep."""
+        """By version: texts that may stay in memory while there is room, and texts to save to the journal."""
         self._saving = threading.Lock()
 
     @property
     def is_new(self) -> bool:
-        """Whether there is anything to save."""
+        """True if there is anything to save."""
         return bool(self._waiting or self._unsaved)
 
     def record_seen(
@@ -126,19 +126,19 @@ class ReadTracker:
         span: Span | None = None,
         encoding: str | None = None,
     ) -> None:
-        """Record that an actor read or sent this text of a path: from now on it is the actor's base.
+        """Record that an actor read or sent a text of a path, which becomes its base.
 
-        A part of another version than the base leaves a base that is known as a whole as it is: what the actor writes
-        next it makes of that, and lines it has not seen must not count as left out.
+        Reading a part does not replace a base of another version that is known as a whole: the actor's next write is based
+        on that, and lines that it has not seen must not count as deleted.
 
         Args:
             actor: Who read or sent it.
             key: Lock key of the path.
             version: The text's version.
-            content: Its bytes, unless the journal keeps them already.
-            is_whole: Whether this is all of it.
-            span: Which part it is; all parts together are the whole.
-            encoding: Codec that the actor named for it; its next writes are in it, too.
+            content: Its bytes, unless the journal already keeps them.
+            is_whole: True for the whole text.
+            span: The part that was read; once all parts have been read, they count as the whole.
+            encoding: Codec that the actor gave, also used for its next writes.
         """
         if not is_whole and span is not None:
             with self._lock:
@@ -146,15 +146,15 @@ class ReadTracker:
         row = SeenVersion(version=version, base=version, is_whole=is_whole, time=time.time(), encoding=encoding)
         rows: tuple[SeenVersion, ...] = (row,)
         if not is_whole and (known := self.base(actor, key)) is not None and known.is_whole:
-            # The row of another base again, so that it stays the newest.
+            # Add the row of the current base again, so that it stays the newest.
             again = structs.replace(known, time=row.time + 1e-6)
             rows = (structs.replace(row, is_whole=True),) if known.base == version else (row, again)
         self._add(actor, key, rows, version, content)
 
     def record_reported(self, actor: Actor, key: str, version: str, *, base: str | None = None) -> None:
-        """Record that a result named this version to an actor, with text of others in it that the actor has not seen.
+        """Record that a result named a version that contains text of others, which the actor has not seen.
 
-        It stands for `base`, a version that the actor has seen, or for its base; without any nothing is recorded.
+        It stands for `base`, a version that the actor has seen, or for the actor's base; without one nothing is recorded.
         """
         known = self._rows(owner_of(actor), key).get(base) if base is not None else self.base(actor, key)
         if known is not None:
@@ -163,7 +163,7 @@ class ReadTracker:
     def record_made(
         self, actor: Actor, key: str, before: str | None, after: str, *, content: bytes | None = None
     ) -> None:
-        """Record that an actor itself made one version out of another: its base moves along if it was what was changed."""
+        """Record that an actor changed one version into another; if the first was its base, the second becomes its base."""
         known = self.base(actor, key)
         if before is None:
             self.record_seen(actor, key, after, content=content)
@@ -174,35 +174,35 @@ class ReadTracker:
             self.record_reported(actor, key, after)
 
     def base(self, actor: Actor, key: str) -> SeenVersion | None:
-        """Return what an actor's next write of a path is based on. Call it in a worker thread, unless it is loaded."""
+        """Return the base of an actor's next write of a path. Call it in a worker thread, unless the actor is loaded."""
         rows = self._rows(owner_of(actor), key)
         return _newest(rows) if rows else None
 
     def rows(self, actor: Actor, key: str) -> tuple[SeenVersion, ...]:
-        """Return all that an actor knows of a path, the newest last; call it as `base`."""
+        """Return all rows of an actor and path, newest last; call it as `base`."""
         return tuple(self._rows(owner_of(actor), key).values())
 
     def forget(self, actor: Actor, key: str) -> None:
-        """Forget what an actor knew of a path, because it has deleted it itself."""
+        """Forget the rows of a path that the actor has deleted."""
         self._replace(owner_of(actor), key, {})
 
     def forget_below(self, actor: Actor, key: str) -> None:
-        """Forget what an actor knew of all in a folder that it has deleted itself."""
+        """Forget the rows of everything in a folder that the actor has deleted."""
         for known in self._below(actor, key):
             self.forget(actor, known)
 
     def end_with_process(self, actor: Actor) -> None:
-        """Take an actor for one that no other process can be: its texts need not leave the memory of this one."""
+        """Declare that no other process can have this actor, so that its texts can stay in memory."""
         self._ephemeral.add(owner_of(actor))
 
     def forget_ephemeral(self) -> None:
-        """Have the journal forget the actors that nobody can be again; call it in a worker thread, after the last `save`."""
+        """Delete the rows of such actors from the journal; call it in a worker thread, after the last `save`."""
         known = [owner for owner in self._ephemeral if owner in self._actors]
         if known:
             self._journal.seen_versions.forget(known)
 
     def move(self, actor: Actor, key: str, new_key: str) -> None:
-        """Carry what an actor knew of a path to where it has moved it itself; what it knew of the target is replaced."""
+        """Move the rows of a path that the actor has moved, replacing those of the target."""
         owner = owner_of(actor)
         rows = self._rows(owner, key)
         if new_key != key:
@@ -210,40 +210,40 @@ class ReadTracker:
             self._replace(owner, new_key, rows)
 
     def move_below(self, actor: Actor, key: str, new_key: str) -> None:
-        """Carry what an actor knew of all in a folder to where it has moved that itself."""
+        """Move the rows of everything in a folder that the actor has moved."""
         self.forget_below(actor, new_key)
         for known in self._below(actor, key):
             self.move(actor, known, new_key + known[len(key) :])
 
     def notice(self, records: Iterable[ChangeRecord], key_of: Callable[[WorkspacePath], str]) -> None:
-        """Note new records for those in memory who know their files, except whoever made them."""
+        """Note new records, for each actor in memory that has seen their files and did not make them."""
         with self._lock:
             for record in records:
-                # A file that is found is news, too, where an actor has read another text of it.
+                # A found file is a change, too, for an actor that has read another text of it.
                 if record.operation not in _UNSEEN and record.state is not RecordState.ABORTED:
                     self._notice(record, key_of)
 
     def take_changed(self, actor: Actor) -> tuple[ChangedFile, ...]:
-        """Return what an actor should hear, the oldest first, and forget it."""
+        """Return the changes to report to an actor, oldest first, and forget them."""
         with self._lock:
             seen = self._actors.get(owner_of(actor), _Seen())
             taken, seen.changed = seen.changed, OrderedDict()
         return tuple(taken.values())
 
     def is_loaded(self, actor: Actor) -> bool:
-        """Whether what an actor saw in earlier openings is in memory."""
+        """True if what an actor has seen in earlier openings is in memory."""
         seen = self._actors.get(owner_of(actor))
         return seen is not None and seen.is_loaded
 
     def load(self, actor: Actor) -> None:
-        """Load what an actor saw in earlier openings, and note what has changed since; call it in a worker thread."""
+        """Load what an actor has seen in earlier openings, and note changes since; call it in a worker thread."""
         self._loaded(owner_of(actor))
 
     def text(self, version: str) -> bytes:
-        """Return the bytes of a version that a row names; call it in a worker thread.
+        """Return the bytes of a version in a row; call it in a worker thread.
 
         Raises:
-            VersionGoneError: They are not kept.
+            VersionGoneError: The bytes are not kept.
         """
         with self._lock:
             content = self._held.get(version, self._waiting.get(version))
@@ -254,7 +254,7 @@ class ReadTracker:
         return content
 
     def save(self) -> None:
-        """Write what is new to the journal; call it in a worker thread."""
+        """Save new rows and texts to the journal; call it in a worker thread."""
         with self._saving:
             with self._lock:
                 texts, rows = dict(self._waiting), self._unsaved
@@ -281,7 +281,7 @@ class ReadTracker:
         version: str | None,
         content: bytes | memoryview | None,
     ) -> None:
-        """Add rows, the newest last; `version` is the text that the actor got to know, `content` its bytes."""
+        """Add rows, newest last; `version` is the text that the actor has seen, if any, and `content` its bytes."""
         owner = owner_of(actor)
         with self._lock:
             seen = self._seen(owner)
@@ -303,7 +303,7 @@ class ReadTracker:
         self._waiting.beyond(MOST_WAITING_BYTES)
 
     def _replace(self, owner: str, key: str, rows: Rows) -> None:
-        """Have an actor know exactly these rows of a path."""
+        """Replace an actor's rows of a path."""
         with self._lock:
             seen = self._seen(owner)
             seen.know(key)
@@ -363,19 +363,19 @@ class ReadTracker:
             seen.forgotten = set()
             for key, path, by, version in heads:
                 if owner_of(by) != owner and key not in newer:
-                    seen.tell(key, ChangedFile(path=path, by=by, version=version))
+                    seen.add_change(key, ChangedFile(path=path, by=by, version=version))
         return seen
 
     def _notice(self, record: ChangeRecord, key_of: Callable[[WorkspacePath], str]) -> None:
         author = owner_of(record.actor)
         writer = self._actors.get(author)
-        listeners = [seen for owner, seen in self._actors.items() if owner != author]
-        if writer is None and not listeners:
+        others = [seen for owner, seen in self._actors.items() if owner != author]
+        if writer is None and not others:
             return
         key = key_of(WorkspacePath(record.path))
         if writer is not None and key in writer.paths:
             writer.wrote[key] = record.number
-        if not listeners:
+        if not others:
             return
         by = structs.replace(record.actor, call=None)
         changes = {key: ChangedFile(path=record.path, by=by, version=record.after)}
@@ -383,22 +383,22 @@ class ReadTracker:
         if record.old_path is not None:
             gone = key_of(WorkspacePath(record.old_path))
             changes.setdefault(gone, ChangedFile(path=record.old_path, by=by, version=None))
-        for seen in listeners:
+        for seen in others:
             if record.operation in DIRECTORY_REMOVALS:
                 below = (each for each in seen.paths if each.startswith(f"{gone}/"))
                 changes = {each: ChangedFile(path=each, by=by, version=None) for each in below}
             for each, change in changes.items():
                 if record.number > seen.covered.get(each, 0):
-                    seen.tell(each, change)
+                    seen.add_change(each, change)
 
 
 def owner_of(actor: Actor) -> str:
-    """Return the name under which the read tracker keeps what an actor has seen; each of its sessions for itself."""
+    """Return the read tracker's name of an actor; each session has its own."""
     return "\0".join((actor.kind, actor.id, actor.session or ""))
 
 
 def added(former: Rows, rows: tuple[SeenVersion, ...]) -> Rows:
-    """Return rows with newer ones behind them, the oldest left out beyond the most."""
+    """Return rows with newer ones appended, without the oldest ones beyond the limit."""
     kept = {**former}
     for row in rows:
         kept.pop(row.version, None)
@@ -419,18 +419,18 @@ def _is_repeated(former: Rows, rows: tuple[SeenVersion, ...]) -> bool:
 
 
 MOST_HELD_BYTES: Final = 32 * 1024 * 1024
-"""Texts that stay in memory; beyond it those not used longest are kept in the journal, too."""
+"""Texts that stay in memory; beyond this limit the least recently used are saved to the journal."""
 MOST_WAITING_BYTES: Final = 256 * 1024 * 1024
-"""Texts that wait in memory to be kept; beyond it those not used longest go."""
+"""Texts waiting in memory to be saved; beyond this limit the least recently used are dropped."""
 
 
 class _Texts(OrderedDict[str, bytes]):
-    """Texts by version, the one not used longest first."""
+    """Texts by version, least recently used first."""
 
     def __init__(self) -> None:
         super().__init__()
         self.size = 0
-        """Bytes of all."""
+        """Total bytes."""
 
     def hold(self, version: str, content: bytes) -> None:
         self.release(version)
@@ -441,7 +441,7 @@ class _Texts(OrderedDict[str, bytes]):
         self.size -= len(self.pop(version, b""))
 
     def beyond(self, limit: int) -> list[tuple[str, bytes]]:
-        """Take out those not used longest until the rest is of at most so many bytes."""
+        """Remove the least recently used until the total is within a limit; returns them."""
         out = []
         while self.size > limit:
             out.append(self.popitem(last=False))

@@ -1,4 +1,4 @@
-"""A partial undo: what cannot be taken back stays with all that depends on it, and the result says so."""
+"""A partial undo: what cannot be undone is kept with everything that depends on it, and the result reports it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def lose(files: FileToolsFacade, text: bytes) -> None:
 
 
 def refuse_folders(files: FileToolsFacade, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have no folder be made any more."""
+    """Make the creation of folders fail."""
 
     def refuse(path: WorkspacePath, *_: Any, **_options: Any) -> None:
         raise AccessDeniedError(path)

@@ -1,6 +1,6 @@
 """The keeper's sweep of temporary and displaced files that crashed processes and late writers left.
 
-A displaced file that a program still had open for writing stays in limbo (a folder in the state directory), named by the
+A displaced file that a program still had open for writing stays in limbo (`.filetools/limbo`), named by the
 number of the record that displaced it. When it is no longer written, its bytes are recorded as that program's save,
 followed by the head again: they are in the path's history, and `read_file(version=…)` returns them.
 """
