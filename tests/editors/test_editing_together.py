@@ -1,4 +1,4 @@
-"""Editor states that follow real documents: several windows type, agents write the file, everybody ends with one text."""
+"""Editor states that follow real documents: several windows type, agents write the file, and all end with the same text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LINES = "".join(f"line {number} \U0001f600\r\n" for number in range(30))
 
 
 class Window:
-    """An editor on a real workspace that types, and notes what it is asked to read again."""
+    """An editor on a real workspace that types, and notes resync requests."""
 
     def __init__(self, files: FileToolsFacade, name: str) -> None:
         actor = Actor(kind="editor", id=name, session=name)

@@ -33,13 +33,13 @@ TEXT = "one\ntwo\nthree\nfour\n"
 
 
 class Shared:
-    """A shared document that tells a bus of its changes, in the form of the wire."""
+    """A shared document that publishes its changes on a bus, in the wire format."""
 
     def __init__(self, bus: EventBus, text: str = TEXT, path: str = "a.txt") -> None:
         self.bus, self.text, self.path, self.version = bus, text, path, 1
 
     def edit(self, *edits: TextEdit, by: Actor = BOB, reason: ChangeReason = "typed", dirty: bool = True) -> None:
-        """Apply edits whose places are characters, and tell of them."""
+        """Apply edits with offsets in characters, and publish them."""
         event = self.change(*edits, by=by, reason=reason, dirty=dirty)
         self.bus.publish(event)
 
@@ -67,7 +67,7 @@ def opened(path: str, text: str, version: int, *, is_dirty: bool = False, behind
 
 
 class Window:
-    """An editor that notes what it is asked to read again."""
+    """An editor that notes resync requests."""
 
     def __init__(self, bus: EventBus) -> None:
         self.asked: list[str] = []
@@ -276,7 +276,7 @@ def test_a_document_that_is_gone_is_not_shown(
 
 @pytest.mark.parametrize("seed", range(25))
 def test_any_changes_missed_or_not_end_in_the_documents_text(bus: EventBus, seed: int) -> None:
-    """Carets stand, after every change, between the same letters: each letter of the text is there once."""
+    """After every change, carets are between the same letters; each letter occurs once in the text."""
     random = Random(seed)
     letters = iter(chr(0x1F300 + number if number % 3 else 0x4E00 + number) for number in range(4000))
     shared = Shared(bus, "".join(next(letters) + "\n" * (number % 4 == 0) for number in range(40)))

@@ -34,7 +34,7 @@ START: dict[str, bytes | None] = {"a.txt": b"a", "d/b.txt": b"b", "d/e/c.txt": b
 
 
 class Folder:
-    """A workspace in a dict: says what it is told to say. Its listing may be disturbed before each page."""
+    """A workspace in a dict. A change can be injected before each page of its listing."""
 
     def __init__(self, *paths: str) -> None:
         self.paths = list(paths)
@@ -219,7 +219,7 @@ async def test_a_stale_folder_that_moves_stays_stale() -> None:
 
 
 class Plan:
-    """What a tree must have expanded: a model of its own, by paths."""
+    """A model of a tree's expanded folders, by path."""
 
     def __init__(self) -> None:
         self.expanded: set[str] = set()
@@ -234,7 +234,7 @@ class Plan:
             case DirectoryRenamed(path=path, old_path=old):
                 inside = {one for one in self.expanded if one == old or one.startswith(f"{old}/")}
                 self.expanded = (self.expanded - inside) | {path + one[len(old) :] for one in inside}
-        # What is left out is forgotten, also if it comes back.
+        # Excluded folders are forgotten, even if they come back.
         self.expanded = {one for one in self.expanded if "node_modules" not in one.split("/")}
 
 

@@ -1,4 +1,4 @@
-"""A workspace on each test's own tree, with nothing going on in the background."""
+"""A workspace on each test's own tree, without background work."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ from tests.support.crashing import QUIET
 
 @pytest.fixture
 async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
-    """Open the tree that the fixture `root` of the test's module has made."""
+    """Open the tree made by the fixture `root` of the test's module."""
     async with filetools.open(root, settings=QUIET) as opened:
         yield opened

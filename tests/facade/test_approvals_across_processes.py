@@ -1,4 +1,4 @@
-"""What an agent's process asks is answered in another: seen soon, answered once, and nobody waits for the dead."""
+"""Approval requests of one process are answered in another: seen soon, answered once, and no call waits for a dead process."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from tests.support.peers import peer
 from tests.support.people import EDITOR, Person
 
 PATIENT = "3600"
-"""Seconds that a call waits for an answer: longer than any test, so that who waits in vain has failed."""
+"""Seconds that a call waits for an answer: longer than any test, so that a call without an answer fails its test."""
 HASTY = "0.05"
 
 
 async def attended(files: FileToolsFacade) -> None:
-    """Have somebody follow the notices, and wait until the agents of other processes can know it."""
+    """Attend approvals, and wait until other processes can know it."""
     files._parts.gatekeeper.approvals.attend()
     await is_known(files)
 
 
 async def is_known(files: FileToolsFacade) -> None:
-    """Wait until the agents of other processes can know that somebody here answers."""
+    """Wait until other processes can know that somebody here answers."""
     while not await files._parts.workers.run(lambda: is_told_of(files, listens=True)):
         await asyncio.sleep(0.002)
 
 
 async def lease_ended(files: FileToolsFacade) -> None:
-    """Let the time be over that a killed process had said it would be there."""
+    """Let the lease of a killed process expire."""
     await files._parts.workers.run(lambda: end_leases_of_others(files))
 
 
 async def open_request(files: FileToolsFacade, besides: str = "") -> filetools.ApprovalRequest:
-    """Wait until this process knows of an open request, besides one, without looking for it itself."""
+    """Wait until this process has noticed an open request other than a given one, without calling `look`."""
 
     def found() -> list[filetools.ApprovalRequest]:
         return [request for request in files._parts.gatekeeper.approvals.open_requests() if request.id != besides]
@@ -118,7 +118,7 @@ async def test_one_permission_lets_one_of_two_processes_of_an_actor_pass(tmp_pat
         await asyncio.gather(first.ask("a.txt"), second.ask("a.txt"))
         request = await open_request(files)
         await files.for_actor(EDITOR).answer_approval(request.id, "allow")
-        # Whoever came second asks anew, about the file that stands there by now.
+        # The second call asks again, about the current file.
         again = await open_request(files, besides=request.id)
         await files.for_actor(EDITOR).answer_approval(again.id, "deny")
         done = sorted([(await first.hear())["done"], (await second.hear())["done"]])

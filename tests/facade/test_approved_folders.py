@@ -1,4 +1,4 @@
-"""An approval of taking a folder as a whole is bound to all that is in it, and shows what becomes dangerous."""
+"""An approval of moving or deleting a whole folder is bound to its contents, and shows what becomes dangerous."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def opened(root: Path, **settings: Any) -> AsyncIterator[FileToolsFacade]:
 
 @asynccontextmanager
 async def asking(root: Path) -> AsyncIterator[FileToolsFacade]:
-    """As `opened`, where a person is asked about all that the agent does."""
+    """As `opened`, with a person asked about every call of the agent."""
     grow(root, {"d": None, "d/mcp.json": b"harmless\n", "d/sub": None, "d/sub/notes": b"notes\n"})
     async with filetools.open(root, permissions="ask", settings={**QUIET, "approval_wait_seconds": 5.0}) as files:
         yield files.for_actor(ALICE)
@@ -72,7 +72,7 @@ async def move_in_transaction(files: FileToolsFacade) -> object:
 
 
 async def move_in_parts(files: FileToolsFacade) -> object:
-    """A transaction in which the folder does not move as a whole, since something is added to it."""
+    """A transaction that adds something to the folder, so that it does not move as a whole."""
     async with files.transaction() as tx:
         await tx.move_file("d", ".cursor")
         return await tx.write_file(".cursor/more", "more\n")
@@ -118,7 +118,7 @@ async def test_an_allowed_folder_is_taken_with_the_contents_that_were_shown(
     await allow_all(files)
     await files.write_file("d/mcp.json", "harmless\n")
     if act is move_in_parts:
-        await refused("APPROVAL_REQUIRED", act(files))  # by now about the file that is added
+        await refused("APPROVAL_REQUIRED", act(files))  # now about the added file
         await allow_all(files)
         await refused("APPROVAL_REQUIRED", act(files))
         await allow_all(files)
@@ -135,7 +135,7 @@ async def test_what_an_undo_would_move_is_bound_too(files: FileToolsFacade, tmp_
     await refused("APPROVAL_REQUIRED", files.undo())
     [asked] = await allow_all(files)
     assert "+harmless" in (asked.diff or "")
-    (tmp_path / "d" / "mcp.json").write_text("EVIL")  # not a change of the agent's, which the undo would take back
+    (tmp_path / "d" / "mcp.json").write_text("EVIL")  # not a change by the agent, which the undo would undo
     await refused("APPROVAL_REQUIRED", files.undo())
     assert (tmp_path / "d").is_dir()
 
@@ -382,7 +382,7 @@ async def test_what_an_allowed_call_takes_back_inside_a_folder_does_not_stop_it(
 async def test_what_comes_into_a_folder_that_an_allowed_call_takes_back_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    """Beside what the call itself changes in there."""
+    """Besides the call's own changes in the folder."""
     async with asking(tmp_path) as files:
         person = Person("allow", "deny")
         files.answer_approvals(person)

@@ -1,4 +1,4 @@
-"""People who are asked may give another text: it is written in place of the call's own, and only over what they saw."""
+"""A person who is asked may give another text: it is written instead of the call's own, and replaces only what they saw."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ async def test_the_caller_is_told_what_became_of_its_text(files: FileToolsFacade
 async def test_the_next_whole_text_of_the_agent_keeps_what_the_person_wrote(
     files: FileToolsFacade, tmp_path: Path, call: Call
 ) -> None:
-    """The agent has never seen the person's text, so what it sends next is made from its own."""
+    """The agent has never seen the person's text, so its next write is based on its own."""
     await files.read_file("a.txt")
     files.answer_approvals(Person(ApprovalDecision(answer="merge", edited_text="by hand\n1\n2\n3\n4\n"), "allow"))
     await call(files)
@@ -210,11 +210,11 @@ async def test_a_person_sees_what_is_open_and_answers_it_by_its_id(files: FileTo
 
 
 async def test_a_persons_text_over_unsaved_text_meets_it_like_any_other(files: FileToolsFacade, tmp_path: Path) -> None:
-    """What an editor has not saved is neither overwritten nor saved by an answer about an agent's call."""
+    """An answer about an agent's call neither overwrites nor saves an editor's unsaved text."""
     ann = files.for_actor(EDITOR)
     document = await ann.buffers.open("a.txt")
     await ann.buffers.change(document.handle, text=OLD + "unsaved\n", buffer_version=document.buffer_version)
-    # They see and give back the unsaved text with it.
+    # They see the unsaved text, and include it in their answer.
     files.answer_approvals(Person(ApprovalDecision(answer="merge", edited_text=EDITED + "unsaved\n")))
     await files.write_file("a.txt", "one\ntwo!\nthree\n")
     assert (tmp_path / "a.txt").read_text() == EDITED
@@ -222,7 +222,7 @@ async def test_a_persons_text_over_unsaved_text_meets_it_like_any_other(files: F
 
 
 async def typed(files: FileToolsFacade) -> tuple[FileToolsFacade, str]:
-    """Have an editor type a line in front of a.txt and not save it."""
+    """Type a line at the beginning of a.txt in an editor, without saving."""
     ann = files.for_actor(EDITOR)
     document = await ann.buffers.open("a.txt")
     await ann.buffers.change(document.handle, text="typed\n" + OLD, buffer_version=document.buffer_version)
@@ -235,7 +235,7 @@ async def typed(files: FileToolsFacade) -> tuple[FileToolsFacade, str]:
 async def test_a_text_given_for_an_edit_of_unsaved_text_reaches_the_file_too(
     files: FileToolsFacade, tmp_path: Path, given: str, is_dirty: bool
 ) -> None:
-    """The agent's own edit changes the document alone; the person's text has a line that the file can have."""
+    """The agent's own edit would change only the document; the person's text has a line that fits the file."""
     ann, handle = await typed(files)
     files.answer_approvals(Person(ApprovalDecision(answer="merge", edited_text=given)))
     result = await files.edit_file("a.txt", old="typed\n", new="typed!\n")

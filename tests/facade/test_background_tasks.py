@@ -1,4 +1,4 @@
-"""The background work: what it sees to when no call does."""
+"""The background work: what happens without any call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several files at once: refused as a whole, with the cause and the path; applied as a whole."""
+"""Batches: refused as a whole, with the cause and the path, or applied as a whole."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ async def test_an_abort_is_looked_at_between_files_and_leaves_nothing(
         await refused("ABORTED", call)
         assert (snapshot(root), heard, await recorded(files)) == (BEFORE, [], [])
     else:
-        # All is committed by the last look; from there on the call is not stopped any more.
+        # By the last call of `abort` everything is committed; after that the call cannot be stopped.
         assert len((await call).results) == 3
         assert (root / "a.txt").read_bytes() == b"A"
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Changes of a document that have a name: each is made once, however often it is sent."""
+"""Named changes of a document: each is applied once, however often it is sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents that editors have open: shared, never dropped, and never saved behind a person's back."""
+"""Documents that editors have open: shared, never lost, and never saved without the person."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LINES = "".join(f"line {number}\n" for number in range(1, 21))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """One person's editor, another one's, and an agent, on one tree."""
+    """The editors of two persons and an agent, on one tree."""
 
     root: Path
     ann: FileToolsFacade
@@ -41,7 +41,7 @@ class Desk:
         return (self.root / "a.txt").read_text()
 
     async def opened(self, text: str = LINES, typed: str | None = None) -> BufferResult:
-        """Open a.txt for ann, with something typed at its beginning."""
+        """Open a.txt for ann and type something at its beginning."""
         (self.root / "a.txt").write_text(text)
         opened = await self.ann.buffers.open("a.txt")
         if typed is not None:
@@ -114,7 +114,7 @@ async def test_an_agent_may_not_delete_or_cover_what_a_person_has_not_saved(desk
     assert (desk.root / "folder/b.txt").read_text() == "b\n"
 
 
-# One document a path
+# One document per path
 
 
 async def test_crossing_edits_meet_and_both_editors_end_with_the_same_text(desk: Desk) -> None:
@@ -312,9 +312,12 @@ async def test_a_clean_document_becomes_what_an_agent_writes_by_small_edits(desk
 
 async def test_what_the_disk_has_got_meanwhile_is_merged_when_saving(desk: Desk) -> None:
     opened = await desk.opened(typed="typed ")
+    events: list[Any] = []
+    desk.ann.on("buffer:changed", events.append)
     (desk.root / "a.txt").write_text(LINES.replace("line 15", "by a shell"))
     saved = await desk.ann.buffers.save(opened.handle, buffer_version=2)
-    assert saved.merged
+    # The document may have followed the file in the instant before.
+    assert saved.merged or "disk" in [event.reason for event in events]
     assert desk.on_disk == "typed " + LINES.replace("line 15", "by a shell")
     text = apply_text_edits("typed " + LINES, [TextEdit(one["start"], one["end"], one["text"]) for one in saved.edits])
     assert text == desk.on_disk
@@ -376,7 +379,7 @@ async def test_editors_are_told_of_a_move_by_another_program(tmp_path: Path) -> 
         await ann.write_file("a.txt", LINES)
         opened = await ann.buffers.open("a.txt")
         await ann.buffers.change(opened.handle, buffer_version=1, edits=[TextEdit(0, 0, "typed ")])
-        # A late echo of the write that is looked at after the move would be told as a deletion.
+        # A late hint of the write, examined after the move, would be reported as a deletion.
         await until_watched(files, tmp_path)
         (tmp_path / "a.txt").rename(tmp_path / "b.txt")
         await steps_until(lambda: told == ["b.txt"])
@@ -396,7 +399,7 @@ async def test_a_save_during_a_move_goes_to_the_new_path(desk: Desk, what: str) 
         await desk.agent.read_file(before.path)
         save, move = desk.ann.buffers.save(handle), outcome_of(desk.agent.move_file(old, new))
         saved, moved = await asyncio.gather(save, move)
-        if moved != "done":  # the save came first, and the agent had not read what it saved
+        if moved != "done":  # the save came first, and the agent had not read the saved text
             await desk.ann.move_file(old, new)
         document = await desk.ann.buffers.read(handle)
         paths = [f"{name}/{what}".rstrip("/") for name in (old, new)]
@@ -456,7 +459,7 @@ async def test_unsaved_text_outlives_the_process(tmp_path: Path) -> None:
     assert (tmp_path / "a.txt").read_text() == "typed " + LINES
 
 
-# Editors that only say that they have changes
+# Editors that only report that they have changes
 
 
 async def test_an_editor_that_says_it_is_dirty_is_heeded(desk: Desk) -> None:
@@ -523,7 +526,7 @@ async def test_who_merges_or_asks_is_refused_only_what_overlaps(desk: Desk, answ
     assert len(asked) == 1
     await refused("EDIT_CONFLICT", agent.write_file("a.txt", "new\n"))
     assert len(asked) == 2
-    # What a call says itself counts more.
+    # The call's own option takes precedence.
     await refused("EDIT_CONFLICT", agent.write_file("a.txt", "new\n", on_conflict="merge"))
     assert len(asked) == 2
     expected = LINES.replace("line 9\n", "LINE 9\n")

@@ -1,4 +1,4 @@
-"""What real programs do beside calls: at rest the rows, the feed and the disk agree."""
+"""Real programs change files during calls: afterwards the rows, the feed and the disk agree."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def files(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 
 async def judge(files: FileToolsFacade, root: Path) -> None:
-    """Look at the whole tree, and assert that rows and feed say what the disk has."""
+    """Look at the whole tree, and assert that rows and feed match the disk."""
     await files.look()
     disk = {path: node.version for path, node in on_disk(root).items()}
     rows = inside.parts(files).journal.tree_index.rows().values()

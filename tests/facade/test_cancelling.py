@@ -1,4 +1,4 @@
-"""A call that is cancelled at any of its awaits is done or undone, holds no lock, and is told if it happened."""
+"""A call that is cancelled at any await is done or undone, holds no lock, and is published if it was done."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Interrupted:
 
 
 EVERY = 1 if dose(1) > 1 else 2
-"""Of how many awaits one is tried where a call has many; each with FILETOOLS_DOSE=2."""
+"""In calls with many awaits, one of this many is tried; every one with FILETOOLS_DOSE=2."""
 
 
 async def interrupted(root: Path, call: Call, at: int, *, times: int, **options: Any) -> tuple[bool, list[Event]]:
@@ -88,7 +88,7 @@ async def interrupted(root: Path, call: Call, at: int, *, times: int, **options:
         running = Interrupted(call(files), at, times=times)
         async with asyncio.timeout(60):
             cancelled = await running.run()
-        # The keeper may look at what has just been done, for an instant.
+        # The keeper may be looking at the change, for a moment.
         for path in ("a.txt", "b.txt", "d", "d/e.txt", "new.txt", "c.txt", "t", "n", "x"):
             await steps_until(lambda path=path: not inside.is_locked(files, path))  # type: ignore[misc]
         assert files._parts.bus.statistics.failures == 0

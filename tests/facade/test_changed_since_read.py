@@ -1,4 +1,4 @@
-"""An actor that knows a file hears once that somebody else has changed it, and not of what it has seen since."""
+"""A change by others to a file that an actor has read is reported once, unless the actor has since seen it."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ async def test_a_save_that_only_the_watcher_sees_is_told(tmp_path: Path) -> None
 
 
 def _saved(root: Path, heard: list[str]) -> bool:
-    """Save a file, each time with another text, until its watcher has begun to watch and said so."""
+    """Save a file repeatedly, each time with another text, until its watcher has reported that it is watching."""
     (root / "a.txt").write_text(f"{len(list(root.iterdir()))} {time.monotonic()}\n")
     return "a.txt" in heard
 

@@ -1,4 +1,4 @@
-"""Checkpoints that are broken off, at each of their transactions: nothing named is left, nothing that is kept is in the way."""
+"""Checkpoints that fail at each of their transactions: no named checkpoint is left, and kept rows do no harm."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def spoil(root: Path) -> None:
 
 
 def at_writes(files: FileToolsFacade, deed: Callable[[int], None]) -> None:
-    """Have something happen before each write transaction of the journal from now on, counted from 1."""
+    """Call something before each later write transaction of the journal, with its number from 1."""
     database: Any = files._parts.journal._database
     numbers, write = count(1), database.write
 
@@ -67,7 +67,7 @@ async def writes_of_a_checkpoint(root: Path) -> int:
 
 
 def killed_at(root: Path, number: int) -> bool:
-    """Make a checkpoint in a process that dies before a transaction of it; returns whether it said that it was done."""
+    """Make a checkpoint in a process that dies before one of its transactions; True if it reported success."""
 
     def die(at: int) -> None:
         if at == number:
@@ -81,7 +81,7 @@ def killed_at(root: Path, number: int) -> bool:
 
 
 async def assert_whole(files: FileToolsFacade, root: Path, first: Picture, name: str) -> None:
-    """Fail unless a checkpoint has all that stood there, and no row is left that no checkpoint has."""
+    """Fail unless a checkpoint has the whole tree, and every row belongs to a checkpoint."""
     spoil(root)
     await files.restore(name)
     assert on_disk(root) == first
@@ -98,7 +98,7 @@ def test_whenever_it_is_killed_nothing_is_named_and_the_next_one_is_whole(tmp_pa
     writes = asyncio.run(writes_of_a_checkpoint(tmp_path / "model"))
     assert writes > 4
     named: list[bool] = []
-    # What works in the background writes, too, so that not every run takes as many writes.
+    # Background work writes, too, so the number of writes varies between runs.
     for number in range(1, writes + 100, 3):
         root = tmp_path / str(number)
         first = grow(root)
@@ -142,7 +142,7 @@ async def test_on_a_full_disk_nothing_is_named_and_there_is_room_again_later(tmp
             if outcome != "done":
                 await files.checkpoint("x")
             await assert_whole(files, root, first, "x")
-    # Where a transaction of the background is among them, the checkpoint comes through.
+    # If one of the transactions is a background task's, the checkpoint succeeds.
     refusals = outcomes.count(("DISK_FULL", []))
     assert refusals > 2
     assert refusals + outcomes.count(("done", ["x"])) == len(outcomes)
@@ -186,7 +186,7 @@ async def test_a_partial_restore_leaves_out_a_file_whose_kept_bytes_are_damaged(
 
 
 def spoil_content(root: Path, digest: str) -> None:
-    """Flip a bit of content that the journal keeps."""
+    """Flip a bit of a content in the journal."""
     blob = root / ".filetools/state/blobs" / digest
     if blob.exists():
         content = bytearray(blob.read_bytes())

@@ -1,4 +1,4 @@
-"""Checkpoints of trees with what no checkpoint can hold, or that do not stand still: it is named, and all else comes back."""
+"""Checkpoints of trees with entries that they cannot hold, or that keep changing: these are named, the rest is restored."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def test_pipes_and_sockets_are_neither_read_nor_waited_for(root: Path) -> 
         run(root, "sed -i s/one/ONE/ src/a.py; mkfifo other")
         await files.restore("x")
         for name in ("other", "pipe", "socket"):
-            os.unlink(root / name)  # what is no file is left where it is
+            os.unlink(root / name)  # an entry that is not a file is left alone
         assert on_disk(root) == before
 
 

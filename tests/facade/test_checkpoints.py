@@ -1,4 +1,4 @@
-"""Named moments, and going back to them: foreign changes too, what nobody knows listed, all of it undoable."""
+"""Checkpoints and restores: foreign changes are included, unknown files are listed, and a restore can be undone."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def forget_snapshots(files: FileToolsFacade) -> None:
-    """Leave of all checkpoints what damage may leave: numbers with a name."""
+    """Leave of all checkpoints what damage may leave: names with numbers."""
     database: Any = files._parts.journal.checkpoints
     database._database.write(lambda connection: connection.execute("DELETE FROM snapshot_rows"))
 
@@ -203,7 +203,7 @@ async def test_a_deleted_folder_gets_nothing_of_one_that_had_moved_away_from_its
 
 
 async def test_a_trash_is_that_of_the_folder_of_its_own_name(files: FileToolsFacade, root: Path) -> None:
-    # One record speaks for all that its step takes back; the folders among that are not its own.
+    # One record stands for everything that its step undoes, but not for the folders.
     await files.create_directory("e/e")
     await files.undo()
     await files.checkpoint("start")

@@ -1,4 +1,4 @@
-"""Windows of characters: every character of a line is within reach, however long it is."""
+"""Windows of characters: every character of a line can be read, however long the line is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must stay cheap, in counts: reading, writing, typing, taking back, and edits of long texts."""
+"""Costs, measured by counting: reading, writing, typing, undoing, and edits of long texts."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ READ_CALLS: Final = ["openat2", "fstat", "preadv2", "fstat", "close"]
 READ_STEPS: Final = 85
 TRACED_WRITES: Final = 5
 TRACED_ROUNDS: Final = 12
-"""Tracing is slow: the shorter a round, the likelier one that nothing came between."""
+"""Tracing is slow: the shorter a round, the more likely it is undisturbed."""
 WRITE_STEPS: Final = 1800
-"""Of a write of 1 KB with a mirror, those of C included."""
+"""Calls in a write of 1 KB with a mirror, including C functions."""
 WRITE_CALLS: Final = 156
-"""The same, without waits of threads; a third of them write the pages of the journal."""
+"""System calls of the same, without waits of threads; a third of them write pages of the journal."""
 PATH: Final = "one/two/a.txt"
 READING: Final = f"""
 import asyncio, os, sys, filetools
@@ -76,7 +76,7 @@ asyncio.run(main())
 
 
 def trace_of(tmp_path: Path, program: str, *options: str) -> str:
-    """Run a program on a root under strace; return what it has written."""
+    """Run a program on a root under strace; returns its output."""
     root, trace = tmp_path / "root", tmp_path / "trace"
     root.mkdir()
     (root / "a.txt").write_text("x" * 65536)
@@ -93,14 +93,14 @@ def test_a_hot_read_is_five_system_calls(tmp_path: Path) -> None:
     calls = calls_of_the_loop(trace_of(tmp_path, READING, "-e", "trace=%file,%desc"))
     if "openat2" not in calls:
         pytest.skip("this system opens nothing from memory alone")
-    # One of them may have met another program's renaming, and have gone to a worker.
+    # One of them may have coincided with another program's rename, and used a worker.
     assert calls.count("openat2") >= READS - 1
     assert len(calls) <= len(READ_CALLS) * (READS + 1)
     assert calls[: len(READ_CALLS)] == READ_CALLS
 
 
 def calls_of_the_loop(trace: str) -> list[str]:
-    """Return what the main thread called between the two marks, but for what is about memory."""
+    """Return the system calls of the main thread between the two marks, except those about memory."""
     main = trace.split(maxsplit=1)[0]
     marked = trace[trace.index('"begin"') : trace.index('"end"')]
     names = re.findall(rf"^{main} +(?:<\.\.\. )?(\w+)\(", marked, re.MULTILINE)
@@ -109,8 +109,8 @@ def calls_of_the_loop(trace: str) -> list[str]:
 
 
 def read_at_once(files: FileToolsFacade, path: str) -> ReadResult:
-    """Read without giving the loop away."""
-    for _ in range(5):  # names on the way may be renamed by others at this moment; then a read takes a hop
+    """Read without yielding to the loop."""
+    for _ in range(5):  # a folder above may be renamed at this moment; then a read uses a worker
         reading = files.read_file(path)
         try:
             reading.send(None)
@@ -132,7 +132,7 @@ async def test_a_hot_read_calls_few_functions(tmp_path: Path) -> None:
 async def test_reading_writes_nothing_by_itself_and_syncs_nothing_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, actor: Actor | None, commits: int
 ) -> None:
-    """Texts that only this process can merge on stay in its memory; rows, and the other texts, follow in the background."""
+    """Texts that only this process can use for merging stay in memory; rows and other texts are saved in the background."""
     for number in range(200):
         (tmp_path / f"{number}.txt").write_text(f"{number:063d}\n")
     monkeypatch.setattr("filetools.facade.background.background_tasks.SAVE_SEEN_SECONDS", 3600.0)
@@ -158,7 +158,7 @@ async def test_reading_writes_nothing_by_itself_and_syncs_nothing_later(
 
 
 def kept(files: filetools.FileToolsFacade) -> int:
-    """Return how many texts are kept for having been read."""
+    """Return how many texts are kept only because they were read."""
     (count,) = files._parts.journal._database.row("SELECT count(*) FROM contents WHERE used < 0")
     return int(count)
 
@@ -174,7 +174,7 @@ def test_a_write_calls_few_functions(tmp_path: Path) -> None:
         (tmp_path / str(times) / "root").mkdir(parents=True)
         return steps_in_all_threads(write)
 
-    calls(5)  # what is imported and compiled at first is none of their costs
+    calls(5)  # do not count imports and compilation
     few, many = 20, 120
     assert (calls(many) - calls(few)) / (many - few) < WRITE_STEPS
 
@@ -201,7 +201,7 @@ def test_the_steps_of_a_write_do_not_depend_on_how_many_lines_it_has(tmp_path: P
         (tmp_path / str(lines)).mkdir()
         return steps_in_all_threads(write)
 
-    steps_with(10)  # what is imported at first is none of its steps
+    steps_with(10)  # do not count imports
     few = steps_with(20)
     assert steps_with(5000) < few + 2500
 
@@ -210,11 +210,11 @@ def test_missing_parents_cost_in_step_with_their_number(tmp_path: Path) -> None:
     async def write(levels: int) -> None:
         root = tmp_path / f"{levels}"
         root.mkdir()
-        # Without what time brings: on a slow machine the keeper would come by in one run, and not in the other.
+        # Without periodic work: on a slow machine the keeper would run in one of the two runs only.
         async with filetools.open(root, settings=QUIET) as files:
             await files.write_file("a/" * levels + "f", "x")
 
-    steps_in_all_threads(partial(write, 1))  # what is imported and remembered once
+    steps_in_all_threads(partial(write, 1))  # imports and caches
     few, many = steps_in_all_threads(partial(write, 50)), steps_in_all_threads(partial(write, 200))
     assert many < 5 * few
 
@@ -230,14 +230,14 @@ async def type_letters(files: FileToolsFacade, handle: str, version: int) -> Non
 
 
 async def open_documents(files: FileToolsFacade, documents: int) -> str:
-    """Open so many, type into the first one, and return its handle."""
+    """Open this many documents, type into the first one, and return its handle."""
     opened = [await files.for_actor(ANN).buffers.open(f"{number}.txt") for number in range(documents)]
     await type_letters(files, opened[0].handle, 1)
     return opened[0].handle
 
 
 async def read_rows_and_steps(root: Path, documents: int, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
-    """Return how many rows are read from the journal for some letters, and the steps that SQLite takes, in tens."""
+    """Return the rows read from the journal while typing some letters, and the steps of SQLite, in tens."""
     root.mkdir()
     rows = 0
     read = Database.rows
@@ -269,11 +269,11 @@ SLACK: Final = 1.5
 OTHERS: Final = 12
 """Statements of the background."""
 Cost = tuple[int, int]
-"""How many statements are run, and how many steps they take."""
+"""Number of statements, and of their steps."""
 
 
 async def cost(files: FileToolsFacade, act: Callable[[], Awaitable[UndoResult]]) -> Cost:
-    """Return what an act costs, without what is written down in the background meanwhile."""
+    """Return the cost of an action, without background writes."""
     journal = files._parts.journal
     counts = []
     for _ in range(3):
@@ -283,7 +283,7 @@ async def cost(files: FileToolsFacade, act: Callable[[], Awaitable[UndoResult]])
         counts.append((len([one for one in statements if "stamps" not in one]), steps[0]))
         if not result.dry_run:
             break
-    return min(counts)  # the background may be at work meanwhile
+    return min(counts)  # background work may run meanwhile
 
 
 async def test_the_newest_change_costs_the_same_whatever_came_before_it(tmp_path: Path) -> None:
@@ -339,7 +339,7 @@ COMPARING: Final = tuple(f"filetools.content.{name}" for name in ("alignment", "
 
 @contextmanager
 def comparisons() -> Iterator[set[str]]:
-    """Collect the functions that get whole texts to compare, in this thread and in those that start meanwhile."""
+    """Collect the functions that compare whole texts, in this thread and in those started meanwhile."""
     found: set[str] = set()
 
     def hook(frame: FrameType, event: str, _what: Any) -> None:

@@ -1,6 +1,6 @@
-"""Every call of store and journal is a moment to die, for every kind of change; after each, old or new, never a mix.
+"""The process dies at each call of store and journal, for every kind of change: afterwards old or new, never a mix.
 
-A part of the moments is tried, chosen by the seed: all from about FILETOOLS_DOSE=10 on.
+The seed chooses a part of these moments; from about FILETOOLS_DOSE=10 on all are tried.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ANN = Actor(kind="editor", id="ann")
 
 
 async def acted(root: Path, act: Action) -> None:
-    """Act as Alice, and close the root as it should be."""
+    """Act as Alice, and close the root properly."""
     async with filetools.open(root, settings=QUIET) as files:
         await act(files.for_actor(ALICE))
 
@@ -86,7 +86,7 @@ def test_what_writes_in_two_halves_is_found(tmp_path: Path) -> None:
 LINES = "".join(f"line {number}\n" for number in range(1, 21))
 EDITED = LINES.replace("line 15", "LINE 15")
 Found = tuple[str, str | None]
-"""What the file holds, and the text of the open document; None if there is none."""
+"""The content of the file and the text of the open document; None if there is none."""
 
 
 async def typed(files: FileToolsFacade) -> tuple[FileToolsFacade, str]:
@@ -143,7 +143,7 @@ def test_after_a_death_file_and_document_tell_one_story(name: str, tmp_path: Pat
 
 
 async def file_and_document(root: Path) -> tuple[Found, list[str]]:
-    """Return what the file and its document have, and the texts of all versions."""
+    """Return the texts of the file and its document, and of all versions."""
     async with recovered(root) as files:
         parts = files._parts
         heads = dict(heads_below(parts.journal, ""))
@@ -298,7 +298,7 @@ def test_what_a_program_put_in_the_place_of_a_folder_of_a_dead_call_stays(place:
 
     first = ("make_directory", "'made'")
     death = next(one for one in deaths(root, write, most=60) if all(each in one.where for each in first))
-    shutil.rmtree(death.root / "made", ignore_errors=True)  # where it died a call later than it was to
+    shutil.rmtree(death.root / "made", ignore_errors=True)  # it died one call later than planned
     (death.root / place).parent.mkdir(exist_ok=True)
     (death.root / place).write_text("a program's")
     assert reopened(death.root) == with_folders({place: b"a program's"})

@@ -1,4 +1,4 @@
-"""Deleting files: what is refused, and that what goes can be read by its version."""
+"""Deleting files: refusals, and reading deleted files by their version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Descriptors of a workspace: in every process, after a restart and a kill, on a full disk, never at the cost of history."""
+"""Descriptors of a workspace: in several processes, after a restart and a kill, on a full disk; they never cost history."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_after_a_kill_at_any_moment_each_descriptor_has_its_text_and_no_number_c
 
 
 async def find_all(root: Path, said: list[dict[str, str]]) -> None:
-    """Read all that was acknowledged, and whatever else is listed: never a name without its text."""
+    """Read everything acknowledged and everything listed: no name is without its text."""
     async with filetools.open(root, settings=QUIET) as files:
         alice = files.for_actor(ALICE)
         first = {fd: (await read(alice, fd, mode="line")).content for fd in await names(alice)}
@@ -130,13 +130,13 @@ async def test_descriptors_go_before_any_recorded_version(root: Path) -> None:
             written = await files.append_file("a.txt", f"{number}" * 10_000)
             versions.append(written.version)
             fds.append(await keep(files, chance_text(number, 40_000)))
-    async with filetools.open(root, settings=settings) as opened:  # now all is synced, and may go
+    async with filetools.open(root, settings=settings) as opened:  # now all are synced, and may be removed
         files = opened.for_actor(ALICE)
         journal = opened._parts.journal
         limit = journal.retained().bytes - 100_000
         await asyncio.to_thread(journal.maintain, retention_bytes=limit, retention_records=1_000_000)
         known = await names(files)
-        assert known == fds[len(fds) - len(known) :]  # those used least recently went
+        assert known == fds[len(fds) - len(known) :]  # the least recently used were removed
         assert 0 < len(known) < len(fds) - 2
         for fd in set(fds) - set(known):
             with pytest.raises(DescriptorExpiredError):

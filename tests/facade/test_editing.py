@@ -1,4 +1,4 @@
-"""Edits, inserted lines and patches through the facade: refused with what repairs the call, or exactly the touched spans."""
+"""Edits, inserted lines and patches through the facade: refused with a hint, or exactly the given spans changed."""
 
 from __future__ import annotations
 

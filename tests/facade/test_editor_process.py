@@ -1,4 +1,4 @@
-"""A person's editor in a process of its own: agents here see what is typed there, and a kill loses nothing of it."""
+"""An editor in another process: agents here see what is typed there, and a kill loses none of it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ SETTINGS = {"watch": False, "durability": "relaxed", "sync_after_seconds": 0.05}
 
 
 async def ask(other: Peer, do: str, path: str, **what: object) -> None:
-    """Have the editor do something, and wait until it was acknowledged there."""
+    """Send the editor a command, and wait for its acknowledgement."""
     await other.ask(json.dumps({"do": do, "path": path, **what}))
     await other.hear()
 
 
 async def run(root: Path, agent: filetools.FileToolsFacade, other: Peer, seed: int) -> set[str]:
-    """Let the person and an agent work on one file; returns the tokens of both, the last of them unsaved."""
+    """Let the person and an agent work on one file; returns the tokens of both, the last one unsaved."""
     path, chance, mint = f"{seed}.txt", Random(seed), Mint()
     tokens: set[str] = set()
     for number in range(8):

@@ -1,4 +1,4 @@
-"""The encoding an actor read a file in is the one its changes are written in, until it reads it otherwise."""
+"""An actor's changes are written in the encoding in which it last read the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the bus tells of calls: in order, after the lock is free, with the text at that version, whatever listeners do."""
+"""Events of calls: in order, after the lock is released, with the text of that version, whatever listeners do."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ async def test_what_becomes_of_a_mirror_is_told_beside_the_change(tmp_path: Path
         heard = told(files)
         result = await files.write_file("a.txt", "1")
         assert result.mirror == "pending"
-        await steps_until(lambda: len(heard) == 3)  # the mirror tells of itself when it comes to it
+        await steps_until(lambda: len(heard) == 3)  # the mirror publishes its own events later
         assert sorted(event.name for event in heard) == ["file:created", "sync:error", "sync:paused"]
         plain: dict[str, Any] = next(event for event in heard if event.name == "sync:error").to_dict()
         assert (plain["error_code"], "I/O error" in plain["error"]) == ("INTERNAL", True)

@@ -1,4 +1,4 @@
-"""A restore brings back links, kinds and modes exactly, whole or below one path, and its redo is the exact inverse."""
+"""A restore, of the tree or of one path, restores links, kinds and modes exactly, and its redo is the exact inverse."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def grow(root: Path) -> Tree:
 
 
 async def opened_once(root: Path, work: Any, **settings: Any) -> Any:
-    """Do one thing in a workspace of its own, as a short command does."""
+    """Do one thing in a separately opened workspace, as a short command does."""
     async with filetools.open(root, settings=ALONE | settings) as files:
         return await work(files.for_actor(ANN))
 
 
 async def restored_and_redone(root: Path, deeds: str, **options: Any) -> Any:
-    """Do deeds after a checkpoint; returns the result of a restore that was exact, and whose redo and undo were."""
+    """Change things after a checkpoint and restore it; returns the result, once restore, redo and undo were all exact."""
     first = on_disk(root)
     await opened_once(root, lambda files: files.checkpoint("before"))
     run(root, deeds)
@@ -146,7 +146,7 @@ async def test_of_a_part_exactly_what_lies_there_is_as_it_was(tmp_path: Path, de
 
 
 async def assert_a_part_is_restored(files: FileToolsFacade, root: Path, path: str, first: Tree, later: Tree) -> None:
-    """Restore what lies at a path, and redo it."""
+    """Restore a path, and redo."""
     top = path.rstrip("/")
     above = {str(folder) for folder in Path(top).parents}
 

@@ -1,4 +1,4 @@
-"""Random trees, changed at random by programs and by calls: a restore gives exactly the first, its redo exactly the last."""
+"""Random trees, changed at random by programs and calls: a restore gives exactly the first tree, its redo exactly the last."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALONE: dict[str, Any] = {"watch": False, "durability": "relaxed", "sync_after_se
 
 
 async def there_and_back(files: FileToolsFacade, root: Path, seed: int, *, calls: bool) -> None:
-    """Take a checkpoint, change the tree, and go back and forth."""
+    """Make a checkpoint, change the tree, restore and redo."""
     program, ann = Program(root, seed), files.for_actor(ANN)
     program.grow(14)
     first = on_disk(root)

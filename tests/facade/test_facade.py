@@ -1,4 +1,4 @@
-"""The facade as a program in Python meets it: paths of pathlib, a single edit, names of events, filters, approvers."""
+"""The facade used from Python: pathlib paths, single edits, event names, filters, approvers."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ async def test_every_call_that_reads_takes_one_too(files: FileToolsFacade) -> No
 
 
 def test_every_call_with_a_path_is_tried() -> None:
-    """A new call that takes a path belongs into the table above."""
+    """Every call that takes a path must be in the table above."""
     tried = {name.partition(" ")[0] for name in {**READS, **CHANGES}}
     elsewhere = {"open_file", "stream_file", "glob_files", "follow_pages", "walk_files"}  # tried below
     for name in dir(FileToolsFacade):
@@ -197,7 +197,7 @@ async def test_changes_are_filtered_by_paths_and_actors(files: FileToolsFacade) 
 
     assert await changes(files, since, paths=["docs"]) == [("alice", "docs/new.txt"), ("bob", "docs/new.txt")]
     assert await changes(files, since, paths=[Path("docs2/x.txt"), "docs/none"]) == [("bob", "docs2/x.txt")]
-    assert await changes(files, since, paths=["b.txt"]) == [("alice", "docs2/b.txt")]  # where it was counts, too
+    assert await changes(files, since, paths=["b.txt"]) == [("alice", "docs2/b.txt")]  # the old path matches, too
     assert await changes(files, since, actors=["bob"], paths=["docs"]) == [("bob", "docs/new.txt")]
     assert len(await changes(files, since, actors=[ALICE, "bob"], paths=[""])) == len(await changes(files, since))
     assert len(await changes(files, since, actors=[Actor(kind="agent", id="alice")])) == 2

@@ -1,6 +1,6 @@
-"""Every call of store and journal fails, once or from then on: a typed error or success, old or new, nothing left over.
+"""Each call of store and journal fails, once or persistently: a typed error or success, old or new, nothing left over.
 
-A part of the calls is tried, chosen by the seed: all from about FILETOOLS_DOSE=10 on.
+The seed chooses a part of the calls; from about FILETOOLS_DOSE=10 on all are tried.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TIDYING = ("Displaced.discard", "Displaced.is_untouched", "Prepared.discard")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How an action ended of which a call has failed, seen before the workspace was closed."""
+    """The outcome of an action with a failed call, before the workspace was closed."""
 
     root: Path
     failed: str
@@ -36,7 +36,7 @@ class Ending:
     left_over: tuple[str, ...]
     tree: Tree
     told_folders: frozenset[str]
-    """Folders that the feed says were made."""
+    """Folders created according to the feed."""
 
 
 async def act(root: Path, action: Action, plan: Plan) -> Ending:
@@ -44,8 +44,8 @@ async def act(root: Path, action: Action, plan: Plan) -> Ending:
     plan.is_armed = False
     error = None
     async with CrashingOpening(root, plan) as files:
-        await files.look()  # what a first look does is over
-        for _ in range(3):  # and what happens in the background first
+        await files.look()  # after the first look
+        for _ in range(3):  # and the first background work
             await steps_until(lambda: not files._parts.workers._in_flight._count)
             await asyncio.sleep(0.001)
         plan.is_armed = True
@@ -64,7 +64,7 @@ async def act(root: Path, action: Action, plan: Plan) -> Ending:
 
 
 def endings(place: Path, name: str, *, most: int, is_lasting: bool) -> Iterator[Ending]:
-    """Run one kind of change, each time with another call that fails, in another way."""
+    """Run one kind of change repeatedly, each time with another call failing in another way."""
     action, plan = CASES[name][0], Plan.record()
     grow(place / "model", BEFORE)
     assert asyncio.run(act(place / "model", action, plan)).error is None
@@ -86,7 +86,7 @@ def test_one_failure_at_any_call_is_typed_and_undone_without_a_trace(name: str, 
             assert {path: end.tree[path] for path in end.tree if path not in made} == BEFORE, end
             assert made == end.told_folders, end
             assert str(tmp_path) not in end.error.message, end
-        # A deletion on a full disk is done; bytes that the journal has no room for wait in limbo.
+        # A deletion succeeds on a full disk; bytes that do not fit into the journal stay in limbo.
         assert end.left_over == () or end.failed in TIDYING or end.error is None, end
         assert reopened(end.root) == end.tree, end
         assert leftovers(end.root) == [], end
@@ -96,7 +96,7 @@ def test_one_failure_at_any_call_is_typed_and_undone_without_a_trace(name: str, 
 def test_failures_from_any_call_on_are_typed_and_leave_old_or_new(name: str, tmp_path: Path) -> None:
     wanted = CASES[name][1]
     for end in endings(tmp_path, name, most=3, is_lasting=True):
-        # No file has anything but what it had or was to get; a batch may be half set back until it is settled.
+        # Every file has its old or new content; a batch may be half set back until it is recovered.
         assert all(content in (BEFORE.get(path), wanted.get(path)) for path, content in end.tree.items()), end
         assert reopened(end.root) in ([wanted] if end.error is None else [BEFORE, wanted]), end
         assert leftovers(end.root) == [], end

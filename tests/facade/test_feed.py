@@ -1,4 +1,4 @@
-"""The feed: malformed positions are refused, unknown ones say that everything must be read again, and none is lost."""
+"""The feed: malformed positions are refused, unknown ones require a resync, and no change is lost."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ async def test_a_follower_gets_what_was_and_what_comes(files: FileToolsFacade) -
 
 
 async def test_whoever_was_told_of_a_change_finds_it_in_the_feed(files: FileToolsFacade) -> None:
-    """The event comes before its mark is written; the feed waits for the mark and not for the next change."""
+    """An event is published before its mark is written; the feed waits for the mark, not for the next change."""
     found: list[bool] = []
     heard = told(files, "file:*")
     for number in range(40):
@@ -161,7 +161,7 @@ async def test_following_in_pages_ends_with_the_workspace(tmp_path: Path) -> Non
 
 
 async def test_following_from_a_position_that_is_not_known_begins_with_the_oldest_change(tmp_path: Path) -> None:
-    """What lies between is not known, and a follower of single changes cannot be told so."""
+    """Changes are missing, which a follower of single changes cannot be told."""
     async with filetools.open(tmp_path, settings=QUIET) as files:
         for name in "abc":
             await files.write_file(f"{name}.txt", "x")

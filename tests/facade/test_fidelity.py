@@ -1,4 +1,4 @@
-"""Every byte that a call was not asked to touch stays, through the facade and on a real disk."""
+"""Bytes that a call was not asked to change are kept, through the facade and on a real disk."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def test_what_a_file_has_beside_its_bytes_stays(tmp_path: Path, name: str)
 
 
 async def test_a_lost_attribute_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The table is worth nothing if it is green whatever happens."""
+    """The table is worthless if it always passes."""
 
     async def replaced(case: fidelity.Case, _new: str) -> bool:
         case.place.unlink()

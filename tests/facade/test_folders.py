@@ -1,4 +1,4 @@
-"""Making and deleting folders, and what happens to calls below a folder that goes or moves in the same moment."""
+"""Creating and deleting folders, and calls below a folder that is deleted or moved at the same moment."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ async def test_a_new_folder_that_a_stranger_takes_away_between_two_files_in_it_i
 
 
 async def test_a_write_while_its_folder_is_about_to_move_is_refused_or_lands_in_the_old_place(root: Path) -> None:
-    """The folder is recorded as moved, and not renamed yet; nobody else has a turn until it is."""
+    """The folder's move is recorded but not applied; no other turn can begin before it is."""
     seen: list[str] = []
     loop = asyncio.get_running_loop()
 
@@ -176,7 +176,7 @@ async def test_what_was_acknowledged_below_a_deleted_folder_went_with_it_or_came
 
 
 async def told_tree(files: FileToolsFacade) -> set[str]:
-    """Return what stands below d if the feed is to be believed."""
+    """Return the entries below d according to the feed."""
     paths = {path for path in BEFORE if path.startswith("d")}
     for record in (await files.changes()).records:
         if record.operation == "delete_directory":
@@ -187,7 +187,7 @@ async def told_tree(files: FileToolsFacade) -> set[str]:
 
 
 async def test_new_folders_of_another_opening_are_not_taken_for_a_stranger_s(root: Path) -> None:
-    """The keeper watches; it must not record a folder between its making and the commit of whoever made it."""
+    """The watching keeper must not record a folder that a call has made but not committed."""
     watching = {"durability": "relaxed", "sync_after_seconds": 0.05}
     async with filetools.open(root, settings=watching) as keeper, filetools.open(root, settings=QUIET) as other:
         await until_watched(keeper, root)
@@ -201,7 +201,7 @@ async def test_new_folders_of_another_opening_are_not_taken_for_a_stranger_s(roo
         (root / "last").mkdir()
         await steps_until(lambda: ("directory:created", "last") in names_of(heard))
         made: list[ChangeRecord] = []
-        # The feed ends at the first change without a mark, and the other opening writes its marks a moment later.
+        # The feed ends at the first unmarked change, and the other opening writes its marks a moment later.
         for _ in range(6000):
             made = [record for record in (await keeper.changes()).records if record.operation == "create_directory"]
             if any(record.path == "last" for record in made):

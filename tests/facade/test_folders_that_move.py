@@ -1,4 +1,4 @@
-"""A folder that moves at any store call of another call, outside its turn: both end as if one had come after the other."""
+"""A folder is moved at any store call of another call, outside its turn: the result is as if one came after the other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOVER = Actor(kind="agent", id="mover", session="s")
 TREE: Tree = {"a.txt": b"a\n", "d": None, "d/e.txt": b"e\n"}
 
 Call = Callable[[FileToolsFacade, str], Awaitable[object]]
-"""Does something below the folder `d` of a folder, or with the handle of a document there."""
+"""An action below the folder `d` of a folder, or with the handle of a document there."""
 Prepare = Callable[[FileToolsFacade, str], Awaitable[str]]
 """Gives what the call gets."""
 
@@ -31,7 +31,7 @@ def void(_: object) -> None:
 
 @dataclass
 class At:
-    """Runs an act before the N-th store call from now on that a worker thread makes, and counts them."""
+    """Runs an action before the N-th store call that a worker thread makes from now on, and counts them."""
 
     act: Callable[[], None] = lambda: None
     is_in_turn: Callable[[], bool] = lambda: False
@@ -58,7 +58,7 @@ class World:
     tries: int = 0
 
     async def end(self, moves_at: int | None) -> tuple[str, Tree, int]:
-        """Return the call's outcome and the tree, with the folder moved at a store call, or, if then it cannot be, after.
+        """Return the call's outcome and the tree; the folder is moved at a store call, or afterwards if that is impossible.
 
         Args:
             moves_at: The number of the store call; 0 is before all of them, None after.
@@ -141,6 +141,6 @@ async def test_a_folder_that_moves_during_a_call_moved_before_or_after_it(tmp_pa
         for number in range(1, calls + 1):
             outcome, tree, _ = await world.end(number)
             if name == "create deep" and tree.get("d/x/new.txt"):
-                tree.pop("t/x", None)  # made for the file, it may have moved along before the file was in it
+                tree.pop("t/x", None)  # made for the file, and perhaps moved along before the file was in it
             assert [outcome, tree] in (before, after), number
         await assert_at_rest(files, tmp_path)

@@ -1,4 +1,4 @@
-"""Programs that know nothing of filetools: what they save is noticed, kept and told, in whatever instant they save it."""
+"""Saves by other programs are recorded, kept and published, at whatever moment they happen."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.support.people import EDITOR
 
 
 async def texts_of(files: FileToolsFacade, path: str) -> list[str]:
-    """Every text that the path's history can give back, oldest first."""
+    """Every text in the path's history, oldest first."""
     versions = [entry.version for entry in (await files.versions(path)).versions if entry.kept]
     return [(await files.read_file(path, version=version)).content for version in reversed(versions)]
 
@@ -206,7 +206,7 @@ async def test_ignored_and_excluded_files_are_told_only_if_filetools_wrote_them_
         assert {event.path for event in told if event.source == "external"} == {"kept.log", "last", "open.log"}
         editor = files.for_actor(EDITOR)
         async with asyncio.timeout(60):
-            while (await editor.buffers.read(opened.handle)).text != "2\n":  # documents follow behind the news
+            while (await editor.buffers.read(opened.handle)).text != "2\n":  # documents follow after the events
                 await asyncio.sleep(0.01)
 
 
@@ -260,7 +260,7 @@ async def test_a_last_word_written_and_closed_just_before_the_displaced_file_goe
 
 
 async def test_a_file_that_vanishes_before_the_new_bytes_are_written_is_made_anew(tmp_path: Path) -> None:
-    """Editors that save by renaming take the file away for an instant."""
+    """Editors that save by renaming remove the file for a moment."""
     opening = CrashingOpening(tmp_path)
     async with opening as files:
         await files.write_file("a.txt", "first\n")
@@ -298,7 +298,7 @@ async def test_no_line_of_a_stranger_is_lost_that_appends_while_an_agent_appends
         assert refusals <= {"FILE_BUSY", "CHANGED_MEANWHILE"}
         await steps_until(lambda: leftovers(tmp_path) == [])
         entries = (await files.versions("a.txt", limit=100_000)).versions
-        # What the stranger itself has written over, before anybody had looked, is named but not kept.
+        # A text that the program itself has overwritten before it was read is named but not kept.
         versions = {one.version for one in entries if one.kept}
         texts = [(await files.read_file("a.txt", version=each)).content for each in versions]
         kept = set((tmp_path / "a.txt").read_text().split())
@@ -308,7 +308,7 @@ async def test_no_line_of_a_stranger_is_lost_that_appends_while_an_agent_appends
 
 
 async def test_a_file_made_by_a_stranger_is_recorded_though_the_same_bytes_were_to_be_written(tmp_path: Path) -> None:
-    """What a call says stands there can be read by its version, also after another program has replaced it."""
+    """A version returned by a call can be read even after another program has replaced the file."""
     async with filetools.open(tmp_path, settings=RELAXED) as files:
         await files.write_file("a.txt", "first\n")
         await files.delete_file("a.txt")

@@ -1,4 +1,4 @@
-"""Where a draft has what bore a name, after random moves of which some were taken back."""
+"""Where a draft has the file that once had a name, after random moves, some of them undone."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_draft_has_each_file_where_its_former_name_says(seed: int) -> None:
 
 
 def calls_of_a_walk(moves: int) -> int:
-    """Count the calls that a walk back over so many moves takes, each of which is taken back."""
+    """Count the calls of a search back over this many moves, each of them undone."""
     names, calls = FormerNames(), list[str]()
     sys.setprofile(lambda _frame, event, _argument: calls.append(event))
     for n in range(moves):

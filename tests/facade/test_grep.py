@@ -1,4 +1,4 @@
-"""Searching contents through the facade: unsaved documents, refusals, being stopped, and a loop that goes on."""
+"""Searching contents through the facade: unsaved documents, refusals, cancellation, and a responsive loop."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ async def test_the_loop_goes_on_while_megabytes_are_searched(
         await asyncio.sleep(0)
         turns += 1
     assert (await search).total == 0
-    # Turns, not seconds: a loop that is held for the whole search makes two.
+    # Iterations of the loop, not seconds: a loop blocked for the whole search makes two.
     assert turns > 5
 
 

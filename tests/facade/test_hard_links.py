@@ -1,4 +1,4 @@
-"""Files with several names: a write separates the written name and says so, or is refused."""
+"""Files with hard links: a write separates the written name, with a warning, or is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of secrets: their names are told, their content is for people alone, at every call and by every way around."""
+"""Hidden files: agents see their names but not their content, in any call and by any detour."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def opened(root: Path, **settings: Any) -> AsyncIterator[FileToolsFacade]:
 
 
 async def test_the_time_that_a_pattern_takes_tells_nothing_of_hidden_content(tmp_path: Path) -> None:
-    """A pattern that takes for ever on the right guess, and on nothing else, would be told as TIMEOUT."""
+    """A pattern that runs forever only on a correct guess would reveal the content by a TIMEOUT."""
     async with opened(tmp_path) as files:
         (tmp_path / ".env").write_text(f"TOKEN=s3cret{'a' * 40}!\n")
         agent = files.for_actor(ALICE)

@@ -1,4 +1,4 @@
-"""What is told of a path and of the workspace, without changing it."""
+"""Facts about a path and about the workspace, without changing it."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ async def test_times_are_told_where_they_are_asked_for(root: Path, files: FileTo
     began = datetime.fromtimestamp(int(root.stat().st_mtime) - 60, UTC)
     info = await files.file_info("a.txt", times=True)
     assert info.accessed == MODIFIED
-    # Not every file system knows when a file was made; a time that was set by hand it is not.
+    # Not every file system has the time of creation; it is not a time that was set by hand.
     assert info.created is None or info.created > began
     assert (await files.file_info("link", times=True)).accessed == MODIFIED
     plain = await files.file_info("a.txt")

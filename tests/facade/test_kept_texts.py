@@ -1,4 +1,4 @@
-"""Retention holds its limit whatever actors have seen: of each path an actor's one base is kept, and no other text."""
+"""Retention keeps its limit whatever actors have seen: of each actor and path only the base is kept."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def text(number: int) -> str:
 
 
 async def kept_bytes(files: FileToolsFacade) -> int:
-    """Run a round of retention with `LIMIT`, and return how many bytes of contents are kept after it."""
+    """Run retention with `LIMIT`, and return the bytes of contents kept afterwards."""
     parts = files._parts
     await parts.workers.run(parts.tracker.save)
     await parts.workers.run(partial(sync_files, parts))
     database, unsynced = parts.journal._database, "SELECT count(*) FROM records WHERE synced = 0"
-    await steps_until(lambda: database.row(unsynced) == (0,))  # the keeper may be at it
-    for _ in range(3):  # a round may meet the keeper's first one, and leave the rest to the next
+    await steps_until(lambda: database.row(unsynced) == (0,))  # the keeper may be running it
+    for _ in range(3):  # a round may coincide with the keeper's first one, and leave the rest to the next
         await parts.workers.run(partial(parts.journal.maintain, retention_bytes=LIMIT, retention_records=20))
     return (await parts.workers.run(parts.journal.retained)).bytes
 

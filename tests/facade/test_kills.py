@@ -1,7 +1,7 @@
-"""SIGKILL at random moments, of one writer or of one of three: what was acknowledged is there, nothing is torn or left over,
-nobody else is refused, the mirror is equal.
+"""SIGKILL at random moments, of a single writer or of one of three: acknowledged changes survive, nothing is torn or left over,
+the others are not refused, and the mirror is equal.
 
-FILETOOLS_KILL_ROUNDS says how often; a failure prints its seed.
+FILETOOLS_KILL_ROUNDS sets the number of rounds; a failure prints its seed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LOTS = 3
 
 @dataclass
 class Oracle:
-    """Per path the contents that may stand there: the last acknowledged one, or one announced after it."""
+    """The possible contents of each path: the last acknowledged one, or one announced after it."""
 
     acknowledged: dict[str, str | None] = field(default_factory=dict)
     announced: dict[str, list[str | None]] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Oracle:
     """Acknowledged lines of a file to which all append."""
 
     def take(self, facts: Iterable[dict[str, Any]]) -> None:
-        """Learn from what a writer said, in its order."""
+        """Update from a writer's output, in order."""
         for fact in facts:
             for path, content in fact.get("begin", {}).items():
                 self.announced.setdefault(path, []).append(content)
@@ -44,7 +44,7 @@ class Oracle:
             self.lines += [fact["line"]] if "line" in fact else []
 
     def faults(self, root: Path) -> list[str]:
-        """Return what is lost or torn; goes on from what stands there now."""
+        """Return what is lost or torn, then continue from the present contents."""
         found = []
         for path in {*self.acknowledged, *self.announced}:
             place = root / path
@@ -76,12 +76,12 @@ async def test_what_was_acknowledged_survives_a_kill_at_any_moment(lot: int, tmp
 
 
 async def killed_among(root: Path, mirror: Path, number: int, chance: random.Random) -> list[dict[str, Any]]:
-    """Kill one writer some time after so many lines: a slow machine has done as much by then. Returns what all have said."""
+    """Kill one writer some time after this many lines, to be independent of the machine's speed. Returns the output of all."""
     policy, names = ("eventual", "strict")[number % 2], range(3 if number % 3 == 0 else 1)
     said: list[list[dict[str, Any]]] = [[] for _ in names]
     with ExitStack() as stack:
         writers = [stack.enter_context(a_writer(root, mirror, policy, f"{number % 5}-{name}")) for name in names]
-        # What is not read would hold them up, and who is held up holds up others.
+        # Unread output would block them, and a blocked writer blocks the others.
         readers = [
             asyncio.create_task(asyncio.to_thread(follow, writer, heard))
             for writer, heard in zip(writers, said, strict=True)

@@ -1,4 +1,4 @@
-"""What stood there before is told from what is new: nothing that was there is ever taken for created, or restored away."""
+"""Existing files are distinguished from new ones: none is ever reported as created, or removed by a restore."""
 
 from __future__ import annotations
 
@@ -317,7 +317,7 @@ async def test_what_went_while_the_watcher_had_lost_count_is_told(tmp_path: Path
     async with watched(tmp_path) as (files, events):
         tree = await shown(files)
         foreign = background_of(files)._foreign
-        foreign._watcher._listener.close()  # deaf from now on
+        foreign._watcher._listener.close()  # it receives no hints from now on
         run(tmp_path, "rm -r d; mkdir e; echo x > e/x")
         foreign._agenda.hints.everything("overflow")
         await steps_until(lambda: len(events) >= 3)

@@ -1,4 +1,4 @@
-"""At the limits: sizes, names, encodings, line ends, attributes, hard links, and things that are no files."""
+"""Limits: sizes, names, encodings, line ends, attributes, hard links, and entries that are not files."""
 
 from __future__ import annotations
 

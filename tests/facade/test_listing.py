@@ -1,4 +1,4 @@
-"""Listing through the facade: pages that show each entry once while files come and go, at the price of what they show."""
+"""Listing through the facade: pages show each entry once while files come and go, at a cost proportional to the page."""
 
 from __future__ import annotations
 

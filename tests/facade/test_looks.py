@@ -1,4 +1,4 @@
-"""Looks at the whole tree: what changed while nobody watched is recorded, with the time at which it was noticed."""
+"""Looks at the whole tree: changes made while no process watched are recorded, with the time at which they were noticed."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ async def test_closing_ends_a_look(tmp_path: Path) -> None:
 
 async def test_a_look_in_the_smallest_parts_tells_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     grow(tmp_path)
-    # So many folders that the second look at a missing name would come before it is met at its new place.
+    # Enough folders for the second look at a missing name to come before its new place is looked at.
     run(tmp_path, "mkdir -p z/deep $(seq -f m%g 100)")
     run(tmp_path, "echo kept > a_file; echo busy > a_log; echo moved > z/deep/moved")
     monkeypatch.setattr(observing, "WORK_SECONDS", 0.0)  # one folder in each turn
@@ -295,7 +295,7 @@ async def test_a_mirror_that_is_filled_gets_recorded_files_that_are_away_for_an_
     async with filetools.open(root, settings=ALONE) as files:
         await files.write_file("src/a.txt", "1\n")
         await files.write_file("src/b.txt", "1\n")
-        await files.look()  # else there is one before the mirror is filled
+        await files.look()  # otherwise there is one before the mirror is filled
     run(root, "mv src ../away; mkdir src; echo other > src/b.txt")
     async with filetools.open(root, mirror=mirror, settings=ALONE) as files:
         async with asyncio.timeout(60):

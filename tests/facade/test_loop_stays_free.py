@@ -1,4 +1,4 @@
-"""Calls on a large text leave the loop free: whatever takes time that grows with the text is done in a worker."""
+"""Calls on a large text do not block the loop: work that grows with the text runs in a worker."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CALLS: Final[dict[str, Call]] = {
 
 @contextmanager
 def large_things_seen() -> Iterator[list[str]]:
-    """List the functions of `filetools.content` that get something large while they run in this thread."""
+    """List the functions of `filetools.content` that are called with large arguments in this thread."""
     found: list[str] = []
 
     def note(frame: FrameType, event: str, _what: Any) -> None:

@@ -1,4 +1,4 @@
-"""Texts that random schedules saw vanish, or reach the disk unasked: each way in which it happened, on its own."""
+"""Regressions found by random schedules: texts that were lost, or reached the disk unasked."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Desk:
         (self.root / "a.txt").write_bytes(text.encode(encoding))
 
     async def opened(self, typed: str, at: int = 0) -> BufferResult:
-        """Open a.txt for the person, with something typed that is not saved."""
+        """Open a.txt for the person and type something without saving."""
         opened = await self.person.buffers.open("a.txt")
         edits = [TextEdit(at, at, typed)]
         await self.person.buffers.change(opened.handle, buffer_version=opened.buffer_version, edits=edits)
@@ -63,7 +63,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
         )
 
 
-# What another program saved
+# Saved by another program
 
 
 async def test_a_save_after_an_agents_edit_keeps_what_a_program_saved_before_it(desk: Desk) -> None:
@@ -102,7 +102,7 @@ async def test_a_document_is_saved_in_the_encoding_that_its_file_has_got(desk: D
     assert (await desk.person.buffers.read(opened.handle)).text == expected
 
 
-# What a person has not saved
+# Not saved by a person
 
 
 async def test_a_patch_of_a_file_with_unsaved_text_saves_none_of_it(desk: Desk) -> None:
@@ -141,7 +141,7 @@ async def test_an_edit_of_unsaved_text_is_no_knowledge_of_it(desk: Desk) -> None
     assert desk.on_disk == "typed\nONE\n" + LINES.removeprefix("one\n")
 
 
-# What a refused call had begun
+# Begun by a refused call
 
 
 async def test_a_save_that_is_set_back_leaves_the_document_unsaved(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ async def test_an_editor_that_opens_a_file_sees_nothing_of_changes_that_are_refu
             plan.acts["Prepared.exchange"] = arm
             patch = files.apply_patch(f"*** Begin Patch\n{hunks}*** End Patch\n")
             patched.append(asyncio.run_coroutine_threadsafe(patch, loop))
-            is_in_file.wait(0.3)  # in vain where the editor has the file to itself
+            is_in_file.wait(0.3)  # without effect if only the editor has the file
 
         def arm() -> None:
             plan.acts["Prepared.exchange"] = remove
@@ -222,7 +222,7 @@ async def test_a_move_that_is_set_back_leaves_the_document_where_its_file_is(tmp
     assert (tmp_path / "b.txt").read_text() == ""
 
 
-# What another agent wrote
+# Written by another agent
 
 
 async def test_a_line_read_later_does_not_make_the_text_known_that_an_agent_writes_from(desk: Desk) -> None:

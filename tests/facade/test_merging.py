@@ -1,4 +1,4 @@
-"""How finely two changes of one line are merged: in prose by words, elsewhere not at all, by every call that merges."""
+"""Two changes of one line are merged by words in prose and conflict elsewhere, in every call that merges."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Scene:
     ann: FileToolsFacade
 
     async def typed(self) -> str:
-        """Have `MINE` typed and not saved; returns the handle."""
+        """Type `MINE` without saving; returns the handle."""
         opened = await self.ann.buffers.open(self.path)
         await self.ann.buffers.change(opened.handle, buffer_version=1, text=MINE)
         return opened.handle
@@ -45,7 +45,7 @@ class Scene:
         return (await self.ann.buffers.read(handle)).text
 
     async def outcome(self, call: Awaitable[object]) -> str:
-        """Return what stands in the file after a call, or the code of its refusal."""
+        """Return the file's content after a call, or the code of its error."""
         try:
             await call
         except FileToolsError as exc:
@@ -98,7 +98,7 @@ async def edit_of_unsaved_text(scene: Scene) -> str:
     handle = await scene.typed()
     outcome = await scene.outcome(scene.bob.edit_file(scene.path, [Edit(old="fox", new="wolf")]))
     assert await scene.unsaved(handle) == MERGED
-    # What cannot be told from the unsaved text goes to the document alone, and the file stays.
+    # A change that cannot be separated from the unsaved text changes only the document.
     return MERGED if outcome == OTHERS else CONFLICT if outcome == BASE else outcome
 
 

@@ -1,4 +1,4 @@
-"""Mirrors through the facade: down, hung, slow, gone and back; the primary's calls go on as if nothing were."""
+"""Mirrors through the facade: down, hung, slow, gone and back; calls on the primary are not affected."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_a_hung_mirror_costs_one_call_its_wait_and_later_calls_nothing(tmp
         hang.on()
         first = await files.write_file("a.txt", "first")
         assert (first.mirror, first.warnings[0]["code"]) == ("pending", "SYNC_FAILED")
-        hurry(files._parts.sync, FOR_EVER_SECONDS)  # a call that waited for it would not come back
+        hurry(files._parts.sync, FOR_EVER_SECONDS)  # a call that waited for it would never return
         assert {(await files.write_file("a.txt", str(number))).mirror for number in range(50)} == {"pending"}
         hang.off()
         await caught_up(files)
@@ -108,7 +108,7 @@ async def test_a_folder_made_again_while_its_removal_is_owed_has_nothing_of_the_
         await caught_up(files)
         shutil.rmtree(root / "d")
         gone = Change(operation=Operation.DELETE_DIRECTORY, path="d", key="d", applied=True, external=True)
-        files._parts.journal.commit([gone], SYSTEM)  # as a process does that knows nothing of the mirror
+        files._parts.journal.commit([gone], SYSTEM)  # as by a process without the mirror
         await files.create_directory("d")
         await caught_up(files)
     assert snapshot(mirror) == snapshot(root) == {"d": None}

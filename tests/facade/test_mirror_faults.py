@@ -1,4 +1,4 @@
-"""Mirrors that fail in the middle: strict calls are both or neither, catching up survives a kill, synchronising is one."""
+"""Mirrors that fail midway: strict calls change both or neither, catching up survives a kill, only one synchronisation runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mirror belongs to its root: whoever changes the root, and whatever becomes of the mirror's folder, it gets everything."""
+"""A mirror belongs to its root: it gets every change, whoever makes it and whatever happens to the mirror's folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OLD: dict[str, bytes | None] = {"a.txt": b"old", "d": None, "d/e": None, "d/e/b.
 
 
 async def whole(files: filetools.FileToolsFacade) -> None:
-    """Wait until the mirror says that it has everything."""
+    """Wait until the mirror reports that it is in sync."""
     async with asyncio.timeout(60):
         while (status := (await state_of(files)))["state"] != "ready" or status["behind"]:
             await asyncio.sleep(0.005)
@@ -162,7 +162,7 @@ async def test_a_mirror_whose_place_was_lost_is_noticed_and_filled_anew(tmp_path
             gone.mkdir()
             for place in tuple(mirror.iterdir()):
                 if way == "emptied" or place.name != ".filetools":
-                    place.rename(gone / place.name)  # removed one by one, they would meet what is made anew
+                    place.rename(gone / place.name)  # removed one by one, they could coincide with what is made again
         await whole_again(mirror, former)
         await whole(files)
         assert (await files.write_file("c.txt", "2")).mirror == "in_sync"
@@ -177,7 +177,7 @@ async def test_a_call_does_not_write_to_a_folder_that_lost_its_place(tmp_path: P
     root, mirror = folders(tmp_path)
     never = {**QUICK, "mirror_probe_seconds": 3600.0}
     async with AsyncExitStack() as stack:
-        # One after the other: whoever finds the mirror being filled looks again after the time between probes.
+        # One after the other: a process that finds the mirror being filled looks again after the probe interval.
         files = await stack.enter_async_context(filetools.open(root, mirror=mirror, settings=never))
         await whole(files)
         opening = filetools.open(root, mirror=mirror, mirror_policy="strict", settings=never)
@@ -199,7 +199,7 @@ async def whole_again(mirror: Path, former: dict[str, bytes | None]) -> None:
 
 
 async def test_a_former_folder_that_comes_back_to_its_place_loses_what_was_deleted_meanwhile(tmp_path: Path) -> None:
-    """A disk that was pulled out, and is plugged in again after its mount point was taken for the mirror."""
+    """A disk that was unplugged, and is plugged in again after its mount point was taken for the mirror."""
     root, mirror = folders(tmp_path)
     async with filetools.open(root, mirror=mirror, settings=QUICK) as files:
         await whole(files)

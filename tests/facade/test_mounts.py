@@ -1,4 +1,4 @@
-"""Roots with mounts, or on an overlay: what can be done is, what cannot is refused as that, and nothing is lost."""
+"""Roots with mounts, or on an overlay: what is possible is done, the rest is refused clearly, and nothing is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moving files and folders: what is refused before anything is recorded, and what a move takes along."""
+"""Moving files and folders: refusals before anything is recorded, and what moves along."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ async def test_a_move_whose_process_died_is_finished_by_whoever_comes_first_to_e
     assert snapshot(root) == BEFORE
     await files.append_file(first, "new")
     async with filetools.open(root, settings=QUIET):
-        pass  # settles what is left
+        pass  # recovers what is left
     assert snapshot(root) == {**{path: BEFORE[path] for path in BEFORE if path != "a.txt"}, **tree}
 
 

@@ -1,4 +1,4 @@
-"""Folders in which other roots lie: nobody's journal is taken along."""
+"""Folders that contain other roots: their journals are never moved or deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links, and files too large to be kept: deleted and moved as they are, unread, and brought back out of the trash."""
+"""Links and files too large to keep: deleted and moved unread, and restored from the trash."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
 
 @pytest.fixture
 def bytes_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The paths whose bytes were asked for."""
+    """The paths whose bytes were read."""
     asked: list[str] = []
     for name in ("read", "open", "read_trashed"):
         real = getattr(LocalStore, name)
@@ -57,7 +57,7 @@ KINDS = ["d/large", "d/link", "d/way"]
 
 
 def look(path: Path) -> object:
-    """Return what tells an entry from others."""
+    """Return what identifies an entry."""
     if path.is_symlink():
         return ("link", os.readlink(path))
     return path.read_bytes() if path.exists() else None

@@ -1,4 +1,4 @@
-"""Opening, using and closing a root whose directories, journal or mirror are not as they should be."""
+"""Opening, using and closing a root whose directories, journal or mirror are damaged or missing."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_call_of_what_is_not_open_yet_says_how_to_open_it(tmp_path: Path) -> N
 
 
 async def code_of_opening(root: Path, **options: Any) -> str:
-    """Return "opened" or the code of the refusal."""
+    """Return "opened" or the code of the error."""
     try:
         async with filetools.open(root, **{"settings": QUIET, **options}):
             return "opened"
@@ -257,7 +257,7 @@ async def test_a_deleted_root_is_said_to_be_gone(tmp_path: Path) -> None:
     async with filetools.open(root, settings=QUIET) as files:
         shutil.rmtree(root)
         for name, call in CALLS.items():
-            # What the journal's open files still tell is told.
+            # What can still be read from the journal's open files is reported.
             if name not in ("status", "changes", "latest", "versions", "is locked", "lock info", "synchronise"):
                 assert await outcome_of(call(files)) in ("WORKSPACE_GONE", "BATCH_FAILED"), name
     assert not root.exists()
@@ -335,7 +335,7 @@ async def test_a_closed_workspace_says_so(tmp_path: Path) -> None:
 
 
 class Held:
-    """Holds a store's call of one method up until it is let go; tells when it was reached."""
+    """Blocks a call of one store method until it is released; reports when it was reached."""
 
     def __init__(self, method: str) -> None:
         self._method = method
@@ -437,7 +437,7 @@ async def test_a_write_below_a_folder_that_a_dead_process_was_moving_finishes_th
 
 @pytest.mark.parametrize("instead", ["folder", "link", "fifo"])
 async def test_a_pending_change_whose_place_was_taken_holds_nothing_up(tmp_path: Path, instead: str) -> None:
-    """A process died between commit and exchange; before the root is opened again something else stands there."""
+    """A process died between commit and exchange; before the root is opened again the path has something else."""
     root = tmp_path / "root"
     grow(root, {"a.txt": b"old"})
     assert not die_at(root, lambda files: files.write_file("a.txt", "new"), Plan.die_before("Prepared.exchange"))
@@ -458,7 +458,7 @@ async def test_a_pending_change_whose_place_was_taken_holds_nothing_up(tmp_path:
 
 
 class TestMirrors:
-    """The mirror is not as it should be when the workspace is opened."""
+    """The mirror is damaged or missing when the workspace is opened."""
 
     SETTINGS: ClassVar[dict[str, Any]] = {**QUIET, "mirror_probe_seconds": 0.02, "sync_after_seconds": 0.01}
 
@@ -512,7 +512,7 @@ class TestMirrors:
             assert snapshot(mirror) == {"a.txt": b"1", "b.txt": b"2"}
 
     async def test_a_hanging_mirror_holds_up_neither_opening_nor_closing(self, tmp_path: Path) -> None:
-        """Its directory is behind a pipe that nobody writes: opening it blocks for ever."""
+        """Its directory is behind a pipe without a writer: opening it blocks forever."""
         root = tmp_path / "root"
         root.mkdir()
         free = threading.Event()

@@ -1,5 +1,5 @@
-"""No update is lost without an error to its caller, and edits that do not overlap all succeed: tasks, processes, several names
-of one file.
+"""No update is lost without an error, and edits that do not overlap all succeed: in tasks, in processes, with several names of
+one file.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tests.support.opened import outcome_of
 WORKERS = 4
 TURNS = min(dose(15), 100)
 SPELLINGS = ("sub/shared.txt", "./sub//shared.txt", "sub\\shared.txt", "/sub/shared.txt")
-"""Of one path, which the workers use in turn."""
+"""Spellings of one path, which the workers use in turn."""
 
 
 def plant(root: Path) -> None:
-    """Make a shared file in which the workers' lines lie side by side."""
+    """Make a shared file with adjacent lines of the workers."""
     (root / "sub").mkdir(parents=True)
     (root / "sub/shared.txt").write_text(expected("open"))
 

@@ -1,4 +1,4 @@
-"""Patches over several files: what is wrong with them is told at once, and what was repaired is told, too."""
+"""Patches of several files: all errors are reported at once, and repairs are reported, too."""
 
 from __future__ import annotations
 

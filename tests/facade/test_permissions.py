@@ -1,4 +1,4 @@
-"""Permission is the first step of every call: presets, protected paths, and people who answer, late or not at all."""
+"""Permissions are checked first in every call: presets, protected paths, and people who answer, late or not at all."""
 
 from __future__ import annotations
 

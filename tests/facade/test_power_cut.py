@@ -1,4 +1,4 @@
-"""After a restart of the machine files that were not synced yet may be old, empty, cut short or full of zeros."""
+"""After a power cut, unsynced files may be old, empty, truncated or full of zeros."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ LONG = "line of text\n" * 100
 SECTOR = 512
 OLD = b"".join(b"old %06d\n" % number for number in range(400))
 NEW = b"".join(b"new %06d\n" % number for number in range(500))
-"""Equal nowhere, of different lengths, several pages long."""
+"""Different everywhere, of different lengths, several pages long."""
 
 
 def restart_machine(root: Path) -> None:
-    """Make the journal believe that it was last open before a restart, and that nothing had been synced by then."""
+    """Make the journal believe that it was last open before a reboot, and that nothing was synced."""
     with sqlite3.connect(root / ".filetools/state/journal.db") as database:
         # The keeper's first round syncs what is applied; on a slow machine it comes after the write.
         database.execute("UPDATE records SET synced = 0")
@@ -47,7 +47,7 @@ def written_and_killed(root: Path, path: str) -> None:
 
 
 def reopened(root: Path) -> Tree:
-    """Restart the machine, open the root, and return what stands there; nothing of it may count as foreign."""
+    """Simulate a reboot, open the root, and return the tree; nothing may count as foreign."""
     restart_machine(root)
 
     async def main() -> None:
@@ -71,15 +71,15 @@ async def opened_text(root: Path, path: str) -> tuple[str, list[str]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """What was done before a power cut, and what that has left."""
+    """A change before a power cut, and what the power cut left."""
 
     act: Action
     damage: Callable[[Path], object]
     before: Tree = field(default_factory=dict)
     unapplied: str = ""
-    """Operation that was recorded but not acknowledged: only such a one can be undone in the tree."""
+    """Operation that was recorded but not acknowledged: only such a one may be lost from the tree."""
     wanted: Tree | None = None
-    """What must be there; by default what was there before the cut."""
+    """The expected tree; by default the tree before the power cut."""
 
 
 def left(path: str, content: bytes) -> Callable[[Path], object]:
@@ -154,7 +154,7 @@ def lose_move(root: Path, *, is_new_name_taken: bool) -> None:
     (root / "d/e/a.txt").write_bytes(NEW[:SECTOR])
     shutil.rmtree(root / "f")
     if is_new_name_taken:
-        (root / "f/g").mkdir(parents=True)  # made in vain, and its removal was lost
+        (root / "f/g").mkdir(parents=True)  # made by a failed try, and its removal was lost
 
 
 def bring_back_deleted(root: Path) -> None:

@@ -1,7 +1,7 @@
-"""Power cuts under live clients, on a disk that forgets what was not synced: nothing acknowledged is lost or torn.
+"""Power cuts under live clients, on a disk that loses what was not synced: nothing acknowledged is lost or torn.
 
-A failure prints its seed: `python -m tests.support.power_cuts --seed SEED --cuts 20 --kind KIND` tries such cuts again, as
-far as the timing allows.
+A failure prints its seed: `python -m tests.support.power_cuts --seed SEED --cuts 20 --kind KIND` repeats such power cuts, as
+far as timing allows.
 """
 
 from __future__ import annotations

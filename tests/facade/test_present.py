@@ -1,4 +1,4 @@
-"""Who holds locks, and who is there to answer: what doors tell people."""
+"""Who holds locks, and who is present to answer: what interfaces show people."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def test_what_meets_unsaved_text_is_a_question_only_while_somebody_attends
         agent = files.for_actor(ALICE, on_conflict="ask_if_attended")
         await refused("EDIT_CONFLICT", agent.edit_file("a.txt", [filetools.Edit(old="one", new="theirs")]))
         await refused("EDIT_CONFLICT", agent.write_file("a.txt", "theirs\n"))
-        assert not await files.approvals()  # nobody will come back to it
+        assert not await files.approvals()  # it is not needed again
 
         told: list[str] = []
 
@@ -49,7 +49,7 @@ async def test_what_meets_unsaved_text_is_a_question_only_while_somebody_attends
         attendance = others.answer_approvals(decide)
         approvals = files._parts.gatekeeper.approvals
         async with asyncio.timeout(60):
-            while not await approvals.is_attended():  # another workspace says so by the journal
+            while not await approvals.is_attended():  # another workspace reports it through the journal
                 await asyncio.sleep(0.01)
         assert (await agent.write_file("a.txt", "theirs\n")).replaced_version
         assert told == ["conflict"]

@@ -1,4 +1,4 @@
-"""Several processes on one root: each sees the others' changes with their actors, soon, and nobody recovers the living."""
+"""Several processes on one root: each soon sees the others' changes with their actors, and no live process is recovered."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.peers import Peer, peer
 
 
 async def stop_outside_the_gate(other: Peer, root: Path) -> None:
-    """Stop a process at a moment at which it writes nothing into the journal; else nobody else could."""
+    """Stop a process while it is not writing to the journal; otherwise it would block the others."""
     gate = Gate(root / ".filetools/state", timeout_seconds=0.0)
     async with asyncio.timeout(60):
         while True:
@@ -75,7 +75,7 @@ async def test_two_writers_hear_of_a_file_in_one_order(tmp_path: Path) -> None:
 
 
 async def test_a_stopped_writer_is_not_recovered_and_its_file_not_overwritten(tmp_path: Path) -> None:
-    """While it holds its lock a writer counts as alive, however long it sleeps; others wait and then go on from its bytes."""
+    """A writer that holds its lock counts as alive, however long it sleeps; others wait, and then continue from its bytes."""
     async with filetools.open(tmp_path, settings=RELAXED) as files, peer(tmp_path, "sleeper") as sleeper:
         await sleeper.ask("a.txt")
         await until_done(sleeper)
@@ -86,7 +86,7 @@ async def test_a_stopped_writer_is_not_recovered_and_its_file_not_overwritten(tm
         sleeper.process.send_signal(signal.SIGCONT)
         await sleeper.ask("a.txt")
         await until_done(sleeper)
-        # What it writes again is what it knew, so it changes nothing that others wrote meanwhile.
+        # It writes the text that it knew again, so it changes nothing that others wrote meanwhile.
         assert (tmp_path / "a.txt").read_text() == "while it slept\n"
         told = [(record.actor.id, record.operation.value) for record in (await files.changes()).records]
         assert told == [("sleeper", "create"), (files.actor.id, "modify")]

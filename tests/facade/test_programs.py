@@ -1,4 +1,4 @@
-"""Real programs that know nothing of filetools save a file all the time while two agents write it: no text is lost by us."""
+"""Real programs keep saving a file while two agents write it: filetools loses no text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.programs import WAYS, make_repository, text_of, token
 
 SAVES = 1000 if DOSE > 1 else 60
 SECONDS = 0.3 * DOSE
-"""How long one program goes on saving."""
+"""How long one program keeps saving."""
 PATH = "a.txt"
 EXPECTED = {
     "EDIT_NOT_FOUND", "EDIT_AMBIGUOUS", "EDIT_CONFLICT", "VERSION_MISMATCH", "FILE_BUSY", "FILE_NOT_FOUND",
@@ -33,7 +33,7 @@ Facts = list[dict[str, Any]]
 
 
 async def work(files: FileToolsFacade, name: str, writes: Facts) -> None:
-    """Change one's own line, now by an edit and now by a whole write, until cancelled; note what was acknowledged."""
+    """Change an agent's own line, by edits and by whole writes, until cancelled; note what was acknowledged."""
     agent, serial = files.for_actor(Actor(kind="agent", id=name)), 0
     while True:
         serial += 1
@@ -55,13 +55,13 @@ async def work(files: FileToolsFacade, name: str, writes: Facts) -> None:
 
 
 async def texts_of(files: FileToolsFacade) -> dict[str, str]:
-    """Return every text that the file's history can give back, by version."""
+    """Return every text in the file's history, by version."""
     versions = {entry.version for entry in (await files.versions(PATH, limit=100_000)).versions if entry.kept}
     return {version: (await files.read_file(PATH, version=version)).content for version in versions}
 
 
 def displaced_for_sure(saves: Facts, writes: Facts) -> list[int]:
-    """Return the saves behind which an agent's write began and ended before the program saved again: it took them away."""
+    """Return the saves that an agent's write replaced, because it began and ended before the program's next save."""
     return [
         save["number"]
         for save, following in pairwise(saves)

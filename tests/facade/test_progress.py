@@ -1,4 +1,4 @@
-"""Searches and deletions of folders tell how far they are, and stop when their caller says so."""
+"""Searches and deletions of folders report their progress, and stop when their caller asks."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_the_tools_tell_it_as_events(
     files.on("tool:progress", events.append)
     answer = await files.call_tool(tool, arguments)
     assert answer["success"]
-    await asyncio.sleep(0)  # what the worker told last is on its way through the loop
+    await asyncio.sleep(0)  # the worker's last report is still queued on the loop
     assert 1 <= len(events) <= 10  # all within a second, or as many as fit into it
     currents = [event.current for event in events]
     assert currents == sorted(set(currents))

@@ -1,4 +1,4 @@
-"""Registered projects and instances of a workspace: which folders they open, what they tell, and what they leave."""
+"""Registered projects and instances of a workspace: the folders they open, their events, and what they leave."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def test_folders_elsewhere_are_opened_by_registering_them(files: FileTools
     assert await look("get_readme", None, names, project_id=made["id"]) == ["sub"]
     assert await look("get_readme", "", lambda folder: folder.path, project_id=made["id"]) != str(
         other
-    )  # the path wins
+    )  # the path takes precedence
     for path in (str(other.parent), f"{other}2", str(other / ".filetools")):
         await refused("PERMISSION_DENIED", look("get_readme", path, names))
     await refused("PERMISSION_DENIED", look("get_readme", str(other / ".filetools"), names, everywhere=True))

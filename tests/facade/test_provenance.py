@@ -1,4 +1,4 @@
-"""Who wrote which line last: every actor's own, moves followed, and honest where nobody knows."""
+"""The last author of each line: of every actor, followed across moves, and unknown where it cannot be known."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def root(tmp_path: Path) -> Path:
 
 
 async def lines_of(files: FileToolsFacade, path: str) -> list[str]:
-    """Return for each line the name of who wrote it."""
+    """Return the author's name for each line."""
     found = await files.provenance(path)
     names: list[str] = []
     for part in found.ranges:
@@ -157,7 +157,7 @@ async def test_who_wrote_what_is_right_after_many_versions(files: FileToolsFacad
 
 
 async def runs_of(files: FileToolsFacade, path: str) -> list[object]:
-    """Return for each range of lines what is told of its run, its id left out."""
+    """Return the run of each range of lines, without its id."""
     found = [part.run for part in (await files.provenance(path)).ranges]
     return [run and {name: value for name, value in run.items() if name != "id"} for run in found]
 

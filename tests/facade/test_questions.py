@@ -1,4 +1,4 @@
-"""A question shows all that would happen, or says what is left out; one question covers a call, in every process."""
+"""A question shows everything that would happen, or says what is left out; one question covers a call, in every process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DELETION = "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch"
 
 
 async def asked(files: FileToolsFacade, call: Call) -> list[ApprovalRequest]:
-    """Make a call for an agent, deny what it asks, and return that."""
+    """Make a call for an agent, deny its question, and return the question."""
     person = Person("deny", "deny", "deny")
     attendance = files.answer_approvals(person)
     await outcome_of(call(files.for_actor(ALICE)))
@@ -216,7 +216,7 @@ async def test_a_patch_that_deletes_is_asked_about_once_and_a_block_still_holds(
 
 
 async def typed(files: FileToolsFacade, text: str = "one TYPED\ntwo\n") -> str:
-    """Have a person type into a file without saving; returns the handle."""
+    """Type into a file as a person, without saving; returns the handle."""
     ann = files.for_actor(EDITOR)
     document = await ann.buffers.open("a.txt")
     await ann.buffers.change(document.handle, text=text, buffer_version=document.buffer_version)

@@ -1,4 +1,4 @@
-"""What an actor knows decides what its writes may cover: merged, refused with both sides, or plainly written."""
+"""What an actor has seen decides whether its write is merged, refused with both sides, or written as it is."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def test_changes_that_do_not_touch_are_merged_and_told(
 async def test_a_full_write_after_a_merged_one_does_not_delete_the_other_sides_line(
     alice: FileToolsFacade, bob: FileToolsFacade, tmp_path: Path
 ) -> None:
-    """The trap: bob's second write is made from what bob sent, which never had alice's line."""
+    """The trap: bob's second write is based on the text that bob sent, which never had alice's line."""
     await both_know(alice, bob)
     await alice.write_file("a.txt", changed(TEN_LINES, 2, "alice"))
     sent = changed(TEN_LINES, 9, "bob")
@@ -223,7 +223,7 @@ async def test_own_edits_and_appends_surprise_nobody(agents: tuple[FileToolsFaca
 async def test_who_made_what_stands_there_replaces_it_plainly(
     agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path, how: str, names: str
 ) -> None:
-    """Nobody's own change is merged back in, or in conflict with the next one."""
+    """An actor's own change is neither merged back in nor in conflict with its next one."""
     alice, _ = agents
     (tmp_path / "a.txt").write_text(TEN_LINES)
     await alice.read_file("a.txt")
@@ -350,7 +350,7 @@ async def test_a_version_is_named_by_who_knows_nothing_else_of_the_file(
 async def test_naming_a_version_without_having_seen_it_does_not_cover_it(
     alice: FileToolsFacade, bob: FileToolsFacade, tmp_path: Path
 ) -> None:
-    """A refusal, a listing or the news of a change tell a version, and nothing of its text."""
+    """A refusal, a listing or a reported change names a version without its text."""
     await both_know(alice, bob)
     current = await alice.write_file("a.txt", changed(TEN_LINES, 5, "alice"))
     overlapping = bob.write_file("a.txt", changed(TEN_LINES, 5, "bob"), expected_version=current.version)
@@ -363,7 +363,7 @@ async def test_naming_a_version_without_having_seen_it_does_not_cover_it(
 async def test_a_merge_that_two_of_one_actor_were_told_stands_for_what_each_has_sent(
     alice: FileToolsFacade, bob: FileToolsFacade, tmp_path: Path
 ) -> None:
-    """Parts of one agent may share its actor without knowing of each other's texts."""
+    """Parts of one agent may share its actor without knowing each other's texts."""
     await both_know(alice, bob)
     read = await bob.read_file("a.txt")
     await alice.write_file("a.txt", changed(TEN_LINES, 2, "alice"))
@@ -413,7 +413,7 @@ async def test_who_deletes_or_moves_a_folder_is_not_surprised_that_its_files_are
 
 
 async def test_another_process_merges_on_what_its_actor_has_read_in_this_one(tmp_path: Path) -> None:
-    """As after the end of this one, however it ends."""
+    """As after the end of this process, however it ends."""
     (tmp_path / "a.txt").write_text(TEN_LINES)
     async with filetools.open(tmp_path, settings=RELAXED) as one, filetools.open(tmp_path, settings=RELAXED) as other:
         await one.for_actor(BOB).read_file("a.txt")

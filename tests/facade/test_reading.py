@@ -1,4 +1,4 @@
-"""Reading: what is refused, then whole files, parts, kept versions, and files that a writer is at work on."""
+"""Reading: refusals, then whole files, parts, kept versions, and files being written."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ async def test_a_file_over_the_limit_is_refused_and_its_parts_are_not(root: Path
         assert part.version.startswith("stat:")
         assert (await files.read_file("big.txt", byte_offset=size - 3, byte_count=9)).content == "56\n"
         await refused("FILE_TOO_LARGE", files.read_file("big.txt", byte_count=11 * 1024 * 1024))
-        # The version of a part is accepted where nothing has changed since, and refused where something has.
+        # The version of a part is accepted if nothing has changed since, and refused otherwise.
         await files.append_file("big.txt", "end", expected_version=part.version)
         await refused("VERSION_MISMATCH", files.append_file("big.txt", "end", expected_version=part.version))
 

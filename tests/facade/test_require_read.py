@@ -1,4 +1,4 @@
-"""Where a call or its door demands it, a file is replaced only by those who know what stands there."""
+"""If a call or its interface requires it, only an actor that has read a file can replace it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ANN = Actor(kind="editor", id="ann")
 
 @pytest.fixture
 async def bob(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
-    """An agent that knows nothing of a file that is there."""
+    """An agent that has not read an existing file."""
     (tmp_path / "a.txt").write_text(TEN_LINES)
     async with filetools.open(tmp_path, settings=RELAXED) as files:
         yield files.for_actor(BOB)
@@ -80,7 +80,7 @@ async def test_a_whole_reading_of_an_older_text_is_merged(bob: FileToolsFacade, 
 
 
 async def test_a_door_for_models_demands_the_version(bob: FileToolsFacade, tmp_path: Path) -> None:
-    """Several models may share the door's actor, so that what was read through it is nobody's knowledge for certain."""
+    """Several models may share the interface's actor, so a read through it does not prove that the caller knows the text."""
     door = bob.for_actor(BOB, require_version=True)
     read = await door.read_file("a.txt")
     error = await refused("VERSION_MISMATCH", door.write_file("a.txt", "new"))
@@ -114,7 +114,7 @@ async def test_the_demand_goes_along_to_other_actors_until_it_is_dropped(bob: Fi
 
 async def test_tools_of_such_a_door_demand_it_too(bob: FileToolsFacade) -> None:
     door = bob.for_actor(BOB, require_version=True)
-    for files in (door, bob):  # an agent's own tools are such a door by themselves
+    for files in (door, bob):  # an agent's own tools require it by themselves
         envelope = await files.call_tool("write_file", {"path": "a.txt", "content": "new"})
         assert envelope["error_code"] == "VERSION_MISMATCH"
     assert (await bob.for_actor(ANN).call_tool("write_file", {"path": "a.txt", "content": "new"}))["success"]

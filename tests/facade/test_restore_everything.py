@@ -1,6 +1,6 @@
-"""Whatever agents did, undid and redid: a restore gives exactly the tree of that moment, and its redo the tree before it.
+"""Whatever agents did, undid and redid: a restore gives exactly the tree of the checkpoint, and its redo the tree before it.
 
-A failure prints its seed and all deeds. `FILETOOLS_DOSE=100` runs 500 stories.
+A failure prints its seed and all actions. `FILETOOLS_DOSE=100` runs 500 histories.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BOSS = Actor(kind="editor", id="boss", session="w")
 
 
 class Story:
-    """One random history on real files. Lives for one test."""
+    """One random history on real files."""
 
     def __init__(self, seed: int, root: Path, files: FileToolsFacade) -> None:
         self.random = random.Random(seed)
@@ -39,7 +39,7 @@ class Story:
         return self.files.for_actor(Actor(kind="agent", id=name, session="s", call=f"c{self._calls}"))
 
     async def step(self) -> None:
-        """Do one thing, as far as it is possible."""
+        """Do one thing, if it is possible."""
         shape = on_disk(self.root)
         files = [name for name, (kind, _, _) in shape.items() if kind == "file"]
         folders = [name for name, (kind, _, _) in shape.items() if kind == "folder"]

@@ -1,4 +1,4 @@
-"""Runs on a workspace: whose changes count as a run's, what is told of them, and taking one back whole."""
+"""Runs on a workspace: which changes count as a run's, what is reported about them, and undoing a whole run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def agent_of(files: FileToolsFacade, session: str) -> FileToolsFacade:
 
 
 def told(metadata: Json) -> dict[str, dict[str, str | None]]:
-    """Return the paths of each list, with why they count as the run's."""
+    """Return the paths of each list, with the reason why they count as the run's."""
     lists = {name.removeprefix("files_"): files for name, files in metadata.items() if name.startswith("files_")}
     return {name: {file["relative_path"]: file.get("attributed") for file in files} for name, files in lists.items()}
 
@@ -155,7 +155,7 @@ async def test_runs_at_once_do_not_claim_each_others_files(files: FileToolsFacad
     for number, metadata in enumerate(found):
         own = {f"own/{number}.txt": None} | ({f"out/{number}/r.md": "folder"} if number % 2 else {})
         assert told(metadata) == {"created": own}
-        assert metadata["unattributed"] >= 10  # what the shells wrote elsewhere
+        assert metadata["unattributed"] >= 10  # written elsewhere by the shells
     await files.runs.undo(runs[3].id)
     left = tree(root)
     assert "out/3/r.md" not in left

@@ -1,7 +1,6 @@
-"""Random schedules of agents, people and programs: nothing disappears, nothing unsaved is saved, editors converge.
+"""Random schedules of agents, people and programs: nothing is lost, nothing unsaved is saved, editors converge.
 
-A failure prints its seed and all deeds. Each planted bug, put into the product by this test
-alone, must be found.
+A failure prints its seed and all actions. Each bug that this test plants in the product must be found.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from tests.support.schedules.running import run_at_once, run_in_order
 IN_ORDER = dose(30)
 AT_ONCE = dose(15)
 LOTS = 3
-"""In how many tests a dose is run, so that none takes long."""
+"""Number of tests that a dose is divided into, so that none takes long."""
 
 
 @pytest.mark.timeout(7200)
@@ -45,7 +44,7 @@ async def test_nothing_is_lost_at_once(lot: int, tmp_path: Path) -> None:
 
 
 async def first_fault(folder: Path, *, likely: int = 0) -> str | None:
-    """Return the first fault within the default dose, without its story; a schedule that is likely to have it comes first."""
+    """Return the first fault within the default dose, without its history; a schedule likely to have it comes first."""
     for seed in sorted(range(150), key=lambda seed: seed != likely):
         faults = await run_in_order(folder, seed)
         if faults:

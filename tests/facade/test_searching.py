@@ -1,4 +1,4 @@
-"""Searching names through the facade: what is refused, what is left out, and pages that count."""
+"""Searching names through the facade: refusals, exclusions, and pages with counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""With `auto_checkpoint` set, the state of before a session is there before the first change of the session is."""
+"""With `auto_checkpoint`, a checkpoint is made before the first change of each session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call changed before a later part of it failed goes back; what strangers saved meanwhile stays, and is told."""
+"""If a part of a call fails, its earlier changes are set back; foreign saves meanwhile are kept and reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings: where they come from, which source wins, and that they hold for the calls."""
+"""Settings: their sources, the precedence of these, and their effect on calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoints hold whoever changes what: the first tree comes back, bytes, modes and empty folders, and redo goes forth."""
+"""Checkpoints hold whoever changes what: a restore gives the first tree with bytes, modes and empty folders, redo the last."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def grow(root: Path) -> Picture:
 
 
 async def opened_once(root: Path, work: Any) -> Any:
-    """Do one thing in a workspace of its own, as a short command does."""
+    """Do one thing in a separately opened workspace, as a short command does."""
     async with filetools.open(root, settings=ALONE) as files:
         return await work(files.for_actor(ANN))
 

@@ -1,6 +1,6 @@
-"""Agents, editors, shell programs, undo and restore at once: one picture of the tree for all, and the first tree comes back.
+"""Agents, editors, shell programs, undo and restore at once: all see the same tree, and the first tree is restored.
 
-A failure prints its seed, all deeds and the feed.
+A failure prints its seed, all actions and the feed.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tests.support.storms.running import run_storm
 KINDS: tuple[dict[str, Any], ...] = (
     {},
     {"workers": 2},
-    {"is_known": False},  # what nobody has seen before is never taken away
-    {"watch": False},  # one look makes all pictures one
+    {"is_known": False},  # unknown files are never removed
+    {"watch": False},  # after one look all agree
     {"watch": False, "is_known": False},
 )
 

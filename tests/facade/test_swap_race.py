@@ -1,4 +1,4 @@
-"""A process that swaps names all the time, against every call of the facade: nothing outside is read, listed or changed."""
+"""A process keeps swapping names during every call of the facade: nothing outside the root is read, listed or changed."""
 
 from __future__ import annotations
 

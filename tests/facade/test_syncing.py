@@ -1,4 +1,4 @@
-"""Syncing files behind the calls: what counts as synced has been, also while changes are only being applied."""
+"""Syncing files in the background: what is marked as synced is synced, even while changes are being applied."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OFF = {"sync_after_seconds": 3600.0}
 
 @pytest.fixture(autouse=True)
 async def _nobody_keeps(tmp_path: Path) -> AsyncIterator[None]:
-    """Have no keeper, whose first round would sync what a test has just written."""
+    """Run without a keeper, whose first round would sync what a test has just written."""
     async with filetools.open(tmp_path, settings=OFF):
         pass
     leadership = Leadership(tmp_path / ".filetools/state", "keeper.lock")
@@ -34,7 +34,7 @@ def unsynced(files: FileToolsFacade) -> list[str]:
 
 
 async def settled(files: FileToolsFacade) -> None:
-    """Have nothing to sync."""
+    """Sync everything first."""
     await files._parts.workers.run(lambda: sync_files(files._parts))
     assert unsynced(files) == []
 
@@ -42,7 +42,7 @@ async def settled(files: FileToolsFacade) -> None:
 def meddle(
     opening: CrashingOpening, files: FileToolsFacade, method: str, *, then: Callable[[], None] = lambda: None
 ) -> None:
-    """Have all files synced in the instant before a call of the store."""
+    """Sync all files just before a call of the store."""
 
     def act() -> None:
         sync_files(files._parts)
@@ -57,7 +57,7 @@ async def test_a_file_whose_folder_is_about_to_be_renamed_is_not_taken_for_synce
         await files.create_directory("a")
         await settled(files)
         await files.write_file("a/file.txt", "text")
-        meddle(opening, files, "move")  # it is recorded at its new name, and still stands at the old one
+        meddle(opening, files, "move")  # it is recorded at its new name, but is still at the old one
         await files.move_file("a", "b")
         assert not opening.plan.acts
         assert "a/file.txt" in unsynced(files)

@@ -1,4 +1,4 @@
-"""A call whose time is used up: before its commit nothing is changed, and what is done by then is told as done."""
+"""A call that exceeds its time limit: before its commit nothing is changed; a finished change is reported as done."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.opened import ScriptedOpening, refused
 PATCH = "*** Begin Patch\n" + "".join(f"*** Add File: {number}\n+x\n" for number in range(40)) + "*** End Patch"
 ITEMS = [{"path": str(number), "content": "x\n"} for number in range(40)]
 LIMIT_SECONDS = 0.5
-"""Long enough for a slow machine to get to where the call is held."""
+"""Long enough for a slow machine to reach the point where the call is held."""
 CALLS: dict[str, dict[str, Any]] = {"apply_patch": {"patch": PATCH}, "write_multiple": {"items": ITEMS}}
 
 

@@ -1,4 +1,4 @@
-"""Other programs' changes right beside our own are told, each once."""
+"""Foreign changes close to own ones are published, each once."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def test_what_others_do_to_what_we_made_moved_and_deleted_is_told(tmp_path
             ("file:created", "gone.txt"),
             ("file:modified", "mode.txt"),
         }
-        # Whether the folder was known to be another one, or only that nothing is in it any more.
+        # Either the folder was recognised as another one, or only its contents as gone.
         assert theirs & {("file:deleted", "d/a.txt"), ("directory:deleted", "d")}
         (tmp_path / "gone.txt").unlink()
         await all_seen(files, tmp_path, told)
@@ -74,7 +74,7 @@ async def test_a_folder_made_anew_where_ours_is_just_moving_away_is_told(tmp_pat
     def make_anew() -> None:
         (tmp_path / "src/deep").mkdir(parents=True)
         (tmp_path / "src/deep/b.txt").write_text("new")
-        time.sleep(0.3)  # so that the watcher tells of it before the call ends
+        time.sleep(0.3)  # so that the watcher reports it before the call ends
 
     async with ScriptedOpening(tmp_path, after=Once("move", make_anew), settings={"watch": True}) as files:
         await until_watched(files, tmp_path)

@@ -1,4 +1,4 @@
-"""Net changes between two states of the whole tree: what differs in the end, who had a hand in it, and how texts changed."""
+"""Net changes between two states of the whole tree: what differs, who changed it, and how texts changed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
 
 
 def told(result: TreeDiffResult) -> list[tuple[str, str, list[str]]]:
-    """Return kind of change, path with the old one before it, and who."""
+    """Return the kind of change, the path preceded by the old one, and the actor."""
     return [
         (each.change, each.path if each.old_path is None else f"{each.old_path} > {each.path}",
          [actor["id"] for actor in each.actors])
@@ -220,7 +220,7 @@ async def test_what_a_rule_keeps_an_agent_from_reading_is_not_shown(files: FileT
 
 async def test_what_other_rules_leave_out_is_unknown_and_not_deleted(files: FileToolsFacade, root: Path) -> None:
     await files.checkpoint("x")
-    await asyncio.sleep(0.05)  # younger than the look, by the clock that stamps files
+    await asyncio.sleep(0.05)  # newer than the look, by the file system's clock
     (root / ".gitignore").write_text("docs/\n")
     await files.write_file("src/app.py", "x", expected_version=(await files.read_file("src/app.py")).version)
     result = await files.diff_tree("x")

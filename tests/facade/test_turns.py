@@ -1,4 +1,4 @@
-"""Turns: no two overlap in any process, calls that wait share one, and who is in the way is named."""
+"""Turns: no two overlap in any process, waiting calls share one, and a timeout names the holder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.opened import refused, told
 from tests.support.peers import peer
 
 WHERE = pytest.mark.parametrize("moment", ["before", "after"])
-"""Whether a process stops before or after its commit, in the middle of its turn."""
+"""Stop a process before or after its commit, in the middle of its turn."""
 
 
 @WHERE
@@ -91,7 +91,7 @@ async def test_calls_that_wait_share_a_turn_and_a_refusal_ends_one_alone(tmp_pat
         await asyncio.gather(*writes)
         await refused("FILE_EXISTS", bad)
         records = (await files.changes()).records
-    # The first makes the folder; the others are about what is in it, and share the next turn.
+    # The first makes the folder; the others work inside it, and share the next turn.
     assert [record.operation.value for record in records] == ["create_directory", *["create"] * 10]
     assert {record.actor.kind for record in records} == {"agent"}
     assert (tmp_path / "there.txt").read_text() == "there\n"
@@ -172,7 +172,7 @@ async def test_a_call_cancelled_while_it_waits_leaves_at_once(tmp_path: Path) ->
 
 
 async def test_what_a_later_call_of_a_shared_turn_meets_is_told_first(tmp_path: Path) -> None:
-    """It was recorded before the changes of any of them, and numbers rise on the bus."""
+    """It was recorded before the changes of all of them, and numbers ascend on the bus."""
     async with filetools.open(tmp_path, settings=QUIET) as files:
         for name in "abc":
             await files.write_file(f"{name}.txt", "one\n")
@@ -254,7 +254,7 @@ async def test_a_call_that_had_to_step_aside_is_told_once_though_the_loop_is_lat
 
 
 async def test_changes_of_two_processes_are_heard_once_each_in_their_order(tmp_path: Path) -> None:
-    """Numbers rise on every bus, whichever process made a change."""
+    """Numbers ascend on every bus, whichever process made a change."""
     async with (
         filetools.open(tmp_path, settings=QUIET) as first,
         filetools.open(tmp_path, settings=QUIET) as second,

@@ -1,4 +1,4 @@
-"""Taking changes back: refused where others have worked on top, left standing what they did beside, and undone itself."""
+"""Undo: refused if others have changed the same places, keeps their other changes, and can itself be undone."""
 
 from __future__ import annotations
 
@@ -443,7 +443,7 @@ async def test_undo_and_redo_of_everything_is_the_identity(alice: FileToolsFacad
     after = snapshot(root)
     for _ in range(2):
         gone = [file.action.startswith("delete") for file in (await alice.undo(since=1)).files]
-        assert gone == sorted(gone) or "in the place" in name  # no file is gone for a while
+        assert gone == sorted(gone) or "in the place" in name  # no file is missing for a moment
         assert snapshot(root) == BEFORE
         await assert_at_rest(alice, root)
         await alice.redo()
@@ -474,7 +474,7 @@ async def test_folders_that_an_undo_makes_belong_to_it(alice: FileToolsFacade, r
     await alice.delete_directory("x")
     await alice.undo(numbers=[(await alice.latest_changes(2))[1].number])
     assert text(root, "x/y.txt") == "y"
-    await alice.undo()  # the removal of the folder, which stands again already
+    await alice.undo()  # the removal of the folder, which is already there again
     assert text(root, "x/y.txt") == "y"
     await alice.redo()
     assert not (root / "x").exists()

@@ -1,4 +1,4 @@
-"""An undo that fails in the middle leaves everything as it was and counts for nothing; mirrors follow one that succeeds."""
+"""An undo that fails midway changes nothing and does not count as an undo; mirrors follow one that succeeds."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ async def test_what_another_program_saves_while_an_undo_is_worked_out_stands(
         found = place.read_text()
         if "FIVE" not in found and hook._left <= 0:
             assert version(foreign) in [entry.version for entry in (await files.versions("a.txt")).versions]
-        # Saved after the undo it stands as it was saved.
+        # Saved after the undo, it is kept as saved.
         assert found == foreign or found.startswith("one\ntwo\nthree\nfour\n")
 
 
@@ -126,7 +126,7 @@ async def test_a_change_by_another_agent_after_the_plan_is_merged_and_not_overwr
         async with inside.at_work(files, "a.txt"):
             undo = asyncio.create_task(alice.undo())
             write = asyncio.create_task(bob.edit_file("a.txt", [Edit(old="five", new="FIVE")]))
-            await asyncio.wait([undo, write], timeout=0.2)  # both wait for the lock by now, in whatever order
+            await asyncio.wait([undo, write], timeout=0.2)  # both are waiting for the lock now, in either order
         await asyncio.gather(undo, write)
         assert place.read_text() == "one\ntwo\nthree\nfour\nFIVE\n"
 
@@ -171,7 +171,7 @@ ODD = (b"\xff.txt", b"back\\slash", b"\xfe/inner.txt", b"\xfe/\xfd", b"C:")
 
 
 def grow_odd(root: Path) -> dict[bytes, bytes]:
-    """Put names into the folder `d` that no call can write; returns all of its files."""
+    """Create names in the folder `d` that no call can address; returns all of its files."""
     folder = os.fsencode(root / "d")
     os.mkdir(os.path.join(folder, b"\xfe"))
     for name in ODD:

@@ -1,4 +1,4 @@
-"""Undo beside people who type: what an agent put into unsaved text goes from there, and what they typed stays."""
+"""Undo while people type: an agent's changes of unsaved text are undone there, and what people typed is kept."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
 
 @pytest.fixture
 async def document(files: FileToolsFacade) -> BufferResult:
-    """A document with unsaved text, into which an agent has put something."""
+    """A document with unsaved text that an agent has changed."""
     ann = files.for_actor(ANN)
     opened = await ann.buffers.open("a.txt")
     await ann.buffers.change(opened.handle, text=TYPED, buffer_version=opened.buffer_version)

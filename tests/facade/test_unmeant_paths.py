@@ -1,4 +1,4 @@
-"""Paths that nobody means for a new file: refused where they would make a junk folder, with what was meant."""
+"""Paths that are almost certainly mistakes: refused if they would create a junk folder, with a suggestion."""
 
 from __future__ import annotations
 

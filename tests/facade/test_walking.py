@@ -1,4 +1,4 @@
-"""A whole tree as plain rows: what is refused, what the rows are, and that each folder costs one look."""
+"""Walking a whole tree: refusals, the rows, and one look per folder."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ async def test_a_transaction_walks_over_what_it_has_made(files: FileToolsFacade)
 
 @pytest.fixture
 async def wide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FileToolsFacade]:
-    """A tree of folders in folders, walked in portions of at most 8 rows."""
+    """A tree of nested folders, walked in batches of at most 8 rows."""
     monkeypatch.setattr(listing, "FIRST_PORTION", 2)
     monkeypatch.setattr(listing, "LARGEST_PORTION", 8)
     grow(tmp_path, {f"{outer}/{inner}/{name}": b"" for outer in range(4) for inner in range(4) for name in range(4)})

@@ -1,4 +1,4 @@
-"""Waiting for changes: what is refused, what wakes a waiter, and what does not."""
+"""Waiting for changes: refusals, what wakes a waiter, and what does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing: what is refused leaves no trace; what is written is told whole."""
+"""Writing: a refused write leaves no trace; a successful one is reported completely."""
 
 from __future__ import annotations
 

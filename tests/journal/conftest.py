@@ -1,4 +1,4 @@
-"""Journals opened for a test. Whether commits are synced changes nothing of the contract."""
+"""Journals opened for a test. The contract does not depend on the durability."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def journal(open_journal: OpenJournal) -> Journal:
 
 @pytest.fixture
 def relaxed(state: Path) -> Iterator[Journal]:
-    """One embedded journal, for tests of what no durability changes."""
+    """One embedded journal, for tests that do not depend on the durability."""
     journal = Journal(state, durability="relaxed", timeout_seconds=60)
     yield journal
     journal.close()

@@ -1,4 +1,4 @@
-"""Several drafts in one transaction: one sync, and nobody pays for another's draft."""
+"""Several drafts in one transaction: one sync, and a failing draft does not affect the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that die at every step of keeping large contents: what was acknowledged is there, and nothing is torn."""
+"""Processes die at every step of keeping large contents: acknowledged contents survive, and nothing is torn."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ STAGES: list[dict[str, bytes | None]] = [
     {"d": FIFTH},
     {"b": None, "c": None, "d": None},
 ]
-"""What is committed together; the first before anybody dies."""
+"""Contents committed together; the first ones before any process dies."""
 STEPS = ("open", "write", "fsync", "replace", "unlink")
-"""Calls of the operating system that keeping and removing consist of."""
+"""System calls for keeping and removing contents."""
 
 
 class Steps:
-    """Counts steps that change contents in files, and the database's commits, and dies at one of them."""
+    """Counts changes of content files and commits of the database, and dies at one of them."""
 
     def __init__(self, state: Path, dies_at: int, *, half: bool) -> None:
         self.names: list[str] = []
@@ -69,7 +69,7 @@ class Steps:
 
 
 def work(state: Path, steps: Callable[[], Steps], say: Callable[[str], object]) -> None:
-    """Commit, and have retention remove what may go; say what was done."""
+    """Commit, let retention remove what it may, and report what was done."""
     watching = steps()
     journal = Journal(state)
     watching.watch(journal)
@@ -81,7 +81,7 @@ def work(state: Path, steps: Callable[[], Steps], say: Callable[[str], object]) 
 
 
 def tidy(journal: Journal) -> None:
-    """Have everything given back that may go."""
+    """Let retention remove everything that it may."""
     journal.marks.applied(record.number for record in journal.marks.pending())
     journal.marks.synced(record.number for record in journal.marks.unsynced())
     journal.maintain(retention_bytes=0, retention_records=10**9)
@@ -92,7 +92,7 @@ def heads(journal: Journal) -> dict[str, bytes]:
 
 
 def after(stages: int) -> dict[str, bytes]:
-    """Return the files after so many stages."""
+    """Return the files after this many stages."""
     files: dict[str, bytes | None] = {}
     for stage in STAGES[:stages]:
         files |= stage
@@ -108,7 +108,7 @@ def die(state: Path, dies_at: int, half: bool, writing: int) -> NoReturn:
 
 
 def said_before_dying(state: Path, dies_at: int, *, half: bool = False) -> list[str]:
-    """Have another process work on a copy of the prepared journal and die, and return what it said."""
+    """Let another process work on a copy of the prepared journal and die; returns its output."""
     shutil.copytree(state.parent / "prepared", state)
     reading, writing = os.pipe()
     child = os.fork()
@@ -124,7 +124,7 @@ def said_before_dying(state: Path, dies_at: int, *, half: bool = False) -> list[
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder in memory where there is one: of a process that dies, no sync makes a difference."""
+    """A folder in memory if there is one: for the death of a process, syncs make no difference."""
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(prefix="filetools-", dir=memory if memory.is_dir() else None) as made:
         yield Path(made)
@@ -142,7 +142,7 @@ def test_whenever_a_process_dies_what_it_acknowledged_is_whole_and_all_goes_on(f
         state = folder / f"{dies_at}-{half}"
         said = said_before_dying(state, dies_at, half=half)
         for place in (state / "blobs").iterdir():
-            os.utime(place, (0, 0))  # what dead processes leave goes once it is old
+            os.utime(place, (0, 0))  # leftovers of dead processes are removed once they are old
         with closing(Journal(state, durability="relaxed")) as journal:
             found = heads(journal)
             committed = said.count("committed")

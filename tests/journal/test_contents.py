@@ -1,4 +1,4 @@
-"""Contents of the embedded journal: damage is noticed, and healed where the bytes come by again."""
+"""Contents of the embedded journal: damage is detected, and repaired when the same bytes are kept again."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_vanished_folder_fails_the_commit(state: Path, relaxed: Journal) -> No
 
 @pytest.fixture
 def syncs(monkeypatch: pytest.MonkeyPatch) -> list[str | OSError]:
-    """The names of what was synced; an error that waits there is the outcome of the next sync of a file."""
+    """The names of synced files; an error put there is raised by the next sync of a file."""
     told: list[str | OSError] = []
 
     def sync(descriptor: int) -> None:

@@ -1,4 +1,4 @@
-"""Approvals as rows: requests are seen by all, answered once, used once, and end with their process or time."""
+"""Approvals as rows: requests are visible to all, answered once, used once, and end with their process or lifetime."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_what_has_expired_is_gone(mine: ApprovalTable, others: ApprovalTable) ->
 
 
 def test_the_keeper_removes_what_dead_processes_left(journal: Journal, others: ApprovalTable) -> None:
-    ask(others)  # long ago, by the clock of the wall
+    ask(others)  # long ago, by the wall clock
     journal.maintain(retention_bytes=10**9, retention_records=10**9)
     assert [row.key for row in journal.approvals.scan()] == ["opened"]
     assert others.shown("r1") is None
@@ -117,7 +117,7 @@ def test_a_request_ends_with_the_lease_of_its_process_and_comes_back_with_it(
 
 
 def test_an_answer_outlives_its_process(mine: ApprovalTable, others: ApprovalTable) -> None:
-    """A server that its client starts anew repeats the call."""
+    """A server that its client has restarted repeats the call."""
     ask(mine)
     answer(others)
     mine.leave()
@@ -190,7 +190,7 @@ def test_others_are_woken_by_what_they_wait_for(open_journal: OpenJournal) -> No
     notified: list[bool] = []
     approvals = ApprovalTable(open_journal(on_visible=lambda: notified.append(True)).approvals)
     for seconds in range(10):
-        approvals.attend(now=NOW + seconds, listens=True)  # that it still does is no news
+        approvals.attend(now=NOW + seconds, listens=True)  # renewing it is not news
     approvals.attend(now=NOW, listens=False, asks_for_all=True)
     ask(approvals)
     assert answer(approvals)

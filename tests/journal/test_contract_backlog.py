@@ -1,4 +1,4 @@
-"""The contract of every journal: what mirrors lack."""
+"""The contract of every journal: the backlog of mirrors."""
 
 from __future__ import annotations
 

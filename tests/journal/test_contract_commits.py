@@ -1,4 +1,4 @@
-"""The contract of every journal: what a commit compares, refuses and records."""
+"""The contract of every journal: comparisons, refusals and records of a commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract of every journal: bytes are kept by their hash and verified, or said to be gone."""
+"""The contract of every journal: bytes are kept by their hash and verified, or reported as gone."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_version_recorded_without_bytes_is_known_but_gone(journal: Journal) ->
 
 @pytest.mark.parametrize("size", [5000, LARGEST_ROW_BYTES + 1])
 def test_a_text_that_was_only_read_counts_as_kept_once_a_record_needs_it(journal: Journal, size: int) -> None:
-    """Nobody has synced it: a power cut may have left other bytes in its place."""
+    """It was not synced: a power cut may have left other bytes in its place."""
     content = os.urandom(size)
     journal.contents.keep_read({v(content): content})
     assert not journal.contents.has(v(content))

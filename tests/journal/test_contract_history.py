@@ -1,4 +1,4 @@
-"""Asking the past: what is left out, who made what, what undoes what; and moments with a name."""
+"""History queries: exclusions, authors, undo relations; and checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract of every journal: marks, and what of the feed they let through."""
+"""The contract of every journal: marks, and which records they let the feed deliver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract of every table: rows by key, put only where nobody else has, and bytes that go by last use."""
+"""The contract of every table: rows by key, compare-and-swap, and bytes released by last use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Kept:
         self._journal = journal
 
     def row(self, key: str, used: float, text: str = "") -> TableRow:
-        """Put a row that keeps a text, and return it as it stands."""
+        """Put a row that keeps a text, and return the stored row."""
         version = None
         if text:
             version = version_of(text.encode())
@@ -115,7 +115,7 @@ def test_bytes_that_several_rows_keep_count_once_and_go_from_all(kept: Kept) -> 
     kept.row("c", 3.0, "more")
     kept.table.release(8, unused_since=0.0)
     assert [row.version is None for row in kept.table.scan()] == [False, False, False]
-    kept.table.release(4, unused_since=0.0)  # the two are used as lately as the one of them that was last
+    kept.table.release(4, unused_since=0.0)  # both count as used when the later one was
     assert [row.version is None for row in kept.table.scan()] == [False, False, True]
     kept.table.release(3, unused_since=0.0)
     assert [row.version is None for row in kept.table.scan()] == [True, True, True]

@@ -1,4 +1,4 @@
-"""The tree index: folders follow every commit, files that were found get heads of their own, snapshots share their rows."""
+"""The tree index: folders follow every commit, found files get heads, snapshots share rows."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def folders(journal: Journal) -> list[str]:
 
 
 def meet(journal: Journal, key: str, content: bytes | None, identity: Identity | None = IDENTITY) -> None:
-    """Have an observation meet a file that nobody has recorded."""
+    """Let an observation find an unrecorded file."""
     digest = None if content is None else digest_of(version(content))
     row = TreeRow(key=key, path=key, kind="file", file=1, version=digest, mode=0o644, identity=identity)
     assert journal.observe(str, lambda draft, rows: rows.put([row])) == ()
@@ -61,7 +61,7 @@ def kept(journal: Journal) -> dict[str, Mapping[str, SnapshotRow] | None]:
 
 
 def needless_rows(journal: Journal) -> list[Any]:
-    """Return the rows that no checkpoint has."""
+    """Return the rows that belong to no checkpoint."""
     query = (
         "SELECT key, first, last FROM snapshot_rows WHERE NOT EXISTS (SELECT 1 FROM checkpoints"
         " WHERE snapshot BETWEEN first AND coalesce(last, snapshot))"
@@ -70,7 +70,7 @@ def needless_rows(journal: Journal) -> list[Any]:
 
 
 def before_write(journal: Journal, monkeypatch: pytest.MonkeyPatch, at: int, deed: Callable[[], object]) -> None:
-    """Have something happen just before the write transaction of a number, counted from 1; who has died writes no more."""
+    """Call something just before the N-th write transaction, from 1; after a death no more are made."""
     database, numbers = database_of(journal), count(1)
     write = database.write
 
@@ -84,7 +84,7 @@ def before_write(journal: Journal, monkeypatch: pytest.MonkeyPatch, at: int, dee
 
 
 class DiedError(Exception):
-    """Raised in the place of a process that dies."""
+    """Raised instead of the death of a process."""
 
 
 def die(*_: object) -> NoReturn:
@@ -166,7 +166,7 @@ def test_an_observation_is_recorded_with_its_rows(journal: Journal) -> None:
 
     (record,) = journal.observe(str, look)
     assert (record.operation, record.actor.kind, record.number) == (Operation.DELETE_DIRECTORY, "external", 3)
-    assert record.before_unknown  # nobody had read one of its files
+    assert record.before_unknown  # one of its files was never read
     assert (journal.position(), list(journal.tree_index.rows())) == (3, [])
     assert journal.records(2) == [record]
 

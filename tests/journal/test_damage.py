@@ -1,4 +1,4 @@
-"""Damage of the embedded journal: said clearly, and nothing acknowledged on top of it."""
+"""Damage of the embedded journal: reported clearly, and nothing is acknowledged afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A full disk or one that cannot be written: said so, nothing acknowledged, and usable again when there is room."""
+"""A full or unwritable disk: reported as such, nothing acknowledged, and usable again when there is space."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def make_room(disk: Path) -> None:
 
 
 def put_until_full(journal: Journal, content: bytes) -> int:
-    """Use up what room the write-ahead file may have left; returns the number of the last record."""
+    """Use up the space left in the write-ahead file; returns the number of the last record."""
     for index in range(100):
         try:
             put(journal, f"f{index}", content + b"%d" % index, noted=False)

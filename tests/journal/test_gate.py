@@ -1,4 +1,4 @@
-"""The gate: several processes write one journal; nobody starves, nobody hangs, a dead one is in nobody's way."""
+"""The gate: several processes write one journal; none starves or hangs, and a dead one blocks no other."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.journals import put, worker
 PROCESSES = 3
 COMMITS = 50
 LONGEST_WAIT_SECONDS = 30.0
-"""A thousand times what it takes on an idle machine: starving lasts as long as the others write."""
+"""A thousand times the time on an idle machine: starvation would last while the others write."""
 
 
 def test_processes_committing_in_loops_count_exactly_and_none_starves(state: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_killed_holder_frees_the_gate(state: Path) -> None:
 
 
 def test_a_forked_child_keeps_no_dead_parents_lock(tmp_path: Path) -> None:
-    """The middle process dies in the gate; its child, born meanwhile, lives on and must not hold it."""
+    """The middle process dies in the gate; its child survives and must not hold it."""
     born, die, live_on = (os.pipe() for _ in range(3))
     middle = os.fork()
     if middle == 0:

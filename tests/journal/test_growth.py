@@ -1,4 +1,4 @@
-"""A call's cost does not grow with the journal: every hot statement is answered by an index, few rows at a time."""
+"""The cost of a call does not grow with the journal: every hot statement uses an index and reads few rows."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tests.support.journals import ALICE, delete_folder, draft, move_folder, put
 from tests.support.journals import version as v
 
 STEPS_OF_SLACK = 1.3
-"""A tree of pages grows by a level now and then; ten times the records must not cost more than this."""
+"""A B-tree sometimes grows by a level; ten times the records must not cost more than this."""
 
 
 def act(journal: Journal, name: str) -> object:
-    """Do one of the things that happen all the time."""
+    """Run one of the frequent operations."""
     key = "d0/f0"
     acts: dict[str, Callable[[], object]] = {
         "view": lambda: journal.view(key),
@@ -74,7 +74,7 @@ def compensate(journal: Journal, key: str) -> None:
 
 
 def grown(state: Path, records: int) -> Journal:
-    """Return a journal of so many settled records: many versions of some paths, and folders that came and went."""
+    """Return a journal with this many settled records: many versions of some paths, and folders made and removed."""
     journal = Journal(state, durability="relaxed")
     for start in range(0, records, 500):
         changes = [_settled(start + index) for index in range(500)]

@@ -1,4 +1,4 @@
-"""Whether the files are still the named ones, asked so cheaply that it is asked at every commit."""
+"""The check that the journal's files are still the named ones, cheap enough for every commit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from filetools.journal.storage.gate import GATE_FILE, TURN_FILE
 
 @pytest.fixture
 def sure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Identities]:
-    """A directory so old that its time of change alone is looked at."""
+    """A directory so old that only its ctime is checked."""
     monkeypatch.setattr(birth, "SURE_AFTER_NS", 20_000_000)
     place = tmp_path / "state"
     place.mkdir()

@@ -1,4 +1,4 @@
-"""What a killed process or a power cut leaves is always a beginning of what was committed, and no number comes twice."""
+"""After a kill or power cut, the journal is always a prefix of what was committed, and no number is used twice."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def put_back_by_moving(backup: Path, state: Path) -> None:
 def test_a_state_directory_that_is_put_back_whole_starts_a_new_epoch(
     state: Path, monkeypatch: pytest.MonkeyPatch, put_back: Callable[[Path, Path], None], keeps_inode: bool
 ) -> None:
-    if keeps_inode:  # as file systems do that give a number out again at once
+    if keeps_inode:  # as on file systems that reuse an inode number at once
         monkeypatch.setattr("filetools.journal.storage.database.file_id", lambda _: "7")
     journal = Journal(state)
     put(journal, "a", b"1")
@@ -242,7 +242,7 @@ def test_a_failed_sync_acknowledges_nothing_and_the_next_one_relies_on_nothing(s
     lost = said.index(failed[0]) - 1
     after = trace[trace.index("failed INTERNAL") :]
     following = after[: after.index(f"committed f{lost + 1}\\n")]
-    # The write-ahead file, the database it was copied into, and the new one: not only the one that had failed.
+    # The write-ahead file, the database it was copied into, and the new one, not only the one that failed.
     assert following.count("fdatasync(") >= 3
     journal = Journal(state)
     kept = {path for path, _ in heads_below(journal, "")}

@@ -1,4 +1,4 @@
-"""Starting again from a damaged journal: what was damaged is kept as it is, texts and contents go on, the rest begins anew."""
+"""Repairing a damaged journal: the damaged files are kept, unsaved texts and contents survive, the rest starts anew."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BLOB = LARGEST_ROW_BYTES + 1
 
 
 def filled(state: Path, commits: int = 20) -> dict[str, bytes]:
-    """Leave a journal with records, contents of three sizes, a mirror, and two documents; return the contents."""
+    """Create a journal with records, contents of three sizes, a mirror, and two documents; return the contents."""
     choose = random.Random(1)
     contents = [choose.randbytes(3000) for _ in range(commits)] + [os.urandom(LARGEST_ROW_BYTES), os.urandom(BLOB)]
     with closing(Journal(state, durability="relaxed")) as journal:
@@ -51,7 +51,7 @@ def aside(state: Path) -> Path:
 
 @contextmanager
 def fresh(state: Path) -> Iterator[Journal]:
-    """Open the journal that a repair has left; it can be worked with."""
+    """Open the repaired journal, and check that it is usable."""
     with closing(Journal(state)) as journal:
         assert journal._database.row("PRAGMA integrity_check") == ("ok",)
         assert (journal.records(), dict(heads_below(journal, ""))) == ([], {})
@@ -125,7 +125,7 @@ def test_random_damage_loses_only_what_it_hit_and_nothing_false_comes_out(state:
         assert all(journal.contents.get(version) == contents[version] for version in kept)
         assert len(kept) == rescue.contents
     texts = [(aside(state) / name).read_text() for name in rescue.texts]
-    assert set(texts) <= {"typed for an hour\n", "one\n"}  # whether the second is saved may be lost
+    assert set(texts) <= {"typed for an hour\n", "one\n"}  # the dirty flag of the second may be lost
     is_schema_hit = any(b"CREATE " in whole[page * PAGE : (page + 1) * PAGE] for page in pages)
     if not is_schema_hit and b"typed for an hour\n" in (aside(state) / "journal.db").read_bytes():
         assert "typed for an hour\n" in texts
@@ -225,7 +225,7 @@ CALLS = ("link", "unlink", "rename", "replace", "fsync", "mkdir", "open")
 
 
 def repaired_until(state: Path, call: int) -> bool:
-    """Repair in a process that ends itself in place of this call of the system; True if it came to the end before."""
+    """Repair in a process that exits instead of the N-th system call; True if it finished before."""
     child = os.fork()
     if child == 0:
         made = 0
@@ -250,7 +250,7 @@ def repaired_until(state: Path, call: int) -> bool:
 
 
 def killed(state: Path) -> None:
-    """Leave a damaged journal most of which is in the write-ahead file."""
+    """Create a damaged journal that is mostly in the write-ahead file."""
     child = os.fork()
     if child == 0:
         journal = Journal(state, durability="relaxed")

@@ -1,4 +1,4 @@
-"""What the journal forgets, oldest first, and what it never does."""
+"""What retention removes, oldest first, and what it never removes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_records_of_heads_that_moved_with_their_folder_stay(relaxed: Journal) ->
     relaxed.marks.applied([moved.number])
     relaxed.marks.synced([moved.number])
     keep(relaxed, contents=0, records=0)
-    assert left(relaxed) == [2, 3]  # the newest one always stays
+    assert left(relaxed) == [2, 3]  # the newest one is always kept
     assert relaxed.contents.get(v(b"2")) == b"2"
 
 
@@ -118,7 +118,7 @@ def test_the_oldest_contents_go_first_until_the_rest_fits(relaxed: Journal) -> N
     contents = [os.urandom(1000) for _ in range(10)]
     written(relaxed, *contents)
     keep(relaxed, contents=4000)
-    # A hundredth below the limit, so that not every round has something to remove.
+    # One percent below the limit, so that not every round has something to remove.
     assert kept(relaxed, contents) == [False] * 7 + [True] * 3
 
 
@@ -164,7 +164,7 @@ def large(count: int) -> list[bytes]:
 
 
 def pages(journal: Journal) -> tuple[int, int]:
-    """Return how many pages the database has, and how many of them nothing needs."""
+    """Return the number of pages of the database, and of free ones."""
     ((total, free),) = journal._database.rows("SELECT * FROM pragma_page_count, pragma_freelist_count")
     return total, free
 
@@ -201,7 +201,7 @@ def test_after_a_failed_sync_ahead_of_a_checkpoint_the_write_ahead_file_is_writt
 
 
 def checkpoint(journal: Journal, name: str, content: bytes, *, automatic: bool = True) -> None:
-    """Make a checkpoint of a file that nobody has recorded."""
+    """Make a checkpoint of an unrecorded file."""
     journal.contents.keep_all({v(content): content})
     tree = {name: SnapshotRow(name, "file", len(content), 0o644, v(content))}
     assert journal.checkpoints.save(name, tree, journal.position(), automatic=automatic)

@@ -1,4 +1,4 @@
-"""Seen versions that are too old, or too many, are tidied away, and with them the texts that nothing else needs."""
+"""Seen versions that are too old or too many are removed, with the texts that nothing else needs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def keys_of(journal: Journal, owner: str) -> list[str]:
 
 
 def noted(journal: Journal, owner: str, count: int, *, since: float, prefix: str = "") -> None:
-    """Give an actor rows, one a second."""
+    """Give an actor rows, one per second."""
     journal.seen_versions.save(
         (owner, f"{prefix}{number}", SeenVersion(version=v(b"x"), base=v(b"x"), is_whole=True, time=since + number))
         for number in range(count)

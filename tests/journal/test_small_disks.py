@@ -1,4 +1,4 @@
-"""A journal on small disks, and on those where processes share no memory; and its rows of the tree."""
+"""A journal on small disks, and on disks without shared memory; and its rows of the tree."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def row(path: str, **facts: object) -> TreeRow:
 
 @contextmanager
 def unshared(place: Path) -> Iterator[Path]:
-    """A folder in which processes share no memory."""
+    """A folder on a file system without shared memory."""
     (place / "real").mkdir()
     (place / "seen").mkdir()
     mount = ["bindfs", "-o", "direct_io", str(place / "real"), str(place / "seen")]

@@ -28,7 +28,7 @@ ALLOWED = ApprovalDecision(answer="allow")
 
 
 class Desk:
-    """Approvals with everything a test looks at."""
+    """Approvals with everything that a test inspects."""
 
     def __init__(self, book: Table, *, run: CallRun = run, **options: Any) -> None:
         self.trust, self.notices = RunTrust(), Notices()
@@ -51,7 +51,7 @@ async def desk(book: Table) -> AsyncIterator[Desk]:
 
 @pytest.fixture
 async def passing(book: Table) -> AsyncIterator[Desk]:
-    """A desk whose requests and answers are soon forgotten."""
+    """Approvals whose requests and answers expire soon."""
     made = Desk(book, open_seconds=SHORT_SECONDS)
     yield made
     await made.approvals.aclose()
@@ -168,7 +168,7 @@ async def test_one_permission_lets_one_of_two_identical_calls_pass(desk: Desk) -
 
 
 async def test_an_identical_call_that_comes_a_moment_too_late_is_asked_about_anew(desk: Desk) -> None:
-    """However the calls meet: no answer lets two pass, and none is waited for that was used already."""
+    """In any interleaving of calls: no answer allows two calls, and no call waits for a used answer."""
     allowed: list[ApprovalAnswer] = ["allow"] * 20
     person = Person(*allowed)
     desk.approvals.listen(person)

@@ -39,7 +39,7 @@ def book(tmp_path: Path) -> Iterator[Table]:
 
 
 class Gate:
-    """A gatekeeper with everything a test looks at."""
+    """A gatekeeper with everything that a test inspects."""
 
     def __init__(self, book: Table, preset: Preset, *rules: Rule, path: Path | None = None, run: CallRun = run) -> None:
         self.policy = PermissionPolicy(preset, rules)
@@ -109,7 +109,7 @@ async def test_nobody_is_asked_about_a_call_that_was_on_its_way_when_its_run_bec
             await go_on.wait()
         found = await run(work)
         if is_first and moment == "before":
-            await gate.keeper.approvals.look()  # as another task may, before this one goes on
+            await gate.keeper.approvals.look()  # as another task may do before this one continues
         if is_first and moment == "after":
             on_its_way.set()
             await go_on.wait()
