@@ -98,7 +98,7 @@ class MirrorFiles:
         for place in (*path.folders, path):
             found = self.store.stat(place)
             if found is not None and found.type != (kind if place == path else "directory"):
-                self.remove_entry(place)
+                self.remove(place)
         make_parents(self.store, path)
 
     def discard_displaced(self, path: WorkspacePath, displaced: Displaced) -> None:
@@ -126,7 +126,7 @@ class MirrorFiles:
                 stat = self.store.stat(file)
                 is_foreign = stat is not None and stat.type == "file" and self._own.version_of(stat) is None
                 if is_foreign and not self._contents.has(file_version(self.store, file)):
-                    self.remove_entry(file)
+                    self.remove(file)
 
     def refuse_state_below(self, path: WorkspacePath) -> None:
         """Raise HoldsStateError if a path of the mirror is another root, or has one below it."""
@@ -154,19 +154,25 @@ class MirrorFiles:
             return
         raise ChangedMeanwhileError(path, TRIES)
 
-    def remove(self, path: WorkspacePath, *, only_empty: bool) -> None:
-        """Remove a file, or a directory with all below it.
+    def remove(self, path: WorkspacePath, *, only_empty: bool = False) -> None:
+        """Remove the entry at `path` with all below it, keeping bytes that the journal does not have.
 
         Args:
-            path: The file or directory, which may be missing.
+            path: The entry, which may be missing.
             only_empty: True to leave a directory that is not empty.
+
+        Raises:
+            HoldsStateError: Another root lies in it.
         """
         with suppress(*GONE):
             found = self.store.stat(path)
-            if found is not None and found.type == "directory" and only_empty:
+            is_directory = found is not None and found.type == "directory"
+            if is_directory and only_empty:
                 self.remove_if_empty(path)
-            elif found is not None:
-                self.remove_entry(path)
+                return
+            if is_directory:
+                self._keep_below(path)
+            self.discard_displaced(path, self.store.remove(path))
 
     def make_folder(self, path: WorkspacePath, mode: int | None) -> None:
         """Make a directory and its parents, whatever is in the way; one that exists gets the mode."""
@@ -211,21 +217,6 @@ class MirrorFiles:
         if mode not in (None, found.mode):
             self.store.set_mode(path, mode)
         return True
-
-    def remove_entry(self, path: WorkspacePath) -> None:
-        """Remove the entry at `path`, keeping bytes that the journal does not have.
-
-        Raises:
-            HoldsStateError: Another root lies in it.
-        """
-        found = self.store.stat(path)
-        if found is not None and found.type == "directory":
-            self._keep_below(path)
-        try:
-            displaced = self.store.remove(path)
-        except GONE:
-            return
-        self.discard_displaced(path, displaced)
 
     def _exchanged(self, path: WorkspacePath, content: bytes, version: str, mode: int | None) -> Displaced | None:
         """Write a file and make it live; returns the entry that it replaced."""

@@ -215,6 +215,13 @@ class DraftTree:
                     yield path
         yield from (path for path, node in drafted.values() if node is not None)
 
+    def file_above(self, path: str) -> str | None:
+        """Return the path of a file or link where a folder is needed for a path; None if there is none."""
+        for parent in within(path.rpartition("/")[0]):
+            if (node := self.at(parent)) is not None:
+                return None if node.kind == "directory" else parent
+        return None
+
     def keep_within(self, path: str) -> None:
         """Drop all drafted changes except those of a path, of entries below it, and of missing folders above it.
 

@@ -188,11 +188,8 @@ class Undoing:
         if before is None:
             is_as_left = here is None or (after is not None and version == after.version)
             return None if is_as_left else Clash(reason="others have changed it since it was created")
-        if here is None and after is None:
-            blocking = self._file_above(run.path)
-            return before if blocking is None else Clash(reason=f"{blocking} is a file now")
         if here is None:
-            return Clash(reason="it is no longer there")
+            return before if after is None else Clash(reason="it is no longer there")
         if after is None:
             return here if version == before.version else Clash(reason="another file is there now")
         mode = here.mode
@@ -235,8 +232,6 @@ class Undoing:
             self._find([record], None, Clash(reason="it is no longer there"))
         elif not self._is_free(home, for_folder=is_folder):
             self._find([record], where, Clash(reason=f"something else is at {home} now"))
-        elif (blocking := self._file_above(home)) is not None:
-            self._find([record], where, Clash(reason=f"{blocking} is a file now"))
         else:
             self._tree.move(where, home)
             self._names.passed(record, where=where, home=home)
@@ -264,9 +259,8 @@ class Undoing:
 
     def _restore(self, record: ChangeRecord) -> None:
         where = self._names.above(record.path)
-        if where is None or (blocking := self._file_above(where)) is not None:
-            reason = "its folder is gone" if where is None else f"{blocking} is a file now"
-            self._find([record], None, Clash(reason=reason))
+        if where is None:
+            self._find([record], None, Clash(reason="its folder is gone"))
             return
         here = self._settled(where)
         trashed = self._trashed(record)
@@ -313,13 +307,6 @@ class Undoing:
         for one in [one for one in self._runs if one == key or one.startswith(f"{key}/")]:
             self._settle(self._runs.pop(one))
         return self._tree.at(place)
-
-    def _file_above(self, path: str) -> str | None:
-        """Return the file at a path that must be a folder; None if there is none."""
-        for parent in within(path.rpartition("/")[0]):
-            if (node := self._tree.at(parent)) is not None:
-                return None if node.kind == "directory" else parent
-        return None
 
     def _find(self, records: Sequence[ChangeRecord], where: str | None, outcome: Outcome | Clash) -> None:
         """Add a finding; `where` is the file's path in the draft, None if the draft does not have the file."""

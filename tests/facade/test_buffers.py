@@ -312,9 +312,12 @@ async def test_a_clean_document_becomes_what_an_agent_writes_by_small_edits(desk
 
 async def test_what_the_disk_has_got_meanwhile_is_merged_when_saving(desk: Desk) -> None:
     opened = await desk.opened(typed="typed ")
+    events: list[Any] = []
+    desk.ann.on("buffer:changed", events.append)
     (desk.root / "a.txt").write_text(LINES.replace("line 15", "by a shell"))
     saved = await desk.ann.buffers.save(opened.handle, buffer_version=2)
-    assert saved.merged
+    # The document may have followed the file in the instant before.
+    assert saved.merged or "disk" in [event.reason for event in events]
     assert desk.on_disk == "typed " + LINES.replace("line 15", "by a shell")
     text = apply_text_edits("typed " + LINES, [TextEdit(one["start"], one["end"], one["text"]) for one in saved.edits])
     assert text == desk.on_disk

@@ -20,7 +20,7 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.versions.undo import Clash, UndoFinding
 from tests.support.crashing import QUIET, Tree, grow, snapshot
 from tests.support.inside import damage_version, lose_version, parts
-from tests.support.opened import version
+from tests.support.opened import refused, version
 
 ALICE = Actor(kind="agent", id="alice", session="s1")
 SMALL: dict[str, Any] = {"snapshot_max_file_bytes": 1000, "max_foreign_bytes": 1000}
@@ -317,3 +317,15 @@ async def test_everything_below_a_folder_whose_change_is_refused_stays(
     result = await alice.undo(since=number, partial=True)
     assert snapshot(root) == {**BEFORE, "d/x": b"edited\n"}
     assert outcomes(result) == [("create", "n", "undone"), ("modify", "d/x", "conflict")]
+
+
+async def test_a_preview_of_a_part_tells_that_a_file_is_in_the_place_of_its_folder(
+    alice: FileToolsFacade, root: Path
+) -> None:
+    await alice.checkpoint("before")
+    await alice.delete_directory("d", recursive=True)
+    await alice.write_file("d", "a file now\n")
+    preview = await alice.restore("before", "d/x", dry_run=True)
+    assert [(one.path, one.reason) for one in preview.conflicts] == [("d/x", "d is a file now")]
+    await refused("EDIT_CONFLICT", alice.restore("before", "d/x"))
+    assert (root / "d").read_bytes() == b"a file now\n"

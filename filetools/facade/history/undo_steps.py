@@ -164,7 +164,8 @@ def _staying(tree: DraftTree, drafted: Sequence[Drafted], blocked: Mapping[str, 
 def _obstacle(parts: Parts, tree: DraftTree, one: Drafted) -> Clash | None:
     if one.is_swap and not _can_go(tree, one):
         return _impossible(one.path)
-    return _unsaved_clash(parts, tree, one)
+    blocking = None if one.then is None or one.now is not None else tree.file_above(one.path)
+    return _unsaved_clash(parts, tree, one) if blocking is None else Clash(reason=f"{blocking} is a file now")
 
 
 def in_phases(tree: DraftTree, drafted: list[Drafted]) -> list[list[Drafted]]:
