@@ -127,7 +127,7 @@ def test_a_missed_change_is_asked_for_once_and_never_guessed(window: Window, sha
     assert (window.asked, window.a.text) == (["a.txt"], shared.text)
 
 
-def test_changes_told_while_the_text_was_read_again_are_in_it(window: Window, shared: Shared) -> None:
+def test_changes_received_while_the_text_is_read_again_are_included(window: Window, shared: Shared) -> None:
     shared.change(TextEdit(0, 0, "lost "), by=BOB)
     shared.edit(TextEdit(0, 0, "seen "))
     read = (shared.text, shared.version)
@@ -136,7 +136,7 @@ def test_changes_told_while_the_text_was_read_again_are_in_it(window: Window, sh
     assert (window.asked, window.a.text, window.a.version) == (["a.txt"], shared.text, 4)
 
 
-def test_changes_told_before_the_document_is_shown_are_in_it(bus: EventBus, shared: Shared) -> None:
+def test_changes_received_before_the_document_is_shown_are_included(bus: EventBus, shared: Shared) -> None:
     window = Window(bus)
     read = (shared.text, shared.version)
     bus.publish(BufferOpened(path="a.txt", actor=BOB, version=1))
@@ -167,7 +167,7 @@ def test_a_caret_moves_with_its_text(window: Window, shared: Shared) -> None:
     assert window.a.first_line == 3
 
 
-def test_a_caret_goes_behind_its_own_typing_and_stays_before_that_of_others(window: Window, shared: Shared) -> None:
+def test_a_caret_moves_behind_own_typing_and_stays_before_that_of_others(window: Window, shared: Shared) -> None:
     window.state.look("a.txt", carets=[3])
     shared.edit(TextEdit(3, 3, "xy"), by=structs.replace(ANN, call="c1"))
     assert window.a.carets == (5,)
@@ -176,7 +176,7 @@ def test_a_caret_goes_behind_its_own_typing_and_stays_before_that_of_others(wind
     assert window.a.carets == (5,)
 
 
-def test_what_others_put_at_the_ends_of_a_selection_is_not_selected(window: Window, shared: Shared) -> None:
+def test_text_that_others_insert_at_the_ends_of_a_selection_is_not_selected(window: Window, shared: Shared) -> None:
     window.state.look("a.txt", selections=[Selection(anchor=4, head=7)])
     shared.edit(TextEdit(4, 4, "<"), TextEdit(7, 7, ">"))
     assert window.a.selections == (Selection(anchor=5, head=8),)
@@ -226,7 +226,7 @@ def test_dirty_ends_only_when_the_text_is_in_the_file(window: Window, shared: Sh
     assert seen[4:] == [False, True, False]
 
 
-def test_a_save_that_leaves_the_text_is_a_version_of_its_own(window: Window, shared: Shared, bus: EventBus) -> None:
+def test_a_save_without_a_change_of_text_has_its_own_version(window: Window, shared: Shared, bus: EventBus) -> None:
     shared.edit(TextEdit(0, 0, "x"))
     shared.version += 1
     bus.publish(BufferSaved(path="a.txt", actor=ANN, version=3, file_version="sha256:2"))
@@ -239,9 +239,7 @@ def test_a_save_of_a_version_that_was_missed_makes_it_stale(window: Window, bus:
     assert (window.asked, window.a.is_stale) == (["a.txt"], True)
 
 
-def test_a_text_that_the_file_left_behind_says_so_until_they_meet(
-    window: Window, shared: Shared, bus: EventBus
-) -> None:
+def test_a_text_behind_its_file_is_marked_until_they_agree(window: Window, shared: Shared, bus: EventBus) -> None:
     bus.publish(BufferBehind(path="a.txt", actor=BOB, disk_version="sha256:9"))
     shared.edit(TextEdit(0, 0, "x"))
     assert (window.a.is_behind, window.a.disk_version) == (True, "sha256:9")

@@ -106,13 +106,13 @@ async def test_a_closed_folder_hides_what_is_in_it() -> None:
     assert [one.path for one in tree.entries(visible_only=True)] == ["d", "f", "g.txt"]
 
 
-async def test_a_deleted_folder_goes_with_all_below() -> None:
+async def test_a_deleted_folder_is_removed_with_everything_below() -> None:
     tree, _ = await listed("d", "d/e", "d/e/x.txt", "d.txt")
     tree.apply(DirectoryDeleted(path="d", actor=ALICE, seq=1))
     assert paths(tree) == ["d.txt"]
 
 
-async def test_a_moved_folder_takes_along_what_is_expanded() -> None:
+async def test_a_moved_folder_keeps_what_is_expanded() -> None:
     tree, _ = await listed("d", "d/e", "d/e/x.txt")
     tree.expand("d/e")
     tree.apply(DirectoryRenamed(old_path="d", path="k/d", actor=ALICE, seq=1))
@@ -120,14 +120,14 @@ async def test_a_moved_folder_takes_along_what_is_expanded() -> None:
     assert [one.path for one in tree.entries() if one.is_expanded] == ["k/d/e"]
 
 
-async def test_what_listings_leave_out_stays_out() -> None:
+async def test_names_that_listings_exclude_are_not_added() -> None:
     tree, _ = await listed("a.txt")
     tree.apply(created("node_modules/x/y.js", 1))
     tree.apply(FileRenamed(old_path="a.txt", path="node_modules/a.txt", actor=ALICE, seq=2))
     assert paths(tree) == []
 
 
-async def test_a_folder_that_comes_from_where_nothing_is_listed_is_stale() -> None:
+async def test_a_folder_moved_from_an_unlisted_place_is_stale() -> None:
     tree, folder = await listed("a.txt")
     tree.apply(DirectoryRenamed(old_path="node_modules/x", path="x", actor=ALICE, seq=1))
     assert "" in tree.stale or "x" in tree.stale
@@ -171,7 +171,7 @@ async def test_a_change_that_came_later_than_can_be_judged_is_not_guessed() -> N
     assert tree.stale == {""}
 
 
-async def test_what_happens_while_pages_are_read_is_in_the_tree() -> None:
+async def test_changes_made_while_pages_are_read_are_in_the_tree() -> None:
     tree, folder = TreeState(), Folder("a.txt", "b.txt", "c.txt")
     folder.page_size, folder.tree = 1, tree
     folder.before_page = [created("new.txt", 3), FileDeleted(path="a.txt", actor=BOB, seq=4)]
@@ -311,7 +311,7 @@ async def test_operations_at_the_same_time_as_listings_lose_nothing(files: FileT
 
 
 @pytest.mark.parametrize("seed", range(dose(2)))
-async def test_a_tree_hears_what_another_opening_of_the_root_does(
+async def test_a_tree_follows_changes_of_another_opening_of_the_root(
     files: FileToolsFacade, tmp_path: Path, seed: int
 ) -> None:
     tree = TreeState()
@@ -332,7 +332,7 @@ async def test_a_tree_hears_what_another_opening_of_the_root_does(
     await assert_as_listed(tree, files)
 
 
-async def test_a_tree_hears_what_other_programs_do(tmp_path: Path) -> None:
+async def test_a_tree_follows_changes_by_other_programs(tmp_path: Path) -> None:
     grow(tmp_path, START)
     async with filetools.open(tmp_path) as watching:
         await until_watched(watching, tmp_path)
@@ -367,7 +367,7 @@ async def test_a_detached_tree_follows_nothing(files: FileToolsFacade) -> None:
     assert paths(tree) == before
 
 
-async def test_a_file_told_in_a_folder_that_nobody_told_of_has_that_folder_listed() -> None:
+async def test_a_file_in_an_unknown_folder_causes_a_listing_of_the_folder() -> None:
     folder = Folder("d")
     tree = TreeState()
     await tree.refresh(folder)

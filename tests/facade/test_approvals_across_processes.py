@@ -49,7 +49,7 @@ async def open_request(files: FileToolsFacade, besides: str = "") -> filetools.A
     return found()[0]
 
 
-async def test_with_nobody_there_in_any_process_the_call_is_refused_at_once(tmp_path: Path) -> None:
+async def test_if_nobody_is_present_in_any_process_the_call_is_refused_at_once(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=RELAXED), peer(tmp_path, "alice", PATIENT, task="asks") as agent:
         await agent.ask("a.txt")
         said = await agent.hear()
@@ -75,7 +75,7 @@ async def test_a_person_in_another_process_is_asked(tmp_path: Path, answer: Any,
     assert ((tmp_path / "a.txt").read_text() if (tmp_path / "a.txt").exists() else None) == text
 
 
-async def test_every_process_is_told_of_questions_and_answers(tmp_path: Path) -> None:
+async def test_every_process_sees_questions_and_answers(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=RELAXED) as files, filetools.open(tmp_path, settings=RELAXED) as page:
         heard, heard_too = told(files, "tool:*"), told(page, "tool:*")
         person = Person()
@@ -91,7 +91,7 @@ async def test_every_process_is_told_of_questions_and_answers(tmp_path: Path) ->
             assert [event.name for event in events] == ["tool:approval_required", "tool:approved"]
 
 
-async def test_an_answer_that_comes_late_lets_the_next_identical_call_pass_once(tmp_path: Path) -> None:
+async def test_a_late_answer_lets_the_next_identical_call_pass_once(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=RELAXED) as files:
         await attended(files)
         async with peer(tmp_path, "alice", HASTY, task="asks") as agent:
@@ -137,7 +137,7 @@ async def test_the_first_answer_of_several_processes_counts(tmp_path: Path) -> N
         assert [request.path for request in person.asked] == ["a.txt"]
 
 
-async def test_a_call_that_waits_is_told_at_once_when_the_last_listener_of_another_process_leaves(
+async def test_a_waiting_call_fails_at_once_when_the_last_listener_of_another_process_leaves(
     tmp_path: Path,
 ) -> None:
     async with (
@@ -152,7 +152,7 @@ async def test_a_call_that_waits_is_told_at_once_when_the_last_listener_of_anoth
             await refused("APPROVAL_REQUIRED", call)
 
 
-async def test_nobody_waits_for_a_listener_that_was_killed(tmp_path: Path) -> None:
+async def test_no_call_waits_for_a_killed_listener(tmp_path: Path) -> None:
     async with (
         filetools.open(tmp_path, permissions="ask", settings={**RELAXED, "approval_wait_seconds": 30.0}) as files,
         peer(tmp_path, "nothing", task="answers") as page,

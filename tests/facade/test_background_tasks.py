@@ -22,7 +22,9 @@ asyncio.run(main())
 PATIENCE_SECONDS = 60
 
 
-async def test_a_change_of_a_dead_process_is_told_although_the_call_that_settled_it_was_refused(tmp_path: Path) -> None:
+async def test_a_change_of_a_dead_process_is_published_although_the_call_that_recovered_it_was_refused(
+    tmp_path: Path,
+) -> None:
     settings = {"watch": False, "sync_after_seconds": 0.5}
     async with filetools.open(tmp_path, settings=settings) as files:
         await files.write_file("a.txt", "one")

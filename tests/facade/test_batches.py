@@ -61,7 +61,7 @@ async def test_a_malformed_batch_is_refused_before_anything_is_looked_at(
         (item("b.txt", "!", encoding="base64"), "ENCODING_ERROR", "b.txt"),
     ],
 )
-async def test_one_refused_file_refuses_all_and_says_which_and_why(
+async def test_one_refused_file_refuses_all_and_is_named_with_the_reason(
     files: FileToolsFacade, root: Path, bad: dict[str, Any], cause: str, path: str
 ) -> None:
     heard = told(files)

@@ -50,7 +50,7 @@ async def test_what_cannot_be_streamed_is_refused_before_the_first_chunk(
 
 
 @both_ways
-async def test_a_range_comes_in_chunks_byte_for_byte(files: FileToolsFacade, tmp_path: Path, way: str) -> None:
+async def test_a_range_is_streamed_in_chunks_byte_for_byte(files: FileToolsFacade, tmp_path: Path, way: str) -> None:
     content = bytes(range(256)) * 5000
     (tmp_path / "b").write_bytes(content)
     chunks = [chunk async for chunk in chunks_of(files, way, "b", 3, 1_000_000)]
@@ -60,7 +60,7 @@ async def test_a_range_comes_in_chunks_byte_for_byte(files: FileToolsFacade, tmp
 
 
 @both_ways
-async def test_a_replacement_meanwhile_leaves_what_is_streamed_whole(files: FileToolsFacade, way: str) -> None:
+async def test_a_replacement_meanwhile_does_not_affect_a_stream(files: FileToolsFacade, way: str) -> None:
     await files.replace_file("b", b"1" * 1_000_000)
     stream = chunks_of(files, way, "b")
     first = await anext(stream)
@@ -69,7 +69,7 @@ async def test_a_replacement_meanwhile_leaves_what_is_streamed_whole(files: File
 
 
 @both_ways
-async def test_a_write_into_the_file_itself_is_told(files: FileToolsFacade, tmp_path: Path, way: str) -> None:
+async def test_a_write_into_the_file_in_place_is_reported(files: FileToolsFacade, tmp_path: Path, way: str) -> None:
     (tmp_path / "b").write_bytes(b"1" * 1_000_000)
     stream = chunks_of(files, way, "b")
     await anext(stream)
@@ -94,7 +94,7 @@ async def test_a_body_over_the_limit_is_refused_while_it_comes(files: FileToolsF
 
 
 @pytest.mark.parametrize("size", [0, 10, 2_500_000])
-async def test_a_body_comes_out_as_it_went_in(files: FileToolsFacade, size: int) -> None:
+async def test_a_body_is_returned_unchanged(files: FileToolsFacade, size: int) -> None:
     content = os.urandom(size)
     async with files.upload() as upload:
         for start in range(0, size, 70_000):
@@ -111,7 +111,7 @@ async def test_a_body_at_another_version_is_refused(files: FileToolsFacade) -> N
     assert error.details["current_version"] == version_of(b"one\r\ntwo\r\n")
 
 
-async def test_bytes_replace_what_others_wrote_and_say_what_that_was(files: FileToolsFacade) -> None:
+async def test_bytes_replace_what_others_wrote_and_name_the_replaced_version(files: FileToolsFacade) -> None:
     await files.read_file("a.txt")
     other = files.for_actor(filetools.Actor(kind="agent", id="other"))
     theirs = await other.write_file("a.txt", "theirs\n")
@@ -125,7 +125,7 @@ async def test_bytes_replace_what_others_wrote_and_say_what_that_was(files: File
     assert (await files.read_file("a.txt", version=theirs.version)).content == "theirs\r\n"
 
 
-async def test_bytes_are_merged_with_what_an_editor_has_not_saved(files: FileToolsFacade, tmp_path: Path) -> None:
+async def test_bytes_are_merged_with_unsaved_text(files: FileToolsFacade, tmp_path: Path) -> None:
     editor = files.for_actor(filetools.Actor(kind="editor", id="person"))
     document = await editor.buffers.open("a.txt")
     edits = [filetools.TextEdit(0, 0, "typed\n")]

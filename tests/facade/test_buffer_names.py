@@ -36,14 +36,14 @@ async def test_a_change_of_the_same_name_is_made_once_and_answered_as_the_first(
     assert again.edits == [{"start": 0, "end": 0, "text": "after before "}]
 
 
-async def test_a_change_of_another_name_or_of_none_is_made_again(desk: Desk) -> None:
+async def test_a_change_with_another_name_or_none_is_applied_again(desk: Desk) -> None:
     opened = await desk.opened("")
     for name in ("a-1", "a-2", None, None):
         await desk.ann.buffers.change(opened.handle, buffer_version=1, edits=[TextEdit(0, 0, "x")], change_id=name)
     assert (await desk.ann.buffers.read(opened.handle)).text == "xxxx"
 
 
-async def test_nobody_makes_somebody_elses_change_vanish_by_its_name(desk: Desk) -> None:
+async def test_a_name_used_by_another_actor_does_not_suppress_a_change(desk: Desk) -> None:
     opened = await desk.opened("")
     theirs = await desk.ben.buffers.open("a.txt")
     await desk.ben.buffers.change(theirs.handle, buffer_version=1, edits=[TextEdit(0, 0, "ben ")], change_id="same")
@@ -112,7 +112,7 @@ async def test_the_same_change_twice_at_once_is_made_once(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "x" * 65, "two words", "line\n", "\u00e9", 5, b"x"])
-async def test_what_is_no_name_is_refused(desk: Desk, name: Any) -> None:
+async def test_an_invalid_name_is_refused(desk: Desk, name: Any) -> None:
     opened = await desk.opened("")
     call = desk.ann.buffers.change(opened.handle, buffer_version=1, edits=[], change_id=name)
     await refused("INVALID_ARGUMENT", call)

@@ -93,7 +93,7 @@ async def test_a_version_older_than_the_history_asks_for_a_resync(desk: Desk, mo
     assert fine.buffer_version == 7
 
 
-async def test_an_agent_may_not_delete_or_cover_what_a_person_has_not_saved(desk: Desk) -> None:
+async def test_an_agent_may_not_delete_or_overwrite_unsaved_text(desk: Desk) -> None:
     await desk.opened(typed="typed ")
     (desk.root / "folder").mkdir()
     await desk.agent.write_file("folder/b.txt", "b\n")
@@ -149,7 +149,7 @@ async def test_places_count_utf16_units_and_lines_keep_their_ends(desk: Desk) ->
     assert (desk.root / "a.txt").read_bytes() == "😀A\r\nb\nc\r\nd\r\n".encode()
 
 
-async def test_bytes_outside_what_was_typed_survive(desk: Desk) -> None:
+async def test_bytes_outside_typed_text_survive(desk: Desk) -> None:
     content = b"caf\xe9\r\nplain\nlast"
     (desk.root / "a.txt").write_bytes(content)
     opened = await desk.ann.buffers.open("a.txt")
@@ -195,7 +195,7 @@ async def test_a_new_document_makes_its_file_when_it_is_saved(desk: Desk) -> Non
     assert (desk.root / "new/a.txt").read_text() == "hello\n"
 
 
-async def test_typing_back_to_what_is_saved_is_clean_again(desk: Desk) -> None:
+async def test_typing_back_to_the_saved_text_is_clean_again(desk: Desk) -> None:
     opened = await desk.opened(typed="x")
     answer = await desk.ann.buffers.change(opened.handle, buffer_version=2, edits=[TextEdit(0, 1, "")])
     assert not answer.dirty
@@ -205,7 +205,7 @@ async def test_typing_back_to_what_is_saved_is_clean_again(desk: Desk) -> None:
 # What agents see
 
 
-async def test_agents_read_what_is_not_saved_yet(desk: Desk) -> None:
+async def test_agents_read_unsaved_text(desk: Desk) -> None:
     await desk.opened(typed="typed ")
     auto = await desk.agent.read_file("a.txt")
     disk = await desk.agent.read_file("a.txt", view="disk")
@@ -221,7 +221,7 @@ async def test_a_clean_document_is_read_from_disk_unless_asked_for(desk: Desk) -
     await refused("INVALID_ARGUMENT", desk.agent.read_file("b.txt", view="buffer"))
 
 
-async def test_an_edit_elsewhere_goes_to_the_disk_and_under_what_is_typed(desk: Desk) -> None:
+async def test_an_edit_elsewhere_is_written_to_the_file_and_merged_into_unsaved_text(desk: Desk) -> None:
     opened = await desk.opened(typed="typed ")
     result = await desk.agent.edit_file("a.txt", [Edit(old="line 15", new="LINE 15")])
     assert desk.on_disk == LINES.replace("line 15", "LINE 15")
@@ -231,7 +231,7 @@ async def test_an_edit_elsewhere_goes_to_the_disk_and_under_what_is_typed(desk: 
     assert result.disk_version == (await desk.agent.read_file("a.txt", view="disk")).version
 
 
-async def test_an_edit_of_unsaved_text_goes_to_the_document_alone(desk: Desk) -> None:
+async def test_an_edit_of_unsaved_text_changes_only_the_document(desk: Desk) -> None:
     opened = await desk.opened(typed="typed ")
     result = await desk.agent.edit_file("a.txt", [Edit(old="typed line 1", new="better line 1")])
     assert result.in_buffer
@@ -254,7 +254,7 @@ async def test_a_whole_write_from_the_unsaved_text_saves_none_of_it(desk: Desk) 
     assert not result.merged
 
 
-async def test_a_whole_write_from_the_disk_is_put_under_what_is_typed(desk: Desk) -> None:
+async def test_a_whole_write_based_on_the_file_is_merged_into_unsaved_text(desk: Desk) -> None:
     opened = await desk.opened(typed="typed ")
     known = await desk.agent.read_file("a.txt", view="disk")
     sent = LINES.replace("line 15", "LINE 15")
@@ -263,7 +263,7 @@ async def test_a_whole_write_from_the_disk_is_put_under_what_is_typed(desk: Desk
     assert (await desk.ann.buffers.read(opened.handle)).text == "typed " + sent
 
 
-async def test_a_change_that_overlaps_with_what_is_typed_is_refused_with_both_sides(desk: Desk) -> None:
+async def test_a_change_that_overlaps_with_unsaved_text_is_refused_with_both_sides(desk: Desk) -> None:
     opened = await desk.opened(typed="typed ")
     known = await desk.agent.read_file("a.txt", view="disk")
     sent = LINES.replace("line 1\n", "first\n")
@@ -275,7 +275,7 @@ async def test_a_change_that_overlaps_with_what_is_typed_is_refused_with_both_si
     assert (desk.on_disk, (await desk.ann.buffers.read(opened.handle)).text) == (LINES, "typed " + LINES)
 
 
-async def test_an_addition_goes_to_both_ends(desk: Desk) -> None:
+async def test_an_addition_is_appended_to_file_and_document(desk: Desk) -> None:
     opened = await desk.opened("one", typed="typed ")
     await desk.agent.append_file("a.txt", " more\n")
     assert desk.on_disk == "one more\n"
@@ -298,7 +298,7 @@ async def test_a_dry_run_is_about_the_unsaved_text(desk: Desk) -> None:
 # Disk against document
 
 
-async def test_a_clean_document_becomes_what_an_agent_writes_by_small_edits(desk: Desk) -> None:
+async def test_a_clean_document_follows_an_agents_write_by_small_edits(desk: Desk) -> None:
     opened = await desk.opened()
     events: list[Any] = []
     desk.ann.on("buffer:changed", events.append)
@@ -310,7 +310,7 @@ async def test_a_clean_document_becomes_what_an_agent_writes_by_small_edits(desk
     assert (edit.end - edit.start, edit.text, events[0].actor.id) == (1, "L", "alice")
 
 
-async def test_what_the_disk_has_got_meanwhile_is_merged_when_saving(desk: Desk) -> None:
+async def test_changes_of_the_file_meanwhile_are_merged_when_saving(desk: Desk) -> None:
     opened = await desk.opened(typed="typed ")
     events: list[Any] = []
     desk.ann.on("buffer:changed", events.append)
@@ -353,7 +353,7 @@ async def test_a_document_follows_its_file_to_another_name(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(("old", "new"), [("a.txt", "b.txt"), ("folder", "elsewhere")])
-async def test_a_read_right_after_a_move_shows_unsaved_text_and_editors_are_told(
+async def test_a_read_right_after_a_move_shows_unsaved_text_and_editors_are_notified(
     desk: Desk, old: str, new: str
 ) -> None:
     source, moved = (name if name.endswith(".txt") else f"{name}/a.txt" for name in (old, new))
@@ -370,7 +370,7 @@ async def test_a_read_right_after_a_move_shows_unsaved_text_and_editors_are_told
     await steps_until(lambda: told == [moved, source])
 
 
-async def test_editors_are_told_of_a_move_by_another_program(tmp_path: Path) -> None:
+async def test_editors_are_notified_of_a_move_by_another_program(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings={**RELAXED, "watch": True}) as files:
         ann = files.for_actor(ANN)
         told = list[str]()
@@ -408,7 +408,7 @@ async def test_a_save_during_a_move_goes_to_the_new_path(desk: Desk, what: str) 
         assert not (desk.root / old).exists()
 
 
-async def test_who_has_read_the_unsaved_text_may_move_the_file_and_not_delete_it(desk: Desk) -> None:
+async def test_an_agent_that_has_read_unsaved_text_may_move_the_file_but_not_delete_it(desk: Desk) -> None:
     opened = await desk.opened(typed="typed ")
     await desk.agent.read_file("a.txt")
     await refused("EDIT_CONFLICT", desk.agent.delete_file("a.txt"))
@@ -437,7 +437,7 @@ async def test_closing_with_unsaved_text_keeps_it_as_a_version(desk: Desk) -> No
     assert (await desk.agent.read_file("a.txt")).origin == "disk"
 
 
-async def test_the_text_of_an_editor_that_vanished_is_kept_and_told(desk: Desk) -> None:
+async def test_the_text_of_a_vanished_editor_is_kept_and_reported(desk: Desk) -> None:
     told: list[Any] = []
     desk.ben.on("buffer:abandoned", told.append)
     opened = await desk.opened(typed="typed ")
@@ -462,7 +462,7 @@ async def test_unsaved_text_outlives_the_process(tmp_path: Path) -> None:
 # Editors that only report that they have changes
 
 
-async def test_an_editor_that_says_it_is_dirty_is_heeded(desk: Desk) -> None:
+async def test_an_editor_that_reports_unsaved_changes_is_respected(desk: Desk) -> None:
     (desk.root / "a.txt").write_text(LINES)
     desk.ann.bus.answer("editor:is_dirty", lambda payload: {"text": "theirs\n"} if payload["path"] == "a.txt" else None)
     error = await refused("EDIT_CONFLICT", desk.agent.write_file("a.txt", "new\n"))
@@ -509,7 +509,7 @@ async def test_a_person_decides_about_unsaved_text(desk: Desk, answer: str, edit
 
 
 @pytest.mark.parametrize("answer", ["cancel", "deny"])
-async def test_who_merges_or_asks_is_refused_only_what_overlaps(desk: Desk, answer: str) -> None:
+async def test_merging_or_asking_refuses_only_overlaps(desk: Desk, answer: str) -> None:
     opened = await desk.opened()
     await desk.ann.buffers.change(opened.handle, buffer_version=1, edits=[TextEdit(4, 4, ", typed,")])
     asked: list[Any] = []
@@ -536,7 +536,7 @@ async def test_who_merges_or_asks_is_refused_only_what_overlaps(desk: Desk, answ
     )
 
 
-async def test_an_edit_that_a_person_allows_takes_only_what_it_overlaps_with(desk: Desk) -> None:
+async def test_an_approved_edit_replaces_only_what_it_overlaps_with(desk: Desk) -> None:
     opened = await desk.opened()
     await desk.ann.buffers.change(opened.handle, buffer_version=1, edits=[TextEdit(4, 4, ", typed,")])
     await desk.ann.buffers.change(
@@ -560,7 +560,7 @@ async def test_an_edit_that_a_person_allows_takes_only_what_it_overlaps_with(des
     assert (await agent.read_file("a.txt", version=result.replaced_version)).content == unsaved
 
 
-async def test_edits_that_cross_are_told_with_whoever_made_them_if_it_was_one(desk: Desk) -> None:
+async def test_concurrent_edits_are_returned_with_their_author_if_there_is_one(desk: Desk) -> None:
     mine = await desk.opened()
     theirs = await desk.ben.buffers.open("a.txt")
     await desk.ben.buffers.change(theirs.handle, buffer_version=1, edits=[TextEdit(0, 0, "ben ")])
@@ -638,12 +638,12 @@ async def test_a_handle_is_its_actors_alone_while_it_is_open(desk: Desk) -> None
         {"buffer_version": 1},
     ],
 )
-async def test_what_is_no_edit_is_refused(desk: Desk, given: dict[str, Any]) -> None:
+async def test_an_invalid_edit_is_refused(desk: Desk, given: dict[str, Any]) -> None:
     opened = await desk.opened()
     await refused("INVALID_ARGUMENT", desk.ann.buffers.change(opened.handle, **given))
 
 
-async def test_the_first_call_finds_what_a_vanished_editor_left(tmp_path: Path) -> None:
+async def test_the_first_call_finds_the_text_of_a_vanished_editor(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(LINES)
     settings = {**RELAXED, "sync_after_seconds": 3600.0}
     async with filetools.open(tmp_path, settings=settings) as files:
@@ -656,7 +656,7 @@ async def test_the_first_call_finds_what_a_vanished_editor_left(tmp_path: Path) 
         assert (await files.read_file("a.txt", version=entry.version[7:19])).content == "typed\n"
 
 
-async def test_what_is_typed_is_read_and_kept_though_the_text_it_builds_on_is_lost(desk: Desk) -> None:
+async def test_typed_text_is_read_and_kept_although_its_base_is_lost(desk: Desk) -> None:
     opened = await desk.opened(typed="typed ")
     with closing(sqlite3.connect(desk.root / ".filetools/state" / "journal.db")) as database, database:
         database.execute("DELETE FROM contents")
@@ -665,7 +665,7 @@ async def test_what_is_typed_is_read_and_kept_though_the_text_it_builds_on_is_lo
     assert (desk.on_disk, saved.dirty) == ("typed " + LINES, False)
 
 
-async def test_what_an_agent_replaces_on_demand_is_among_the_versions_file_and_unsaved_text(desk: Desk) -> None:
+async def test_file_and_unsaved_text_that_an_agent_replaces_on_demand_are_kept_as_versions(desk: Desk) -> None:
     await desk.opened(typed="typed by ann\n")
     await desk.agent.write_file("a.txt", "by the agent\n", on_conflict="allow")
     versions = (await desk.agent.versions("a.txt")).versions
@@ -674,7 +674,7 @@ async def test_what_an_agent_replaces_on_demand_is_among_the_versions_file_and_u
     assert [(entry.actor["kind"], entry.operation) for entry in versions][-1] == ("external", "found")
 
 
-async def test_a_text_put_back_while_nothing_ran_is_what_a_document_opens_with(tmp_path: Path) -> None:
+async def test_a_document_opens_with_old_text_that_was_put_back_while_no_process_ran(tmp_path: Path) -> None:
     settings = {"watch": False, "durability": "relaxed", "sync_after_seconds": 0.05}
     async with filetools.open(tmp_path, settings=settings) as files:
         old = await files.write_file("a.txt", "old\n")
@@ -693,7 +693,7 @@ async def test_a_text_put_back_while_nothing_ran_is_what_a_document_opens_with(t
         assert (tmp_path / "a.txt").read_text() == "old\nmine\n"
 
 
-async def test_a_document_of_what_is_no_file_yet_or_busy_opens_all_the_same(tmp_path: Path) -> None:
+async def test_a_document_of_a_missing_or_busy_file_can_be_opened(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings={"watch": False, "durability": "relaxed"}) as files:
         assert (await files.buffers.open("new.txt")).text == ""
         await files.write_file("gone.txt", "x\n")
@@ -731,7 +731,7 @@ async def test_an_unsaved_line_that_an_agent_replaces_is_among_the_versions(desk
     assert by_ann == ["ann"]
 
 
-async def test_nobody_there_to_ask_means_no_write(desk: Desk) -> None:
+async def test_without_anybody_to_ask_nothing_is_written(desk: Desk) -> None:
     await desk.opened(typed="typed ")
     await refused("APPROVAL_REQUIRED", desk.agent.write_file("a.txt", "new\n", on_conflict="ask"))
     assert desk.on_disk == LINES

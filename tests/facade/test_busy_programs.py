@@ -62,7 +62,7 @@ def _build_in_a_shell(root: Path, number: int) -> None:
 
 
 @pytest.mark.parametrize("act", [_unlink, _move_away, _make_folder_again, _build_twice, _build_in_a_shell])
-async def test_what_happens_in_a_folder_that_was_just_made(
+async def test_changes_in_a_folder_that_was_just_made(
     tmp_path: Path, files: FileToolsFacade, act: Callable[[Path, int], None]
 ) -> None:
     for number in range(dose(10)):

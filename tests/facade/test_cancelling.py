@@ -149,7 +149,7 @@ async def test_a_read_cancelled_at_any_await_holds_nothing(tmp_path: Path, name:
         assert at < 60
 
 
-async def test_a_time_limit_of_the_caller_waits_for_the_end_of_what_has_begun(tmp_path: Path) -> None:
+async def test_a_time_limit_of_the_caller_waits_for_a_change_in_progress(tmp_path: Path) -> None:
     grow(tmp_path, BEFORE)
     async with filetools.open(tmp_path, settings=QUIET) as files:
         for number in range(30):

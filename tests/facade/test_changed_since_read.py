@@ -32,7 +32,7 @@ def changed(path: str, content: str | None, by: Actor = ALICE) -> ChangedFile:
     return ChangedFile(path=path, by=by, version=None if content is None else version(content))
 
 
-async def test_files_that_an_actor_does_not_know_are_no_news(agents: Agents) -> None:
+async def test_changes_of_unread_files_are_not_reported(agents: Agents) -> None:
     alice, bob = agents
     await bob.write_file("b.txt", "bob")
     await alice.write_file("a.txt", "alice")
@@ -40,7 +40,7 @@ async def test_files_that_an_actor_does_not_know_are_no_news(agents: Agents) -> 
     assert bob.changed_since_read() == ()
 
 
-async def test_own_changes_are_no_news(agents: Agents) -> None:
+async def test_own_changes_are_not_reported(agents: Agents) -> None:
     alice, bob = agents
     await alice.write_file("a.txt", TEN_LINES)
     await bob.read_file("a.txt")
@@ -52,7 +52,7 @@ async def test_own_changes_are_no_news(agents: Agents) -> None:
     assert bob.changed_since_read() == ()
 
 
-async def test_a_change_by_another_is_told_once(agents: Agents) -> None:
+async def test_a_change_by_another_is_reported_once(agents: Agents) -> None:
     alice, bob = agents
     await alice.write_file("a.txt", "1")
     await bob.read_file("a.txt")
@@ -63,7 +63,7 @@ async def test_a_change_by_another_is_told_once(agents: Agents) -> None:
 
 
 @pytest.mark.parametrize("how", ["read", "read a part", "write", "merge", "write what stands there"])
-async def test_what_an_actor_has_seen_since_is_no_news(agents: Agents, how: str) -> None:
+async def test_changes_that_an_actor_has_seen_since_are_not_reported(agents: Agents, how: str) -> None:
     alice, bob = agents
     await bob.write_file("a.txt", TEN_LINES)
     await alice.write_file("a.txt", TEN_LINES.replace("line 2", "two"))
@@ -89,7 +89,7 @@ async def test_an_edit_does_not_show_what_others_changed(agents: Agents) -> None
     assert [one.path for one in bob.changed_since_read()] == ["a.txt"]
 
 
-async def test_what_was_changed_back_is_no_news(agents: Agents) -> None:
+async def test_changes_that_were_reverted_are_not_reported(agents: Agents) -> None:
     alice, bob = agents
     await bob.write_file("a.txt", "1")
     await alice.write_file("a.txt", "2")
@@ -97,7 +97,7 @@ async def test_what_was_changed_back_is_no_news(agents: Agents) -> None:
     assert bob.changed_since_read() == ()
 
 
-async def test_deleted_and_moved_files_are_told_as_gone(agents: Agents) -> None:
+async def test_deleted_and_moved_files_are_reported_as_gone(agents: Agents) -> None:
     alice, bob = agents
     for path in ("deleted", "moved", "covered", "d/below", "m/below"):
         await bob.write_file(path, path)
@@ -111,7 +111,7 @@ async def test_deleted_and_moved_files_are_told_as_gone(agents: Agents) -> None:
     assert told == gone | {"covered": changed("covered", "moved")}
 
 
-async def test_another_programs_save_that_a_call_meets_is_told(agents: Agents, tmp_path: Path) -> None:
+async def test_another_programs_save_that_a_call_finds_is_reported(agents: Agents, tmp_path: Path) -> None:
     alice, bob = agents
     await bob.write_file("a.txt", TEN_LINES)
     (tmp_path / "a.txt").write_text("person\n")
@@ -126,7 +126,7 @@ async def test_another_programs_save_that_a_call_meets_is_told(agents: Agents, t
     assert bob.changed_since_read() == (changed("a.txt", "person\n", EXTERNAL),)
 
 
-async def test_another_programs_save_of_a_file_that_was_never_recorded_is_told(agents: Agents, tmp_path: Path) -> None:
+async def test_another_programs_save_of_an_unrecorded_file_is_reported(agents: Agents, tmp_path: Path) -> None:
     alice, bob = agents
     (tmp_path / "a.txt").write_text("before filetools came\n")
     await bob.read_file("a.txt")
@@ -142,7 +142,7 @@ async def test_another_programs_save_of_a_file_that_was_never_recorded_is_told(a
     assert alice.changed_since_read() == (changed("b.txt", "bob\n", BOB),)
 
 
-async def test_a_save_that_only_the_watcher_sees_is_told(tmp_path: Path) -> None:
+async def test_a_save_that_only_the_watcher_sees_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("before\n")
     async with filetools.open(tmp_path, settings={"durability": "relaxed"}) as files:
         heard = []
@@ -159,7 +159,7 @@ def _saved(root: Path, heard: list[str]) -> bool:
     return "a.txt" in heard
 
 
-async def test_a_save_that_a_whole_write_merges_is_no_news(agents: Agents, tmp_path: Path) -> None:
+async def test_a_save_that_a_whole_write_merges_is_not_reported(agents: Agents, tmp_path: Path) -> None:
     _, bob = agents
     await bob.write_file("a.txt", TEN_LINES)
     (tmp_path / "a.txt").write_text(TEN_LINES.replace("line 2", "two"))
@@ -167,7 +167,7 @@ async def test_a_save_that_a_whole_write_merges_is_no_news(agents: Agents, tmp_p
     assert bob.changed_since_read() == ()
 
 
-async def test_a_change_in_another_process_is_told(agents: Agents, tmp_path: Path) -> None:
+async def test_a_change_in_another_process_is_reported(agents: Agents, tmp_path: Path) -> None:
     _, bob = agents
     await bob.write_file("a.txt", "1")
     await bob.write_file("b.txt", "1")
@@ -179,7 +179,7 @@ async def test_a_change_in_another_process_is_told(agents: Agents, tmp_path: Pat
         assert bob.changed_since_read() == (changed_there,)
 
 
-async def test_a_merge_over_a_change_whose_record_comes_late_tells_nothing(agents: Agents, tmp_path: Path) -> None:
+async def test_a_merge_over_a_change_whose_record_comes_late_is_not_reported(agents: Agents, tmp_path: Path) -> None:
     _, bob = agents
     await bob.write_file("a.txt", TEN_LINES)
     async with filetools.open(tmp_path, settings=RELAXED) as others:
@@ -193,7 +193,7 @@ async def test_a_merge_over_a_change_whose_record_comes_late_tells_nothing(agent
         assert bob.changed_since_read() == ()
 
 
-async def test_what_changed_while_the_workspace_was_closed_is_told_after_recalling(tmp_path: Path) -> None:
+async def test_changes_while_the_workspace_was_closed_are_reported_after_recall(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=RELAXED) as files:
         bob = files.for_actor(BOB)
         for path in ("a.txt", "b.txt", "c.txt", "d.txt"):
@@ -214,7 +214,7 @@ async def test_what_changed_while_the_workspace_was_closed_is_told_after_recalli
         assert bob.changed_since_read() == (changed("b.txt", "alice"),)
 
 
-async def test_the_first_tool_call_of_an_actor_tells_what_changed_before(tmp_path: Path) -> None:
+async def test_the_first_tool_call_of_an_actor_reports_earlier_changes(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=RELAXED) as files:
         await files.for_actor(BOB).write_file("a.txt", "1")
     async with filetools.open(tmp_path, settings=RELAXED) as files:
@@ -235,7 +235,7 @@ async def test_a_tool_that_reads_the_file_itself_does_not_tell_of_it(agents: Age
     assert "changed_since_read" not in await bob.call_tool("exists", {"path": "a.txt"})
 
 
-async def test_who_has_read_that_a_file_is_gone_makes_it_anew(agents: Agents) -> None:
+async def test_an_actor_that_has_read_that_a_file_is_gone_creates_it_again(agents: Agents) -> None:
     alice, bob = agents
     await bob.write_file("a.txt", "1\n")
     await alice.read_file("a.txt")
@@ -247,7 +247,7 @@ async def test_who_has_read_that_a_file_is_gone_makes_it_anew(agents: Agents) ->
     assert (await alice.write_file("a.txt", "2\n")).created
 
 
-async def test_nobody_is_told_to_have_read_what_it_never_read(agents: Agents) -> None:
+async def test_errors_do_not_claim_that_an_actor_has_read_what_it_has_not(agents: Agents) -> None:
     alice, bob = agents
     first = (await bob.write_file("a.txt", "1\n")).version
     await bob.write_file("a.txt", "2\n")

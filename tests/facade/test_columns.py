@@ -50,7 +50,7 @@ async def test_a_model_reads_all_of_a_long_line(
     assert len(parts) > 2
 
 
-async def test_a_match_in_a_long_line_says_where_to_read(tmp_path: Path) -> None:
+async def test_a_match_in_a_long_line_has_its_columns(tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text(f"{'x' * 60_000}needle{'y' * 60_000}\n")
     async with filetools.open(tmp_path, settings=RELAXED) as files:
         tools = ToolRegistry(files)

@@ -258,7 +258,7 @@ async def read_rows_and_steps(root: Path, documents: int, monkeypatch: pytest.Mo
             return rows, steps[0]
 
 
-async def test_a_letter_reads_its_own_document_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_typing_a_letter_reads_only_its_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = await read_rows_and_steps(tmp_path / "few", FEW, monkeypatch)
     many = await read_rows_and_steps(tmp_path / "many", MANY, monkeypatch)
     assert many[0] <= few[0] + LETTERS, (few, many)
@@ -304,7 +304,7 @@ async def test_the_newest_change_costs_the_same_whatever_came_before_it(tmp_path
 
 
 @pytest.mark.parametrize("make", ["in folders of their own", "moved"])
-async def test_many_changes_are_taken_back_in_step_with_their_number(tmp_path: Path, make: str) -> None:
+async def test_the_cost_of_an_undo_is_proportional_to_the_changes(tmp_path: Path, make: str) -> None:
     costs = []
     for count in (12, 48):
         (root := tmp_path / f"{count}").mkdir()
@@ -376,7 +376,7 @@ async def test_an_edit_compares_no_text_as_a_whole(tmp_path: Path, call: str, is
     assert compared == set()
 
 
-async def test_what_compares_whole_texts_is_noticed(tmp_path: Path) -> None:
+async def test_comparisons_of_whole_texts_are_detected(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("line\n" * LINES)
     with comparisons() as compared:
         async with filetools.open(tmp_path, settings=QUIET) as files:

@@ -70,7 +70,7 @@ def test_after_a_death_in_the_recovery_of_a_death_everything_is_old_or_new(name:
             assert leftovers(second.root) == [], second
 
 
-def test_what_writes_in_two_halves_is_found(tmp_path: Path) -> None:
+def test_a_write_in_two_halves_is_detected(tmp_path: Path) -> None:
     grow(tmp_path / "root", BEFORE)
 
     async def write_in_halves(files: FileToolsFacade) -> None:
@@ -289,7 +289,7 @@ def test_a_file_that_was_only_found_is_lost_at_no_death_of_its_move_over_another
 
 
 @pytest.mark.parametrize("place", ["made", "made/deep"])
-def test_what_a_program_put_in_the_place_of_a_folder_of_a_dead_call_stays(place: str, tmp_path: Path) -> None:
+def test_an_entry_in_place_of_a_folder_of_a_dead_call_is_kept(place: str, tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
 

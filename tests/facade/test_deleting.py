@@ -33,7 +33,7 @@ REFUSED: dict[str, list[str | None]] = {
 }
 
 
-async def test_what_is_no_file_is_not_deleted(files: FileToolsFacade, root: Path) -> None:
+async def test_an_entry_that_is_not_a_file_is_not_deleted(files: FileToolsFacade, root: Path) -> None:
     heard = told(files)
     for code, paths in REFUSED.items():
         for path in paths:
@@ -63,7 +63,7 @@ async def test_a_deleted_file_is_readable_by_its_version(files: FileToolsFacade,
     await refused("FILE_NOT_FOUND", files.delete_file("a.txt"))
 
 
-async def test_a_deleted_file_can_be_made_anew(files: FileToolsFacade, root: Path) -> None:
+async def test_a_deleted_file_can_be_created_again(files: FileToolsFacade, root: Path) -> None:
     await files.delete_file("a.txt")
     assert (await files.create_file("a.txt", "next\n")).created
     assert [entry.operation for entry in (await files.versions("a.txt")).versions] == ["create", "found"]

@@ -100,7 +100,7 @@ def test_two_processes_give_no_number_twice(root: Path) -> None:
     asyncio.run(find_all(root, said))
 
 
-def test_after_a_kill_at_any_moment_each_descriptor_has_its_text_and_no_number_comes_twice(root: Path) -> None:
+def test_after_a_kill_at_any_moment_each_descriptor_has_its_text_and_no_number_is_used_twice(root: Path) -> None:
     chance, said = random.Random(11), list[dict[str, str]]()
     for number in range(4):
         with worker(root, f"w{number}", 10_000, chance.choice([3, 30_000])) as killed:
@@ -154,7 +154,7 @@ def journal_has(files: FileToolsFacade, version: str) -> bool:
     return files._parts.journal.contents.has(version)
 
 
-async def test_what_is_read_while_it_expires_is_a_page_or_an_error_and_never_empty(root: Path) -> None:
+async def test_a_read_during_expiry_returns_a_page_or_an_error_and_never_nothing(root: Path) -> None:
     text = chance_text(1, 100_000)
     async with filetools.open(root, settings=QUIET) as files:
         fd = await keep(files, text, page_size=1000)

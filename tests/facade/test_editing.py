@@ -42,7 +42,7 @@ async def test_only_the_touched_span_changes(files: FileToolsFacade, tmp_path: P
     assert result.version == (await files.read_file("a.txt")).version
 
 
-async def test_a_dry_run_tells_the_same_and_writes_nothing(files: FileToolsFacade, tmp_path: Path) -> None:
+async def test_a_dry_run_reports_the_same_and_writes_nothing(files: FileToolsFacade, tmp_path: Path) -> None:
     await files.write_file("a.txt", "one\n")
     edits = [Edit(old="one", new="1")]
     planned = await files.edit_file("a.txt", edits, dry_run=True)

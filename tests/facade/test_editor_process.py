@@ -51,7 +51,7 @@ async def run(root: Path, agent: filetools.FileToolsFacade, other: Peer, seed: i
     return tokens
 
 
-async def test_what_is_typed_in_another_process_is_seen_and_outlives_a_kill(tmp_path: Path) -> None:
+async def test_text_typed_in_another_process_is_visible_and_survives_a_kill(tmp_path: Path) -> None:
     typed: dict[str, set[str]] = {}
     async with filetools.open(tmp_path, settings=SETTINGS) as files:
         abandoned = told(files, "buffer:abandoned")

@@ -72,7 +72,7 @@ async def test_it_outlives_own_changes_and_the_opening(tmp_path: Path) -> None:
     assert (tmp_path / "a.txt").read_bytes() == "一行\n弐\n三行\n四行\n".encode("shift_jis")
 
 
-async def test_a_text_written_in_a_named_encoding_is_known_in_it(files: FileToolsFacade, tmp_path: Path) -> None:
+async def test_a_text_written_in_a_given_encoding_keeps_it(files: FileToolsFacade, tmp_path: Path) -> None:
     await files.write_file("b.txt", TEXT, encoding="shift_jis")
     await files.write_file("b.txt", TEXT + "四行\n")
     assert (tmp_path / "b.txt").read_bytes() == (TEXT + "四行\n").encode("shift_jis")
@@ -107,7 +107,7 @@ async def test_what_others_read_does_not_depend_on_who_wrote(files: FileToolsFac
     assert (await other(files).read_file("b.txt")).encoding == "latin-1"
 
 
-async def test_one_latin_1_byte_stays_beside_every_change(files: FileToolsFacade, tmp_path: Path) -> None:
+async def test_one_latin_1_byte_survives_every_change(files: FileToolsFacade, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"caf\xe9\r\none\ntwo\r\nlast")
     await files.edit_file("a.txt", [Edit(old="one", new="1")])
     await files.insert_lines("a.txt", 2, "new\n")

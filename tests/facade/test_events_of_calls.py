@@ -26,7 +26,7 @@ async def files(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
         yield opened
 
 
-async def test_a_refused_call_tells_nothing(files: FileToolsFacade) -> None:
+async def test_a_refused_call_publishes_nothing(files: FileToolsFacade) -> None:
     heard = told(files)
     for call in (
         files.write_file("a.txt", "x", expected_version="0" * 64),
@@ -41,7 +41,7 @@ async def test_a_refused_call_tells_nothing(files: FileToolsFacade) -> None:
     assert heard == []
 
 
-async def test_every_call_is_told_in_the_order_of_its_records(files: FileToolsFacade) -> None:
+async def test_events_of_every_call_are_in_the_order_of_its_records(files: FileToolsFacade) -> None:
     heard = told(files)
     await files.create_file("x/y/z.txt", "1")
     await files.move_file("d", "x/d")
@@ -100,7 +100,7 @@ async def test_the_text_is_that_of_the_change_and_not_of_what_came_after(files: 
     assert "content_loader" not in str(heard[0].to_dict())
 
 
-async def test_what_becomes_of_a_mirror_is_told_beside_the_change(tmp_path: Path) -> None:
+async def test_events_of_a_mirror_follow_those_of_the_change(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
 
     def fail(method: str, path: str) -> None:

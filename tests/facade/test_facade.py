@@ -109,7 +109,7 @@ async def test_blocks_streams_and_folders_take_one_too(files: FileToolsFacade, t
     assert (await files.read_file(PureWindowsPath(r"docs\a.txt"))).path == "docs/a.txt"  # type: ignore[arg-type,unused-ignore]
 
 
-async def test_what_is_no_path_is_refused(files: FileToolsFacade) -> None:
+async def test_an_invalid_path_is_refused(files: FileToolsFacade) -> None:
     class Bytes:
         def __fspath__(self) -> bytes:
             return b"docs/a.txt"
@@ -171,7 +171,7 @@ async def test_an_event_that_there_is_not_is_refused_with_the_nearest(
     assert files.bus.statistics.listeners == 0
 
 
-async def test_an_event_of_ones_own_is_known(files: FileToolsFacade) -> None:
+async def test_a_custom_event_is_accepted(files: FileToolsFacade) -> None:
     class Saluted(Event, frozen=True):
         name = "greeting:saluted"
 
@@ -206,7 +206,7 @@ async def test_changes_are_filtered_by_paths_and_actors(files: FileToolsFacade) 
     assert await changes(files, since, paths=[]) == []
 
 
-async def test_a_filtered_page_is_full_and_goes_on_behind_its_last_change(files: FileToolsFacade) -> None:
+async def test_a_filtered_page_is_full_and_continues_after_its_last_change(files: FileToolsFacade) -> None:
     since = await files.position()
     bob = files.for_actor(BOB)
     for number in range(6):
@@ -219,7 +219,7 @@ async def test_a_filtered_page_is_full_and_goes_on_behind_its_last_change(files:
     assert page.position == await files.position()
 
 
-async def test_a_text_is_no_list_of_paths_or_actors(files: FileToolsFacade) -> None:
+async def test_a_text_is_refused_as_a_list_of_paths_or_actors(files: FileToolsFacade) -> None:
     await refused("INVALID_ARGUMENT", files.changes(paths="docs"))
     await refused("INVALID_ARGUMENT", files.changes(actors="bob"))
     await refused("INVALID_ARGUMENT", files.changes(paths=["docs"], limit=0))
@@ -241,7 +241,7 @@ async def test_a_plain_approver_works(tmp_path: Path) -> None:
     assert not (tmp_path / "no.txt").exists()
 
 
-async def test_what_is_no_approver_is_refused_at_once(files: FileToolsFacade) -> None:
+async def test_an_approver_that_is_not_callable_is_refused_at_once(files: FileToolsFacade) -> None:
     for given in (None, "allow", True):
         with pytest.raises(filetools.FileToolsError, match="An approver is a function"):
             files.answer_approvals(given)  # type: ignore[arg-type]

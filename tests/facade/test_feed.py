@@ -64,7 +64,7 @@ async def collect(records: AsyncIterator[ChangeRecord], count: int) -> list[str]
     return found
 
 
-async def test_a_position_of_another_journal_says_that_all_must_be_read_again(files: FileToolsFacade) -> None:
+async def test_a_position_of_another_journal_requires_a_resync(files: FileToolsFacade) -> None:
     await files.write_file("a.txt", "b")
     page = await files.changes("abcdef:1")
     assert (page.resync, [record.path for record in page.records]) == (True, ["a.txt"])
@@ -72,7 +72,7 @@ async def test_a_position_of_another_journal_says_that_all_must_be_read_again(fi
     assert again == FeedPage(records=(), position=page.position)
 
 
-async def test_a_position_ahead_of_the_journal_says_that_all_must_be_read_again(files: FileToolsFacade) -> None:
+async def test_a_position_ahead_of_the_journal_requires_a_resync(files: FileToolsFacade) -> None:
     await files.write_file("a.txt", "b")
     here = (await files.changes()).position
     page = await files.changes(here.split(":")[0] + ":999999")
@@ -105,7 +105,7 @@ async def test_the_changes_of_one_path_follow_it_through_moves(files: FileToolsF
     assert [record.operation.value for record in await files.latest_changes(2)] == ["modify", "move"]
 
 
-async def test_a_follower_gets_what_was_and_what_comes(files: FileToolsFacade) -> None:
+async def test_a_follower_gets_old_and_new_changes(files: FileToolsFacade) -> None:
     await files.write_file("a.txt", "1")
     start = (await files.changes()).position
     await files.write_file("b.txt", "2")
@@ -117,7 +117,7 @@ async def test_a_follower_gets_what_was_and_what_comes(files: FileToolsFacade) -
         assert await following == ["b.txt", "c.txt", "d.txt"]
 
 
-async def test_whoever_was_told_of_a_change_finds_it_in_the_feed(files: FileToolsFacade) -> None:
+async def test_a_published_change_is_in_the_feed(files: FileToolsFacade) -> None:
     """An event is published before its mark is written; the feed waits for the mark, not for the next change."""
     found: list[bool] = []
     heard = told(files, "file:*")
@@ -160,7 +160,7 @@ async def test_following_in_pages_ends_with_the_workspace(tmp_path: Path) -> Non
         await pages_of(files, None, 1)
 
 
-async def test_following_from_a_position_that_is_not_known_begins_with_the_oldest_change(tmp_path: Path) -> None:
+async def test_following_from_an_unknown_position_begins_with_the_oldest_change(tmp_path: Path) -> None:
     """Changes are missing, which a follower of single changes cannot be told."""
     async with filetools.open(tmp_path, settings=QUIET) as files:
         for name in "abc":

@@ -22,7 +22,7 @@ async def test_a_character_the_encoding_lacks_is_named_and_nothing_written(tmp_p
 
 
 @pytest.mark.parametrize("name", ATTRIBUTES)
-async def test_what_a_file_has_beside_its_bytes_stays(tmp_path: Path, name: str) -> None:
+async def test_attributes_of_a_file_are_kept(tmp_path: Path, name: str) -> None:
     if not fidelity_attributes.is_supported(tmp_path):
         pytest.skip("needs root, and a disk with extended attributes and access lists")
     found = await fidelity_attributes.verdicts(tmp_path, name, OPERATIONS)

@@ -53,7 +53,7 @@ async def test_no_folder_is_made_where_none_can_be(files: FileToolsFacade, root:
             assert (snapshot(root), await recorded(files)) == (BEFORE, [])
 
 
-async def test_links_and_pipes_are_no_folders(files: FileToolsFacade, root: Path) -> None:
+async def test_links_and_pipes_are_not_folders(files: FileToolsFacade, root: Path) -> None:
     (root / "link").symlink_to("d")
     (root / "away").symlink_to(root.parent)
     os.mkfifo(root / "pipe")
@@ -81,7 +81,7 @@ UNREMOVABLE: dict[str, list[Any]] = {
 }  # fmt: skip
 
 
-async def test_what_is_no_empty_folder_is_not_deleted(files: FileToolsFacade, root: Path) -> None:
+async def test_a_path_that_is_not_an_empty_folder_is_not_deleted(files: FileToolsFacade, root: Path) -> None:
     for code, given in UNREMOVABLE.items():
         for path in given:
             await refused(code, files.delete_directory(path))
@@ -90,7 +90,7 @@ async def test_what_is_no_empty_folder_is_not_deleted(files: FileToolsFacade, ro
             assert (snapshot(root), await recorded(files)) == (BEFORE, [])
 
 
-async def test_an_empty_folder_goes(files: FileToolsFacade, root: Path) -> None:
+async def test_an_empty_folder_is_deleted(files: FileToolsFacade, root: Path) -> None:
     heard = told(files)
     result = await files.delete_directory("n")
     assert result == DeleteResult(path="n", entries=1, number=result.number)
@@ -98,7 +98,7 @@ async def test_an_empty_folder_goes(files: FileToolsFacade, root: Path) -> None:
     assert not (root / "n").exists()
 
 
-async def test_a_folder_goes_with_everything_in_it(files: FileToolsFacade, root: Path) -> None:
+async def test_a_folder_is_deleted_with_everything_in_it(files: FileToolsFacade, root: Path) -> None:
     await files.write_file("d/e.txt", "new e")
     heard = told(files)
     result = await files.delete_directory("d", recursive=True)
@@ -161,7 +161,7 @@ async def test_a_write_while_its_folder_is_about_to_move_is_refused_or_lands_in_
         assert ("delete", "t/e.txt", "external") not in await recorded(files)
 
 
-async def test_what_was_acknowledged_below_a_deleted_folder_went_with_it_or_came_after(root: Path) -> None:
+async def test_changes_below_a_deleted_folder_happened_before_or_after_the_deletion(root: Path) -> None:
     async with filetools.open(root, settings=QUIET) as files:
         for _ in range(10):
             await asyncio.gather(

@@ -87,7 +87,7 @@ async def test_a_file_made_between_look_and_exchange_is_not_overwritten_unseen(t
     assert leftovers(tmp_path) == []
 
 
-async def test_a_file_deleted_between_look_and_exchange_is_written_anew(tmp_path: Path) -> None:
+async def test_a_file_deleted_between_look_and_exchange_is_written_again(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("first\n")
     opening = CrashingOpening(tmp_path)
     async with opening as files:
@@ -106,7 +106,7 @@ async def test_a_save_in_the_instant_of_a_deletion_is_kept(tmp_path: Path) -> No
         assert await texts_of(files, "a.txt") == ["first\n", "stranger\n"]
 
 
-async def test_what_a_late_writer_saves_into_a_displaced_file_becomes_a_version_with_an_event(tmp_path: Path) -> None:
+async def test_a_late_save_into_a_displaced_file_becomes_a_version_with_an_event(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("first\n")
     async with watched(tmp_path) as (files, told):
         with (tmp_path / "a.txt").open("r+") as late:
@@ -125,7 +125,7 @@ async def test_what_a_late_writer_saves_into_a_displaced_file_becomes_a_version_
         await steps_until(lambda: leftovers(tmp_path) == [])
 
 
-async def test_changes_of_other_programs_are_told_as_external(tmp_path: Path) -> None:
+async def test_changes_by_other_programs_are_published_as_external(tmp_path: Path) -> None:
     (tmp_path / "old.txt").write_text("old\n")
     (tmp_path / "gone.txt").write_text("gone\n")
     (tmp_path / "from.txt").write_text("from\n")
@@ -151,7 +151,7 @@ async def test_changes_of_other_programs_are_told_as_external(tmp_path: Path) ->
         }
 
 
-async def test_an_editor_that_writes_beside_and_renames_over_has_modified_its_file(tmp_path: Path) -> None:
+async def test_an_editor_that_saves_by_renaming_has_modified_its_file(tmp_path: Path) -> None:
     async with watched(tmp_path) as (files, told):
         first = await files.write_file("a.txt", "agent\n")
         replace_aside(tmp_path / "a.txt")
@@ -162,7 +162,7 @@ async def test_an_editor_that_writes_beside_and_renames_over_has_modified_its_fi
         assert record.before == first.version
 
 
-async def test_own_changes_are_told_once(tmp_path: Path) -> None:
+async def test_own_changes_are_published_once(tmp_path: Path) -> None:
     async with watched(tmp_path) as (files, told):
         await files.write_file("d/a.txt", "1")
         await files.write_file("d/a.txt", "2")
@@ -187,7 +187,7 @@ async def test_own_changes_are_told_once(tmp_path: Path) -> None:
         assert [event.path for event in told if event.source == "external"] == ["last"]
 
 
-async def test_ignored_and_excluded_files_are_told_only_if_filetools_wrote_them_or_has_them_open(
+async def test_ignored_and_excluded_files_are_published_only_if_filetools_wrote_them_or_has_them_open(
     tmp_path: Path,
 ) -> None:
     (tmp_path / ".gitignore").write_text("*.log\nbuild/\n")
@@ -210,7 +210,7 @@ async def test_ignored_and_excluded_files_are_told_only_if_filetools_wrote_them_
                 await asyncio.sleep(0.01)
 
 
-async def test_a_new_file_is_told_as_created_though_an_editor_is_quicker_to_open_it(tmp_path: Path) -> None:
+async def test_a_new_file_is_published_as_created_although_an_editor_opens_it_first(tmp_path: Path) -> None:
     async with watched(tmp_path) as (files, told):
         path = WorkspacePath("new.txt")
         async with inside.at_work(files, path):
@@ -240,7 +240,7 @@ async def test_a_file_too_large_to_be_kept_is_not_replaced(tmp_path: Path) -> No
         assert (tmp_path / "a.txt").read_text() == "x" * 2000
 
 
-async def test_a_last_word_written_and_closed_just_before_the_displaced_file_goes_is_kept(tmp_path: Path) -> None:
+async def test_a_write_just_before_the_displaced_file_is_discarded_is_kept(tmp_path: Path) -> None:
     opening = CrashingOpening(tmp_path, settings={"sync_after_seconds": 0.02})
     async with opening as files:
         await files.write_file("a.txt", "first\n")
@@ -259,7 +259,7 @@ async def test_a_last_word_written_and_closed_just_before_the_displaced_file_goe
         assert (tmp_path / "a.txt").read_text() == "second\n"
 
 
-async def test_a_file_that_vanishes_before_the_new_bytes_are_written_is_made_anew(tmp_path: Path) -> None:
+async def test_a_file_that_vanishes_before_the_new_bytes_are_written_is_created_again(tmp_path: Path) -> None:
     """Editors that save by renaming remove the file for a moment."""
     opening = CrashingOpening(tmp_path)
     async with opening as files:
@@ -319,7 +319,7 @@ async def test_a_file_made_by_a_stranger_is_recorded_though_the_same_bytes_were_
         assert (await files.read_file("a.txt", version=result.version)).content == "strange\n"
 
 
-async def test_own_writes_are_no_hint_at_changes_by_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_own_writes_do_not_count_as_foreign_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with watched(tmp_path) as (files, told):
         await files.look()
         turns: list[object] = []
@@ -340,7 +340,7 @@ async def test_own_writes_are_no_hint_at_changes_by_others(tmp_path: Path, monke
         await steps_until(lambda: any(event.path == "a.txt" and event.source == "external" for event in told))
 
 
-async def test_a_name_that_no_call_can_say_keeps_no_other_from_being_told(tmp_path: Path) -> None:
+async def test_a_name_that_no_call_can_address_does_not_block_events_of_others(tmp_path: Path) -> None:
     async with watched(tmp_path) as (files, told):
         await files.look()
         (tmp_path / os.fsdecode(b"caf\xe9")).write_text("x")
@@ -348,7 +348,7 @@ async def test_a_name_that_no_call_can_say_keeps_no_other_from_being_told(tmp_pa
         await steps_until(lambda: any(event.path == "a.txt" for event in told))
 
 
-async def test_other_rights_of_a_file_that_is_too_young_to_be_known_are_told(
+async def test_a_changed_mode_of_a_very_recent_file_is_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LocalStore, "tick_ns", 20_000_000)
@@ -411,7 +411,7 @@ async def test_a_call_that_is_cancelled_waits_for_a_mirror_no_more(tmp_path: Pat
             assert waiters() == 0
 
 
-async def test_a_folder_that_goes_after_the_look_is_told_before_it_is_made_again(
+async def test_a_folder_removed_after_the_look_is_published_before_it_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with filetools.open(tmp_path, settings=RELAXED) as files:
@@ -430,7 +430,7 @@ async def test_a_folder_that_goes_after_the_look_is_told_before_it_is_made_again
         assert told[-3:] == [("delete_directory", "d"), ("create_directory", "d"), ("create", "d/b.txt")]
 
 
-async def test_a_file_that_comes_back_after_the_look_is_told_as_made(
+async def test_a_file_that_comes_back_after_the_look_is_published_as_created(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with filetools.open(tmp_path, settings=RELAXED) as files:

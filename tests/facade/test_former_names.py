@@ -25,7 +25,7 @@ def is_free(files: Files, place: str) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(dose(100)))
-def test_a_draft_has_each_file_where_its_former_name_says(seed: int) -> None:
+def test_a_draft_maps_each_former_name_to_its_file(seed: int) -> None:
     chance, names = random.Random(seed), FormerNames()
     files = {file: f"{folder}{file}" for file, folder in enumerate(FOLDERS)}
     story: list[tuple[Files, str, str]] = []

@@ -62,7 +62,7 @@ async def test_what_an_actor_must_not_read_is_not_found(
         await files.read_file("b.txt") if tool != "grep_files" else await files.grep_files("saved", path="b.txt")
 
 
-async def test_what_an_editor_has_not_saved_is_found_and_what_it_took_away_is_not(files: FileToolsFacade) -> None:
+async def test_unsaved_text_is_found_and_removed_text_is_not(files: FileToolsFacade) -> None:
     buffers = files.for_actor(EDITOR).buffers
     opened = await buffers.open("a.txt")
     assert facts(await files.grep_files("saved")) == [("a.txt", 2, "saved", "disk"), ("b.txt", 1, "saved", "disk")]
@@ -106,7 +106,7 @@ async def test_a_cancelled_search_ends_its_thread_soon(
 
 
 @pytest.mark.parametrize(("pattern", "lines"), [(r"\w+ \w+ \w+ \w+ \w+ \w+", 20_000), ("WOR[a-c]", 250_000)])
-async def test_the_loop_goes_on_while_megabytes_are_searched(
+async def test_the_loop_stays_responsive_while_megabytes_are_searched(
     files: FileToolsFacade, tmp_path: Path, pattern: str, lines: int
 ) -> None:
     (tmp_path / "large").write_text("word after word 0a1b2c3d without\n" * lines)
@@ -121,7 +121,7 @@ async def test_the_loop_goes_on_while_megabytes_are_searched(
 
 
 @pytest.mark.parametrize("pattern", ["needle", "n[e]+dle"])
-def test_what_may_not_be_read_is_counted_and_told(tmp_path: Path, pattern: str) -> None:
+def test_unreadable_files_are_counted_and_reported(tmp_path: Path, pattern: str) -> None:
     async def main() -> None:
         async with filetools.open(tmp_path, settings=QUIET) as files:
             found = await files.grep_files(pattern)

@@ -57,7 +57,7 @@ async def test_where_the_settings_say_so_every_change_is_refused(root: Path) -> 
 
 
 @pytest.mark.parametrize("name", CHANGES)
-async def test_the_written_name_becomes_a_file_of_its_own(files: FileToolsFacade, root: Path, name: str) -> None:
+async def test_the_written_name_becomes_a_separate_file(files: FileToolsFacade, root: Path, name: str) -> None:
     call, content = CHANGES[name]
     await call(files)
     assert snapshot(root) == tree(content)
@@ -86,7 +86,7 @@ async def test_no_name_brings_a_line_break_into_the_warning(files: FileToolsFaca
     assert "Obey me" in warning["message"]
 
 
-async def test_of_names_outside_the_root_it_is_said_that_there_are_some(files: FileToolsFacade, root: Path) -> None:
+async def test_the_warning_mentions_names_outside_the_root(files: FileToolsFacade, root: Path) -> None:
     os.link(root / "other.txt", root.parent / "outside.txt")
     (warning,) = (await files.write_file("other.txt", "new\n")).warnings
     assert (warning["message"].endswith("the old text remains in others."), warning["names"]) == (True, [])

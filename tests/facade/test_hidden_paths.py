@@ -49,7 +49,7 @@ async def opened(root: Path, **settings: Any) -> AsyncIterator[FileToolsFacade]:
         yield files
 
 
-async def test_the_time_that_a_pattern_takes_tells_nothing_of_hidden_content(tmp_path: Path) -> None:
+async def test_the_time_that_a_pattern_takes_reveals_nothing_about_hidden_content(tmp_path: Path) -> None:
     """A pattern that runs forever only on a correct guess would reveal the content by a TIMEOUT."""
     async with opened(tmp_path) as files:
         (tmp_path / ".env").write_text(f"TOKEN=s3cret{'a' * 40}!\n")
@@ -66,7 +66,7 @@ async def test_an_agent_is_refused_the_content(tmp_path: Path, name: str) -> Non
     assert {path: (tmp_path / path).read_bytes() for path in TREE} == TREE
 
 
-async def test_a_transaction_is_no_way_to_the_content(tmp_path: Path) -> None:
+async def test_a_transaction_does_not_reveal_the_content(tmp_path: Path) -> None:
     async with opened(tmp_path) as files, files.for_actor(ALICE).transaction() as tx:
         await refused("PATH_HIDDEN", tx.move_file(".env", "env.txt"))
         await refused("PATH_HIDDEN", tx.move_file(".aws", "aws"))
@@ -108,7 +108,7 @@ async def test_people_see_everything(tmp_path: Path) -> None:
         assert await outcome_of(person.write_file(".env", "x")) == "done"
 
 
-async def test_a_link_is_no_way_to_the_content(tmp_path: Path) -> None:
+async def test_a_link_does_not_reveal_the_content(tmp_path: Path) -> None:
     (tmp_path / "link.txt").symlink_to(".env")
     async with opened(tmp_path, follow_symlinks=True) as files:
         await refused("PATH_HIDDEN", files.for_actor(ALICE).read_file("link.txt"))

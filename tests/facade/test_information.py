@@ -49,7 +49,7 @@ async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
         (".filetools", "PERMISSION_DENIED"),
     ],
 )
-async def test_what_is_not_there_is_not_described(files: FileToolsFacade, path: str, code: str) -> None:
+async def test_a_missing_path_is_not_described(files: FileToolsFacade, path: str, code: str) -> None:
     await refused(code, files.file_info(path))
     if code != "FILE_NOT_FOUND":
         await refused(code, files.exists(path))
@@ -80,7 +80,7 @@ async def test_folders_links_and_pipes_are_described_and_not_followed(files: Fil
         assert await files.exists(path) is True
 
 
-async def test_the_last_change_and_the_lock_are_told(files: FileToolsFacade) -> None:
+async def test_the_last_change_and_the_lock_are_returned(files: FileToolsFacade) -> None:
     result = await files.write_file("a.txt", "new")
     async with inside.at_work(files, "a.txt"):
         info = await files.file_info("a.txt")
@@ -99,7 +99,7 @@ async def test_the_last_change_and_the_lock_are_told(files: FileToolsFacade) -> 
     assert await files.lock_info("a.txt") is None
 
 
-async def test_versions_are_told_newest_first_with_their_actors(files: FileToolsFacade, root: Path) -> None:
+async def test_versions_are_returned_newest_first_with_their_actors(files: FileToolsFacade, root: Path) -> None:
     await refused("INVALID_ARGUMENT", files.versions("a.txt", limit=0))
     assert await files.versions("a.txt") == VersionsResult(path="a.txt", versions=[])
     assert await files.versions("never.txt") == VersionsResult(path="never.txt", versions=[])
@@ -118,7 +118,7 @@ async def test_versions_are_told_newest_first_with_their_actors(files: FileTools
     assert len((await files.versions("a.txt", limit=1)).versions) == 1
 
 
-async def test_the_status_tells_how_the_workspace_stands(files: FileToolsFacade, root: Path) -> None:
+async def test_the_status_describes_the_workspace(files: FileToolsFacade, root: Path) -> None:
     await files.write_file("a.txt", "2")
     status = await files.status()
     assert status == {
@@ -145,7 +145,7 @@ async def test_the_status_tells_how_the_workspace_stands(files: FileToolsFacade,
     }
 
 
-async def test_times_are_told_where_they_are_asked_for(root: Path, files: FileToolsFacade) -> None:
+async def test_times_are_returned_on_request(root: Path, files: FileToolsFacade) -> None:
     began = datetime.fromtimestamp(int(root.stat().st_mtime) - 60, UTC)
     info = await files.file_info("a.txt", times=True)
     assert info.accessed == MODIFIED
@@ -156,7 +156,7 @@ async def test_times_are_told_where_they_are_asked_for(root: Path, files: FileTo
     assert (plain.created, plain.accessed) == (None, None)
 
 
-async def test_where_a_path_leads_is_told(root: Path) -> None:
+async def test_the_target_of_a_path_is_returned(root: Path) -> None:
     (root / "d" / "in").symlink_to("../a.txt")
     async with filetools.open(root, settings={**QUIET, "follow_symlinks": True}) as files:
         await refused("SYMLINK_ESCAPE", files.real_path("link"))
@@ -166,7 +166,7 @@ async def test_where_a_path_leads_is_told(root: Path) -> None:
         assert await files.real_path("") == ""
 
 
-async def test_versions_and_differences_know_what_was_saved_a_moment_ago(files: FileToolsFacade, root: Path) -> None:
+async def test_versions_and_diffs_include_a_save_of_a_moment_ago(files: FileToolsFacade, root: Path) -> None:
     await files.write_file("saved", "one\n")
     (root / "saved").write_text("two\n")
     kept = (await files.versions("saved")).versions

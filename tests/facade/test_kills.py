@@ -109,7 +109,7 @@ def a_writer(root: Path, mirror: Path, policy: str, name: str) -> Forked:
     return forked("tests.support.facade_worker", "write", root, mirror, policy, name)
 
 
-def test_a_file_that_went_back_behind_what_was_acknowledged_is_found(tmp_path: Path) -> None:
+def test_a_file_older_than_its_acknowledged_content_is_detected(tmp_path: Path) -> None:
     oracle = Oracle()
     oracle.take(
         [{"begin": {"a": "1"}}, {"done": {"a": "1"}}, {"begin": {"a": "2"}}, {"done": {"a": "2"}}, {"line": "x"}]

@@ -173,7 +173,7 @@ async def test_files_of_a_folder_deleted_and_brought_back_stay_when_the_time_bef
         ("mv a.txt a.txt.bak; mv new.txt a.txt", True),
     ],
 )
-async def test_a_backup_made_by_renaming_is_told_and_goes_when_the_time_before_is_restored(
+async def test_a_backup_made_by_renaming_is_published_and_removed_by_an_earlier_restore(
     tmp_path: Path, save: str, is_known: bool
 ) -> None:
     root, mirror = tmp_path / "root", tmp_path / "mirror"
@@ -199,7 +199,7 @@ async def test_a_backup_made_by_renaming_is_told_and_goes_when_the_time_before_i
 
 
 @pytest.mark.parametrize("act", ["mv a.txt b.txt", "cp a.txt b.txt"])
-async def test_an_agent_quicker_than_the_watcher_has_the_new_file_told(tmp_path: Path, act: str) -> None:
+async def test_a_new_file_is_published_if_an_agent_is_faster_than_the_watcher(tmp_path: Path, act: str) -> None:
     async with watched(tmp_path) as (files, events):
         await files.write_file("a.txt", "one\n")
         tree = await shown(files)
@@ -216,7 +216,7 @@ async def test_an_agent_quicker_than_the_watcher_has_the_new_file_told(tmp_path:
         assert names_in(tmp_path) == ["a.txt"]
 
 
-async def test_an_agent_quicker_than_the_watcher_has_the_change_of_an_unseen_file_told(tmp_path: Path) -> None:
+async def test_a_change_of_an_unseen_file_is_published_if_an_agent_is_faster_than_the_watcher(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n")
     async with watched(tmp_path) as (files, events):
         await files.checkpoint("before")
@@ -234,7 +234,7 @@ async def test_an_agent_quicker_than_the_watcher_has_the_change_of_an_unseen_fil
 @pytest.mark.parametrize(
     "act", ["rmdir empty; rm -r src", "rm a.txt; mkdir a.txt", "rm -r src/inner; rmdir empty; cp a.txt empty"]
 )
-async def test_folders_that_filetools_has_not_made_are_told_when_they_go(tmp_path: Path, act: str) -> None:
+async def test_removals_of_folders_that_filetools_did_not_make_are_published(tmp_path: Path, act: str) -> None:
     (tmp_path / "src/inner").mkdir(parents=True)
     (tmp_path / "empty").mkdir()
     (tmp_path / "src/inner/b.txt").write_text("b")
@@ -268,7 +268,7 @@ async def test_a_folder_put_in_the_place_of_another_shows_its_own_names(tmp_path
         assert (root / "d/both").exists()
 
 
-async def test_a_programs_chmod_is_told_mirrored_and_taken_back(tmp_path: Path) -> None:
+async def test_a_programs_chmod_is_published_mirrored_and_undone(tmp_path: Path) -> None:
     root, mirror = tmp_path / "root", tmp_path / "mirror"
     root.mkdir()
 
@@ -311,7 +311,7 @@ async def test_a_folder_that_left_and_came_back_at_once_is_watched(tmp_path: Pat
         assert {event.path for event in events} == {"d/a.txt", "d/e/b.txt", "d/new.txt"}
 
 
-async def test_what_went_while_the_watcher_had_lost_count_is_told(tmp_path: Path) -> None:
+async def test_removals_during_an_overflow_of_the_watcher_are_published(tmp_path: Path) -> None:
     (tmp_path / "d/inner").mkdir(parents=True)
     (tmp_path / "d/inner/a.txt").write_text("a")
     async with watched(tmp_path) as (files, events):
@@ -334,9 +334,7 @@ async def test_what_went_while_the_watcher_had_lost_count_is_told(tmp_path: Path
     "act",
     ["mv -T docs old", "rm -r old/deep; mv -T docs old", "rm -r old; echo x > old; mv docs gone; rm old; mv gone old"],
 )
-async def test_a_folder_that_takes_the_place_of_another_is_told_after_that_one_has_gone(
-    tmp_path: Path, act: str
-) -> None:
+async def test_a_folder_that_replaces_another_is_published_after_its_removal(tmp_path: Path, act: str) -> None:
     async with watched(tmp_path) as (files, events):
         await files.write_file("docs/a.txt", "one\n")
         await files.create_directory("old/deep" if "deep" in act else "old")
@@ -362,7 +360,9 @@ AT_ONCE = {
 
 
 @pytest.mark.parametrize("name", AT_ONCE)
-async def test_what_agents_and_programs_do_at_once_is_recorded_as_it_happened(tmp_path: Path, name: str) -> None:
+async def test_simultaneous_changes_by_agents_and_programs_are_recorded_as_they_happened(
+    tmp_path: Path, name: str
+) -> None:
     async with watched(tmp_path) as (files, events):
         for path in ("docs/a", "docs/inner/b", "old/gone"):
             await files.write_file(path, "one\n")

@@ -49,7 +49,7 @@ NAMES = [
 ]  # fmt: skip
 
 
-async def test_any_name_that_a_file_can_have_goes_through_every_call(files: FileToolsFacade, tmp_path: Path) -> None:
+async def test_any_name_that_a_file_can_have_works_in_every_call(files: FileToolsFacade, tmp_path: Path) -> None:
     for name in NAMES:
         path = f"d/{name}"
         assert (await files.write_file(path, "1")).created
@@ -185,7 +185,7 @@ def make_odd(root: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_what_is_neither_file_nor_folder_is_refused_by_every_call(tmp_path: Path, kind: str) -> None:
+async def test_an_entry_that_is_neither_file_nor_folder_is_refused_by_every_call(tmp_path: Path, kind: str) -> None:
     root = tmp_path / "root"
     grow(root, {"a.txt": b"a", "d/e.txt": b"e"})
     make_odd(root, kind)
@@ -218,7 +218,9 @@ async def test_what_is_neither_file_nor_folder_is_refused_by_every_call(tmp_path
     assert snapshot(root) == {"a.txt": b"a", "d": None, "d/e.txt": b"e"}
 
 
-async def test_a_folder_with_odd_things_in_it_moves_and_goes_as_a_whole(files: FileToolsFacade, tmp_path: Path) -> None:
+async def test_a_folder_with_unusual_entries_is_moved_and_deleted_as_a_whole(
+    files: FileToolsFacade, tmp_path: Path
+) -> None:
     outside = tmp_path.with_name("kept")
     outside.mkdir()
     (outside / "kept.txt").write_text("kept")

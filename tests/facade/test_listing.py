@@ -104,7 +104,7 @@ async def test_the_first_page_touches_only_what_it_shows(tmp_path: Path) -> None
         assert touched.count("stat") <= 20
 
 
-async def test_a_tree_has_what_is_left_out_by_default_if_all_is_asked_for(root: Path) -> None:
+async def test_a_tree_includes_default_exclusions_with_all(root: Path) -> None:
     async with filetools.open(root, settings=QUIET) as files:
         usual = [each.path for each in (await files.list_files(recursive=True, details=False)).entries]
         everything = [each.path for each in (await files.list_files(recursive=True, details=False, all=True)).entries]

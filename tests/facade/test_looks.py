@@ -56,7 +56,7 @@ async def records_of(files: FileToolsFacade) -> dict[str, ChangeRecord]:
     return {record.path: record for record in (await files.changes()).records}
 
 
-async def test_what_changed_while_nobody_watched_has_the_time_at_which_it_was_noticed(tmp_path: Path) -> None:
+async def test_an_unwatched_change_has_the_time_at_which_it_was_noticed(tmp_path: Path) -> None:
     grow(tmp_path)
     await look_once(tmp_path)
     run(
@@ -88,7 +88,7 @@ async def test_what_a_call_on_one_path_finds_is_recorded_too(tmp_path: Path) -> 
         assert found == {"src/a.py", "src/b.py", "docs/note.md"}
 
 
-async def test_what_happened_before_somebody_watched_is_recorded_and_what_happens_then(tmp_path: Path) -> None:
+async def test_changes_before_and_after_the_watch_begins_are_recorded(tmp_path: Path) -> None:
     grow(tmp_path)
     await look_once(tmp_path)
     run(tmp_path, "echo more >> src/a.py; rm src/b.py; echo new > new")
@@ -101,7 +101,7 @@ async def test_what_happened_before_somebody_watched_is_recorded_and_what_happen
         assert (newest["docs/note.md"].operation, newest["new"].operation) == ("modify", "delete")
 
 
-async def test_an_undo_of_a_span_takes_back_what_nobody_saw(tmp_path: Path) -> None:
+async def test_an_undo_of_a_span_includes_unwatched_changes(tmp_path: Path) -> None:
     grow(tmp_path)
     async with filetools.open(tmp_path, settings=ALONE) as files:
         await files.checkpoint("with its bytes")
@@ -113,7 +113,7 @@ async def test_an_undo_of_a_span_takes_back_what_nobody_saw(tmp_path: Path) -> N
         assert not (tmp_path / "agent.txt").exists()
 
 
-def test_an_undo_a_restore_and_a_verified_mirror_say_where_nobody_could_look(tmp_path: Path) -> None:
+def test_an_undo_a_restore_and_a_verified_mirror_name_unreadable_paths(tmp_path: Path) -> None:
     async def act() -> None:
         (tmp_path / "root").mkdir()
         async with filetools.open(tmp_path / "root", mirror=tmp_path / "mirror", settings=ALONE) as files:
@@ -130,7 +130,7 @@ def test_an_undo_a_restore_and_a_verified_mirror_say_where_nobody_could_look(tmp
     as_nobody(tmp_path, lambda: asyncio.run(act()))
 
 
-async def test_a_verified_mirror_gets_what_nobody_saw_and_the_feed_tells_it(tmp_path: Path) -> None:
+async def test_a_verified_mirror_and_the_feed_get_unwatched_changes(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     async with filetools.open(tmp_path / "root", mirror=tmp_path / "mirror", settings=ALONE) as files:
         await files.write_file("a.txt", "1\n")
@@ -142,7 +142,7 @@ async def test_a_verified_mirror_gets_what_nobody_saw_and_the_feed_tells_it(tmp_
         assert ("modify", "b.txt", "external") in await recorded(files)
 
 
-def test_where_nothing_can_be_recorded_nobody_looks_and_says_so(tmp_path: Path) -> None:
+def test_a_read_only_workspace_is_not_looked_at_and_the_result_says_so(tmp_path: Path) -> None:
     async def act() -> None:
         (tmp_path / "a.txt").write_text("1\n")
         tmp_path.chmod(0o555)
@@ -155,7 +155,7 @@ def test_where_nothing_can_be_recorded_nobody_looks_and_says_so(tmp_path: Path) 
     as_nobody(tmp_path, lambda: asyncio.run(act()))
 
 
-async def test_a_root_that_is_gone_is_no_tree_whose_files_were_deleted(tmp_path: Path) -> None:
+async def test_a_missing_root_does_not_count_as_deleted_files(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     async with filetools.open(root, state_dir=tmp_path / "state", settings=ALONE) as files:
@@ -180,7 +180,7 @@ async def test_neither_opening_nor_reading_waits_for_a_look(tmp_path: Path) -> N
         assert parts(files).journal.tree_index.looked() is not None
 
 
-async def test_a_document_follows_its_file_though_only_a_look_sees_what_happened(tmp_path: Path) -> None:
+async def test_a_document_follows_its_file_although_only_a_look_sees_the_change(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("one\ntwo\nthree\n")
     async with filetools.open(tmp_path, settings=ALONE) as files:
         ann = files.for_actor(EDITOR)
@@ -214,7 +214,7 @@ async def test_closing_ends_a_look(tmp_path: Path) -> None:
     assert scans == [""]
 
 
-async def test_a_look_in_the_smallest_parts_tells_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_look_in_the_smallest_parts_finds_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     grow(tmp_path)
     # Enough folders for the second look at a missing name to come before its new place is looked at.
     run(tmp_path, "mkdir -p z/deep $(seq -f m%g 100)")
@@ -309,7 +309,7 @@ async def test_a_mirror_that_is_filled_gets_recorded_files_that_are_away_for_an_
         assert [(mirror / name).read_text() for name in ("src/a.txt", "src/b.txt")] == ["1\n", "1\n"]
 
 
-async def test_without_a_watcher_a_folder_that_a_program_removed_is_told_before_a_call_makes_it_again(
+async def test_without_a_watcher_a_removed_folder_is_published_before_a_call_makes_it_again(
     tmp_path: Path,
 ) -> None:
     async with filetools.open(tmp_path, settings=ALONE) as files:
@@ -324,9 +324,7 @@ async def test_without_a_watcher_a_folder_that_a_program_removed_is_told_before_
 
 
 @pytest.mark.parametrize("is_made_anew", [True, False])
-async def test_an_old_file_that_came_with_a_folder_since_the_last_look_is_told_as_created(
-    tmp_path: Path, is_made_anew: bool
-) -> None:
+async def test_an_old_file_in_a_new_folder_is_published_as_created(tmp_path: Path, is_made_anew: bool) -> None:
     root, elsewhere = tmp_path / "root", tmp_path / "elsewhere"
     (root / "old").mkdir(parents=True)
     elsewhere.mkdir()
@@ -362,7 +360,7 @@ async def deed_of_ours(files: FileToolsFacade, number: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(dose(2)))
-async def test_a_look_tells_exactly_what_has_changed_since_the_one_before(tmp_path: Path, seed: int) -> None:
+async def test_a_look_finds_exactly_the_changes_since_the_previous_one(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     run(tmp_path, "mkdir a b d; echo 1 > a/x; echo 2 > d/y; echo 3 > d/w; echo 4 > top")
     async with filetools.open(tmp_path, settings=ALONE) as files, filetools.open(tmp_path, settings=ALONE) as others:

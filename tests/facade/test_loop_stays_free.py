@@ -78,7 +78,7 @@ async def test_nothing_works_on_the_text_in_the_loop(tmp_path: Path, call: str, 
         assert found == []
 
 
-def test_what_works_on_a_large_text_here_is_noticed() -> None:
+def test_work_on_a_large_text_in_this_thread_is_detected() -> None:
     with large_things_seen() as found:
         split_lines(TEXT)
     assert "filetools.content.ends.split_lines" in found

@@ -121,7 +121,7 @@ async def test_naming_the_files_version_after_reading_unsaved_text_saves_none_of
     assert desk.on_disk == LINES.replace("six", "SIX")
 
 
-async def test_the_version_that_a_write_answers_is_no_knowledge_of_unsaved_text(desk: Desk) -> None:
+async def test_the_version_returned_by_a_write_does_not_count_as_having_seen_unsaved_text(desk: Desk) -> None:
     known = (await desk.alice.read_file("a.txt")).content
     await desk.opened("typed\n")
     sent = known.replace("three", "THREE")
@@ -131,7 +131,7 @@ async def test_the_version_that_a_write_answers_is_no_knowledge_of_unsaved_text(
     assert desk.on_disk == sent.replace("six", "SIX")
 
 
-async def test_an_edit_of_unsaved_text_is_no_knowledge_of_it(desk: Desk) -> None:
+async def test_an_edit_of_unsaved_text_does_not_count_as_having_seen_it(desk: Desk) -> None:
     await desk.alice.read_file("a.txt")
     opened = await desk.opened("typed\n")
     await desk.alice.edit_file("a.txt", [Edit(old="typed\none", new="typed\nONE")])
@@ -280,7 +280,7 @@ async def test_the_version_of_a_text_with_unsaved_parts_does_not_say_that_they_a
     assert desk.on_disk == made.replace("four", "FOUR") + "typed\n"
 
 
-async def test_whoever_reads_the_saved_text_may_leave_lines_out(desk: Desk) -> None:
+async def test_an_actor_that_has_read_the_saved_text_may_leave_lines_out(desk: Desk) -> None:
     opened = await desk.opened("typed\n", at=len(LINES))
     known = (await desk.alice.read_file("a.txt", view="disk")).content or ""
     told = await desk.alice.write_file("a.txt", known.replace("one", "ONE"))

@@ -154,7 +154,7 @@ async def test_unsaved_text_follows_its_file_as_it_would_be_merged(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("path", "expected"), [("a.txt", MERGED), ("a.py", BOTH_LINES)])
-async def test_a_person_who_keeps_both_gets_one_line_in_prose_alone(tmp_path: Path, path: str, expected: str) -> None:
+async def test_keeping_both_gives_one_line_only_in_prose(tmp_path: Path, path: str, expected: str) -> None:
     async def way(scene: Scene) -> str:
         async def decide(request: Any) -> Any:
             return "merge"
@@ -167,7 +167,7 @@ async def test_a_person_who_keeps_both_gets_one_line_in_prose_alone(tmp_path: Pa
     assert await came_of(tmp_path, way, path, {}) == expected
 
 
-def test_prose_is_known_by_its_name() -> None:
+def test_prose_is_recognised_by_its_name() -> None:
     prose = ["README.md", "docs/Notes.TXT", "a/index.rst"]
     others = [
         "requirements.txt",

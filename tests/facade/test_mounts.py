@@ -279,7 +279,7 @@ _BELOW = "d d/f d/link d/sub d/sub/deep d/sub/deep/h d/sub/g"
 _MOVED = _BELOW.replace("d/", "e/").replace("d e", "e e")
 
 
-def test_a_folder_of_a_lower_layer_moves_and_goes_as_any_other_and_comes_back(tmp_path: Path) -> None:
+def test_a_folder_of_a_lower_layer_is_moved_deleted_and_restored_as_any_other(tmp_path: Path) -> None:
     assert _mounting(_WHOLE, tmp_path) == [
         f"{_MOVED} | move_directory e | {_BELOW}",
         f" | delete_directory d | {_BELOW}",
@@ -287,7 +287,7 @@ def test_a_folder_of_a_lower_layer_moves_and_goes_as_any_other_and_comes_back(tm
     ]
 
 
-def test_a_folder_of_a_lower_layer_that_went_halfway_goes_on_after_a_crash(tmp_path: Path) -> None:
+def test_a_half_deleted_folder_of_a_lower_layer_is_finished_after_a_crash(tmp_path: Path) -> None:
     assert _mounting(_INTERRUPTED, tmp_path) == [
         *2 * [f"9 | {_MOVED} | move_directory e | {_BELOW}"],
         *2 * [f"9 |  | delete_directory d | {_BELOW}"],

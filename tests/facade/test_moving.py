@@ -103,7 +103,7 @@ async def test_a_move_onto_itself_changes_nothing(files: FileToolsFacade, root: 
     ("first", "tree", "is_recorded"),
     [("a.txt", {"a.txt": b"new", "c.txt": b"a"}, False), ("c.txt", {"c.txt": b"anew"}, True)],
 )
-async def test_a_move_whose_process_died_is_finished_by_whoever_comes_first_to_either_end(
+async def test_a_move_whose_process_died_is_finished_by_the_next_call_on_either_path(
     files: FileToolsFacade, root: Path, first: str, tree: dict[str, bytes], is_recorded: bool
 ) -> None:
     if is_recorded:
@@ -133,7 +133,7 @@ async def test_a_folder_moves_with_everything_in_it(files: FileToolsFacade, root
     await assert_at_rest(files, root)
 
 
-async def test_a_foreign_change_met_at_both_ends_of_a_move_onto_itself_is_recorded_once(
+async def test_a_foreign_change_found_at_both_ends_of_a_move_onto_itself_is_recorded_once(
     files: FileToolsFacade, root: Path
 ) -> None:
     await files.write_file("a.txt", "one")

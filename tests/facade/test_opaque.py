@@ -137,7 +137,7 @@ async def test_patches_and_transactions_take_the_link(files: FileToolsFacade, ro
 
 
 @pytest.mark.parametrize("name", ["d/large", "d/link"])
-async def test_when_the_trash_is_gone_an_undo_says_that_nobody_knows(
+async def test_without_the_trash_an_undo_reports_that_the_bytes_are_unknown(
     files: FileToolsFacade, root: Path, name: str
 ) -> None:
     number = (await files.delete_file(name)).number

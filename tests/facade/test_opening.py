@@ -51,7 +51,7 @@ CALLS: dict[str, Call] = {
 }
 
 
-def test_a_call_of_what_is_not_open_yet_says_how_to_open_it(tmp_path: Path) -> None:
+def test_a_call_before_opening_explains_how_to_open(tmp_path: Path) -> None:
     opening: Any = filetools.open(tmp_path)
     with pytest.raises(
         AttributeError,
@@ -151,7 +151,7 @@ async def test_an_unreadable_id_is_damage_and_not_another_root(tmp_path: Path, c
 
 
 @pytest.mark.parametrize("kind", ["missing", "file", "fifo", "dangling"])
-async def test_a_root_that_is_no_directory_is_refused(tmp_path: Path, kind: str) -> None:
+async def test_a_root_that_is_not_a_directory_is_refused(tmp_path: Path, kind: str) -> None:
     root = tmp_path / "root"
     if kind == "file":
         root.write_text("")
@@ -163,7 +163,7 @@ async def test_a_root_that_is_no_directory_is_refused(tmp_path: Path, kind: str)
 
 
 @pytest.mark.parametrize("kind", ["file", "link", "fifo"])
-async def test_nothing_else_may_stand_in_the_place_of_the_state(tmp_path: Path, kind: str) -> None:
+async def test_anything_but_a_directory_at_the_state_path_is_refused(tmp_path: Path, kind: str) -> None:
     state, outside = tmp_path / "root/.filetools", tmp_path / "outside"
     grow(tmp_path, {"root": None, "outside": None})
     if kind == "file":
@@ -192,7 +192,7 @@ async def test_settings_that_make_no_sense_are_refused(tmp_path: Path, name: str
     assert await code_of_opening(tmp_path, settings={name: value}) == "INVALID_ARGUMENT"
 
 
-async def test_a_settings_file_of_the_user_that_is_no_toml_is_refused(
+async def test_a_user_settings_file_that_is_not_toml_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FILETOOLS_CONFIG_DIR", str(tmp_path / "user"))
@@ -251,7 +251,7 @@ async def test_nothing_is_acknowledged_without_the_journal_that_was_opened(
     assert await code_of_opening(tmp_path) == then
 
 
-async def test_a_deleted_root_is_said_to_be_gone(tmp_path: Path) -> None:
+async def test_a_deleted_root_is_reported_as_gone(tmp_path: Path) -> None:
     root = tmp_path / "root"
     grow(root, {"a.txt": b"old", "d": None})
     async with filetools.open(root, settings=QUIET) as files:
@@ -264,7 +264,7 @@ async def test_a_deleted_root_is_said_to_be_gone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stands", [False, True])
-async def test_a_moved_root_is_gone_and_not_damaged_whatever_stands_in_its_place(tmp_path: Path, stands: bool) -> None:
+async def test_a_moved_root_is_gone_and_not_damaged_whatever_replaces_it(tmp_path: Path, stands: bool) -> None:
     root = tmp_path / "root"
     grow(root, {"a.txt": b"old", "d": None})
     async with filetools.open(root, settings=QUIET) as files:
@@ -325,7 +325,7 @@ async def test_an_opening_is_entered_once(tmp_path: Path) -> None:
         await opening.__aenter__()
 
 
-async def test_a_closed_workspace_says_so(tmp_path: Path) -> None:
+async def test_calls_on_a_closed_workspace_report_that(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=QUIET) as files:
         pass
     async with asyncio.timeout(60):
@@ -351,7 +351,7 @@ class Held:
 @pytest.mark.parametrize(
     ("method", "name"), [("prepare", "write"), ("Prepared.exchange", "write"), ("remove", "delete")]
 )
-async def test_closing_finishes_and_tells_a_change_that_has_begun(tmp_path: Path, method: str, name: str) -> None:
+async def test_closing_finishes_and_publishes_a_change_that_has_begun(tmp_path: Path, method: str, name: str) -> None:
     grow(tmp_path, {"a.txt": b"old"})
     held = Held(method)
     opening = ScriptedOpening(tmp_path, before=held)
@@ -463,7 +463,9 @@ class TestMirrors:
     SETTINGS: ClassVar[dict[str, Any]] = {**QUIET, "mirror_probe_seconds": 0.02, "sync_after_seconds": 0.01}
 
     @pytest.mark.parametrize("kind", ["fifo", "file above"])
-    async def test_what_is_no_directory_leaves_the_mirror_behind(self, tmp_path: Path, kind: str) -> None:
+    async def test_a_mirror_path_that_is_not_a_directory_leaves_the_mirror_behind(
+        self, tmp_path: Path, kind: str
+    ) -> None:
         root, mirror = tmp_path / "root", tmp_path / "mirror"
         root.mkdir()
         if kind == "fifo":
@@ -498,7 +500,7 @@ class TestMirrors:
                     await asyncio.sleep(0.01)
         assert snapshot(mirror) == {"a.txt": b"2"}
 
-    async def test_a_mirror_deleted_while_open_is_opened_anew(self, tmp_path: Path) -> None:
+    async def test_a_mirror_deleted_while_open_is_reopened(self, tmp_path: Path) -> None:
         root, mirror = tmp_path / "root", tmp_path / "mirror"
         root.mkdir()
         async with filetools.open(root, mirror=mirror, settings=self.SETTINGS) as files:

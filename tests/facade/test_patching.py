@@ -40,7 +40,7 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
-async def test_a_patch_tells_what_is_wrong_with_each_of_its_files(
+async def test_a_patch_reports_the_errors_of_each_of_its_files(
     files: FileToolsFacade, root: Path, dry_run: bool
 ) -> None:
     before = {path.name: path.read_bytes() for path in root.glob("*.*") if path.is_file()}
@@ -55,7 +55,7 @@ async def test_a_patch_tells_what_is_wrong_with_each_of_its_files(
     assert {path.name: path.read_bytes() for path in root.glob("*.*") if path.is_file()} == before
 
 
-async def test_the_first_refusal_says_of_what_kind_it_is(files: FileToolsFacade) -> None:
+async def test_the_error_has_the_type_of_the_first_refusal(files: FileToolsFacade) -> None:
     patch = "*** Begin Patch\n*** Delete File: no.txt\n*** Update File: a.txt\n@@\n-x\n+y\n*** End Patch\n"
     with pytest.raises(FileToolsError) as caught:
         await files.apply_patch(patch)
@@ -68,7 +68,7 @@ async def test_the_first_refusal_says_of_what_kind_it_is(files: FileToolsFacade)
     ("before", "behind", "name"),
     [("cat <<'EOF'\n", "EOF\n", "a heredoc"), ("```diff\n", "```\n", "a code fence"), ("", "", None)],
 )
-async def test_what_was_round_a_patch_is_told(
+async def test_text_around_a_patch_is_reported(
     files: FileToolsFacade, root: Path, before: str, behind: str, name: str | None
 ) -> None:
     patch = "*** Begin Patch\n*** Update File: b.txt\n@@\n-“three”  \n+“four”\n*** End Patch\n"
@@ -80,7 +80,7 @@ async def test_what_was_round_a_patch_is_told(
 
 
 @pytest.mark.parametrize(("before", "behind"), [("cat <<EOF\n", "EOF\n"), ("~~~diff\n", "~~~\n")])
-async def test_a_unified_diff_with_wrong_counts_is_taken_out_of_what_is_round_it(
+async def test_a_unified_diff_with_wrong_counts_is_extracted_from_the_text_around_it(
     files: FileToolsFacade, root: Path, before: str, behind: str
 ) -> None:
     done = await files.apply_patch(f"{before}--- a/a.txt\n+++ b/a.txt\n@@ -1,7 +1,9 @@\n-one\n+1\n{behind}")

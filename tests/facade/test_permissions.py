@@ -85,7 +85,9 @@ async def test_presets_do_not_bind_people(tmp_path: Path, preset: Preset) -> Non
 
 
 @pytest.mark.parametrize("preset", ["ask", "guarded", "read_only"])
-async def test_a_refused_call_says_why_and_nobody_waits_where_nobody_listens(tmp_path: Path, preset: Preset) -> None:
+async def test_a_refused_call_gives_the_reason_and_does_not_wait_without_listeners(
+    tmp_path: Path, preset: Preset
+) -> None:
     async with opened(tmp_path, preset, approval_wait_seconds=60.0) as files, asyncio.timeout(30):
         code = "TOOL_BLOCKED" if preset == "read_only" else "APPROVAL_REQUIRED"
         error = await refused(code, files.write_file("a.txt", "new"))
@@ -133,7 +135,7 @@ async def test_protected_paths_need_an_approval_of_anybody(tmp_path: Path, actor
 
 
 @pytest.mark.parametrize("name", ["write", "create", "copy onto", "delete a folder around it", "write several"])
-async def test_what_a_person_allows_of_protected_paths_is_done_and_nothing_else(tmp_path: Path, name: str) -> None:
+async def test_only_approved_changes_of_protected_paths_are_made(tmp_path: Path, name: str) -> None:
     grow(tmp_path, {"r/.git/config": b"secret"})
     async with opened(tmp_path, "allow") as files:
         before, call, person = snapshot(tmp_path), PROTECTED[name], Person("deny", "allow")
@@ -145,7 +147,7 @@ async def test_what_a_person_allows_of_protected_paths_is_done_and_nothing_else(
         assert [(request.reason, request.risk) for request in person.asked] == [("protected", "high")] * 2
 
 
-async def test_reading_what_is_protected_is_free(tmp_path: Path) -> None:
+async def test_reading_protected_paths_is_allowed(tmp_path: Path) -> None:
     grow(tmp_path, {".git/config": b"text"})
     async with opened(tmp_path, "allow") as files:
         assert (await files.read_file(".git/config")).content == "text"
@@ -202,7 +204,7 @@ async def test_allowed_for_this_run_is_asked_once(tmp_path: Path) -> None:
         assert await outcome_of(files.for_actor(BOB).read_file("a.txt")) == "done"
 
 
-async def test_an_answer_that_comes_late_lets_the_next_identical_call_pass_once(tmp_path: Path) -> None:
+async def test_a_late_answer_lets_the_next_identical_call_pass_once(tmp_path: Path) -> None:
     async with opened(tmp_path, "ask", approval_wait_seconds=0.01) as files:
         person = Person()
         files.answer_approvals(person)

@@ -226,7 +226,7 @@ def test_what_a_power_cut_leaves_becomes_what_was_acknowledged(tmp_path: Path, n
     assert reopened(tmp_path) == (whole if cut.wanted is None else cut.wanted)
 
 
-async def test_sectors_that_are_no_save_are_kept(tmp_path: Path) -> None:
+async def test_sectors_that_are_not_a_save_are_kept(tmp_path: Path) -> None:
     await asyncio.to_thread(killed_after, tmp_path, write_twice)
     torn = NEW[: 2 * SECTOR] + bytes(SECTOR) + NEW[3 * SECTOR :]
     (tmp_path / "a.txt").write_bytes(torn)
@@ -243,7 +243,7 @@ def test_a_foreign_save_after_the_restart_stays_and_is_journaled(tmp_path: Path)
     assert asyncio.run(opened_text(tmp_path, "a.txt")) == ("somebody's own text\n", ["agent", "external"])
 
 
-def test_without_a_restart_an_older_text_is_somebodys_choice(tmp_path: Path) -> None:
+def test_without_a_reboot_an_older_text_counts_as_a_foreign_save(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("old\n")
     written_and_killed(tmp_path, "a.txt")
     asyncio.run(opened_text(tmp_path, "a.txt"))
@@ -251,7 +251,7 @@ def test_without_a_restart_an_older_text_is_somebodys_choice(tmp_path: Path) -> 
     assert asyncio.run(opened_text(tmp_path, "a.txt"))[0] == "old\n"
 
 
-def test_what_cannot_be_restored_is_told_and_tried_again_until_it_is(tmp_path: Path) -> None:
+def test_a_failed_recovery_is_reported_and_retried_until_it_succeeds(tmp_path: Path) -> None:
     written_and_killed(tmp_path, "a.txt")
     (tmp_path / "a.txt").write_bytes(b"")
     restart_machine(tmp_path)

@@ -13,7 +13,7 @@ from tests.support.opened import refused
 from tests.support.people import ALICE, EDITOR
 
 
-async def test_locks_that_are_held_are_told_with_their_owner(tmp_path: Path) -> None:
+async def test_held_locks_are_returned_with_their_owner(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=QUIET) as files:
         assert files.held_locks() == []
         async with inside.at_work(files, "a.txt", "alice"):

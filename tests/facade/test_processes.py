@@ -38,7 +38,7 @@ async def until_done(other: Peer) -> None:
         pass
 
 
-async def test_two_processes_hear_of_each_other_with_the_right_actor(tmp_path: Path) -> None:
+async def test_two_processes_see_each_others_changes_with_the_right_actor(tmp_path: Path) -> None:
     heard: asyncio.Queue[Event] = asyncio.Queue()
     async with filetools.open(tmp_path, settings=RELAXED) as files, peer(tmp_path, "other") as other:
         files.on("file:*", heard.put_nowait)
@@ -55,7 +55,7 @@ async def test_two_processes_hear_of_each_other_with_the_right_actor(tmp_path: P
             assert said == {"event": "file:created", "path": f"mine-{number}.txt", "by": "mine", "kind": "agent"}
 
 
-async def test_two_writers_hear_of_a_file_in_one_order(tmp_path: Path) -> None:
+async def test_two_writers_see_the_changes_of_a_file_in_one_order(tmp_path: Path) -> None:
     async with (
         filetools.open(tmp_path, settings=RELAXED) as one,
         filetools.open(tmp_path, settings=RELAXED) as two,

@@ -27,7 +27,7 @@ async def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
         yield opened.for_actor(ALICE)
 
 
-async def test_a_search_in_contents_tells_how_many_files_it_has_searched(files: FileToolsFacade) -> None:
+async def test_a_search_in_contents_reports_the_number_of_files_searched(files: FileToolsFacade) -> None:
     told: list[int] = []
     await files.grep_files("no such text", progress=told.append)
     await asyncio.sleep(0)
@@ -35,7 +35,7 @@ async def test_a_search_in_contents_tells_how_many_files_it_has_searched(files: 
     assert told[-1] == FILES
 
 
-async def test_a_search_of_names_tells_how_many_it_has_looked_at(files: FileToolsFacade) -> None:
+async def test_a_search_of_names_reports_the_number_of_names_examined(files: FileToolsFacade) -> None:
     told: list[int] = []
     await files.search_files("*.none", progress=told.append)
     await files.glob_files("*.none", progress=told.append)
@@ -68,7 +68,7 @@ async def test_the_tools_tell_it_as_events(
         assert events[-1].message == f"{events[-1].current:,} {what}"
 
 
-async def test_deleting_a_folder_goes_from_0_to_100(files: FileToolsFacade, tmp_path: Path) -> None:
+async def test_deleting_a_folder_reports_0_to_100(files: FileToolsFacade, tmp_path: Path) -> None:
     told: list[int] = []
     await files.delete_directory("docs", recursive=True, progress=told.append)
     await asyncio.sleep(0)
@@ -78,9 +78,7 @@ async def test_deleting_a_folder_goes_from_0_to_100(files: FileToolsFacade, tmp_
     assert not (tmp_path / "docs").exists()
 
 
-async def test_deleting_a_folder_stops_when_it_is_told_to_and_leaves_all(
-    files: FileToolsFacade, tmp_path: Path
-) -> None:
+async def test_an_aborted_deletion_of_a_folder_changes_nothing(files: FileToolsFacade, tmp_path: Path) -> None:
     since = await files.position()
     told: list[int] = []
     asked = iter(range(1000))

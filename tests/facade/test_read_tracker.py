@@ -61,7 +61,7 @@ async def test_overlapping_changes_are_refused_with_both_sides(
     assert (tmp_path / "a.txt").read_text() == changed(TEN_LINES, 5, "alice")
 
 
-async def test_changes_that_do_not_touch_are_merged_and_told(
+async def test_changes_that_do_not_touch_are_merged_and_reported(
     alice: FileToolsFacade, bob: FileToolsFacade, tmp_path: Path
 ) -> None:
     await both_know(alice, bob)
@@ -86,7 +86,7 @@ async def test_a_full_write_after_a_merged_one_does_not_delete_the_other_sides_l
     assert text == changed(changed(changed(TEN_LINES, 2, "alice"), 9, "bob"), 7, "bob again")
 
 
-async def test_equal_bytes_are_no_conflict_and_whose_they_are_is_told(
+async def test_equal_bytes_do_not_conflict_and_their_author_is_reported(
     alice: FileToolsFacade, bob: FileToolsFacade, tmp_path: Path
 ) -> None:
     await both_know(alice, bob)
@@ -201,7 +201,7 @@ async def test_deleting_or_moving_what_moved_on_is_refused(alice: FileToolsFacad
     await bob.delete_file("a.txt")
 
 
-async def test_own_edits_and_appends_surprise_nobody(agents: tuple[FileToolsFacade, FileToolsFacade]) -> None:
+async def test_own_edits_and_appends_do_not_conflict(agents: tuple[FileToolsFacade, FileToolsFacade]) -> None:
     alice, _ = agents
     await alice.write_file("a.txt", TEN_LINES)
     await alice.edit_file("a.txt", [Edit(old="line 5", new="five")])
@@ -220,7 +220,7 @@ async def test_own_edits_and_appends_surprise_nobody(agents: tuple[FileToolsFaca
         ("copy", "the version"), ("move", "a prefix of it"), ("edit", "the version"), ("move", "nothing"),
     ],
 )  # fmt: skip
-async def test_who_made_what_stands_there_replaces_it_plainly(
+async def test_the_author_of_the_current_text_replaces_it_without_a_merge(
     agents: tuple[FileToolsFacade, FileToolsFacade], tmp_path: Path, how: str, names: str
 ) -> None:
     """An actor's own change is neither merged back in nor in conflict with its next one."""
@@ -269,7 +269,7 @@ async def test_an_edit_of_a_text_that_others_changed_leaves_what_is_known(
 
 
 @pytest.mark.parametrize("what", ["file", "folder"])
-async def test_what_its_actor_has_moved_is_known_where_it_stands_now(
+async def test_a_file_that_its_actor_has_moved_is_known_at_its_new_path(
     alice: FileToolsFacade, bob: FileToolsFacade, tmp_path: Path, what: str
 ) -> None:
     await alice.write_file("d/a.txt", TEN_LINES)
@@ -360,7 +360,7 @@ async def test_naming_a_version_without_having_seen_it_does_not_cover_it(
     assert (tmp_path / "a.txt").read_text() == changed(sent, 5, "alice")
 
 
-async def test_a_merge_that_two_of_one_actor_were_told_stands_for_what_each_has_sent(
+async def test_a_merge_reported_to_two_callers_of_one_actor_stands_for_the_text_of_each(
     alice: FileToolsFacade, bob: FileToolsFacade, tmp_path: Path
 ) -> None:
     """Parts of one agent may share its actor without knowing each other's texts."""
@@ -388,7 +388,7 @@ async def test_a_version_that_the_file_never_had_is_refused_where_others_are_mer
         assert error.details["current_version"] == current.version
 
 
-async def test_an_older_version_that_the_writer_never_saw_is_the_base_if_it_knows_what_stands_there(
+async def test_an_unseen_older_version_is_the_base_if_the_writer_knows_the_current_text(
     alice: FileToolsFacade, bob: FileToolsFacade, tmp_path: Path
 ) -> None:
     older = await alice.write_file("a.txt", TEN_LINES)

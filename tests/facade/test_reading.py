@@ -45,7 +45,7 @@ REFUSED: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("code", REFUSED)
-async def test_what_is_no_readable_path_is_refused(files: FileToolsFacade, root: Path, code: str) -> None:
+async def test_an_unreadable_path_is_refused(files: FileToolsFacade, root: Path, code: str) -> None:
     for path in REFUSED[code]:
         error = await refused(code, files.read_file(path))
         assert str(root) not in str(error.message)
@@ -122,7 +122,7 @@ async def test_a_text_is_returned_with_all_that_is_known_of_it(files: FileToolsF
     )  # fmt: skip
 
 
-async def test_a_binary_file_over_the_limit_is_not_said_to_be_read_as_a_whole(root: Path) -> None:
+async def test_a_binary_file_over_the_limit_does_not_suggest_reading_it_as_a_whole(root: Path) -> None:
     (root / "large.bin").write_bytes(bytes(range(256)))
     async with filetools.open(root, settings={"max_read_bytes": 100}) as files:
         error = await refused("INVALID_ARGUMENT", files.read_file("large.bin", offset=1))
@@ -168,7 +168,7 @@ async def test_binary_bytes_come_as_base64(files: FileToolsFacade) -> None:
         ({"byte_offset": 99}, "", False, None),
     ],
 )
-async def test_a_part_says_where_it_goes_on(
+async def test_a_part_has_the_offset_of_the_next_one(
     files: FileToolsFacade, options: dict[str, int], content: str, truncated: bool, next_offset: int | None
 ) -> None:
     assert await files.read_file("a.txt", **options) == ReadResult(  # type: ignore[arg-type]
@@ -182,7 +182,7 @@ async def test_a_version_that_is_not_kept_is_gone(files: FileToolsFacade) -> Non
     assert error.details["version"] == "sha256:" + "0" * 64
 
 
-async def test_a_version_that_stands_there_need_not_have_been_recorded(files: FileToolsFacade) -> None:
+async def test_the_current_version_can_be_read_without_a_record(files: FileToolsFacade) -> None:
     known = await files.read_file("a.txt")
     assert (await files.read_file("a.txt", version=known.version)).content == LINES
     assert (await files.read_file("a.txt", version=known.version.removeprefix("sha256:").upper())).content == LINES
@@ -199,7 +199,7 @@ async def test_a_replaced_version_is_given_back_whole_and_in_parts(files: FileTo
     assert (await files.read_file("a.txt", version=version("new\n"))).content == "new\n"
 
 
-async def test_every_successful_read_is_told_and_no_other(files: FileToolsFacade) -> None:
+async def test_every_successful_read_is_published_and_no_other(files: FileToolsFacade) -> None:
     heard = told(files, "file:read")
     await refused("FILE_NOT_FOUND", files.read_file("missing.txt"))
     assert heard == []

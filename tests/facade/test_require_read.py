@@ -26,7 +26,9 @@ async def bob(tmp_path: Path) -> AsyncIterator[FileToolsFacade]:
         yield files.for_actor(BOB)
 
 
-async def test_who_has_not_read_a_file_is_told_its_version_and_what_to_do(bob: FileToolsFacade, tmp_path: Path) -> None:
+async def test_replacing_an_unread_file_is_refused_with_its_version_and_a_hint(
+    bob: FileToolsFacade, tmp_path: Path
+) -> None:
     error = await refused("VERSION_MISMATCH", bob.write_file("a.txt", "new", require_read=True))
     assert error.details == {"expected_version": None, "current_version": version(TEN_LINES)}
     assert "read the whole file first" in error.message
@@ -57,7 +59,7 @@ async def test_of_several_files_none_is_replaced_if_one_was_not_read(bob: FileTo
     assert (tmp_path / "b.txt").read_text() == "b"
 
 
-async def test_who_has_read_all_or_written_it_or_names_its_version_replaces_it(bob: FileToolsFacade) -> None:
+async def test_an_actor_that_has_read_all_or_written_it_or_names_its_version_replaces_it(bob: FileToolsFacade) -> None:
     await bob.read_file("a.txt")
     await bob.read_file("a.txt", offset=1, limit=2)
     await bob.write_file("a.txt", "1", require_read=True)
@@ -79,7 +81,7 @@ async def test_a_whole_reading_of_an_older_text_is_merged(bob: FileToolsFacade, 
     assert result.merged
 
 
-async def test_a_door_for_models_demands_the_version(bob: FileToolsFacade, tmp_path: Path) -> None:
+async def test_an_interface_for_models_requires_the_version(bob: FileToolsFacade, tmp_path: Path) -> None:
     """Several models may share the interface's actor, so a read through it does not prove that the caller knows the text."""
     door = bob.for_actor(BOB, require_version=True)
     read = await door.read_file("a.txt")
@@ -97,7 +99,7 @@ async def test_a_door_for_models_demands_the_version(bob: FileToolsFacade, tmp_p
     await door.append_file("a.txt", "!")
 
 
-async def test_a_transaction_of_such_a_door_demands_it_too(bob: FileToolsFacade, tmp_path: Path) -> None:
+async def test_a_transaction_of_such_an_interface_requires_it_too(bob: FileToolsFacade, tmp_path: Path) -> None:
     async with bob.for_actor(BOB, require_version=True).transaction() as transaction:
         await refused("VERSION_MISMATCH", transaction.write_file("a.txt", "new"))
         await transaction.write_file("b.txt", "new")
@@ -105,14 +107,14 @@ async def test_a_transaction_of_such_a_door_demands_it_too(bob: FileToolsFacade,
     assert (tmp_path / "b.txt").read_text() == "new"
 
 
-async def test_the_demand_goes_along_to_other_actors_until_it_is_dropped(bob: FileToolsFacade) -> None:
+async def test_the_requirement_passes_to_other_actors_until_it_is_dropped(bob: FileToolsFacade) -> None:
     door = bob.for_actor(BOB, require_version=True)
     other = door.for_actor(Actor(kind="agent", id="other"))
     await refused("VERSION_MISMATCH", other.write_file("a.txt", "new"))
     await other.for_actor(BOB, require_version=False).write_file("a.txt", "new")
 
 
-async def test_tools_of_such_a_door_demand_it_too(bob: FileToolsFacade) -> None:
+async def test_tools_of_such_an_interface_require_it_too(bob: FileToolsFacade) -> None:
     door = bob.for_actor(BOB, require_version=True)
     for files in (door, bob):  # an agent's own tools require it by themselves
         envelope = await files.call_tool("write_file", {"path": "a.txt", "content": "new"})

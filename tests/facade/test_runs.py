@@ -54,7 +54,7 @@ def tree(root: Path) -> dict[str, str]:
     }
 
 
-async def test_what_is_no_run_is_refused(files: FileToolsFacade) -> None:
+async def test_an_unknown_run_is_refused(files: FileToolsFacade) -> None:
     for ask in (
         files.runs.get("x"),
         files.runs.metadata("x"),
@@ -76,12 +76,12 @@ async def test_names_that_steer_a_terminal_are_refused(files: FileToolsFacade, n
 
 
 @pytest.mark.parametrize("session", ["", " \t", "s" * 121])
-async def test_a_session_that_no_door_would_know_is_refused(files: FileToolsFacade, session: str) -> None:
+async def test_a_session_name_of_a_wrong_length_is_refused(files: FileToolsFacade, session: str) -> None:
     error = await refused("INVALID_ARGUMENT", files.runs.begin(session=session))
     assert error.message == "The name of a session has 1 to 120 characters"
 
 
-async def test_a_run_that_is_under_way_is_not_taken_back(files: FileToolsFacade) -> None:
+async def test_a_run_in_progress_is_not_undone(files: FileToolsFacade) -> None:
     run = await files.runs.begin()
     await agent_of(files, run.session).write_file("new.txt", "new\n")
     error = await refused("INVALID_ARGUMENT", files.runs.undo(run.id))
@@ -89,7 +89,7 @@ async def test_a_run_that_is_under_way_is_not_taken_back(files: FileToolsFacade)
     assert await files.exists("new.txt")
 
 
-async def test_all_changes_of_a_run_are_told_and_taken_back(files: FileToolsFacade, root: Path) -> None:
+async def test_all_changes_of_a_run_are_reported_and_undone(files: FileToolsFacade, root: Path) -> None:
     before = tree(root)
     run = await files.runs.begin(command="agent --now", prompt="Write a report")
     agent = agent_of(files, run.session)
@@ -183,7 +183,7 @@ async def test_a_tool_call_that_names_a_file_claims_it(files: FileToolsFacade, r
     assert told(await files.runs.finish(other.id)) == {"created": {}}
 
 
-async def test_files_of_a_folder_that_went_are_told_one_by_one(files: FileToolsFacade, root: Path) -> None:
+async def test_files_of_a_removed_folder_are_reported_one_by_one(files: FileToolsFacade, root: Path) -> None:
     before = tree(root)
     run = await files.runs.begin()
     agent = agent_of(files, run.session)
@@ -194,9 +194,7 @@ async def test_files_of_a_folder_that_went_are_told_one_by_one(files: FileToolsF
     assert tree(root) == before
 
 
-async def test_a_folder_that_a_shell_took_away_comes_back_with_what_nobody_had_changed(
-    files: FileToolsFacade, root: Path
-) -> None:
+async def test_a_folder_removed_by_a_shell_is_restored_with_unchanged_files(files: FileToolsFacade, root: Path) -> None:
     (root / "old" / "sub").mkdir()
     (root / "old" / "sub" / "c.txt").write_text("c\n")
     before = tree(root)
@@ -217,7 +215,7 @@ async def test_the_state_before_a_run_can_be_restored(files: FileToolsFacade, ro
     assert tree(root) == before
 
 
-async def test_what_a_run_of_a_dead_process_made_is_told_and_taken_back(root: Path) -> None:
+async def test_the_changes_of_a_run_of_a_dead_process_are_reported_and_undone(root: Path) -> None:
     program = (
         "import asyncio, sys, filetools\n"
         "async def main():\n"
@@ -238,7 +236,7 @@ async def test_what_a_run_of_a_dead_process_made_is_told_and_taken_back(root: Pa
         assert not (root / "made.txt").exists()
 
 
-async def test_what_others_did_is_not_claimed_for_a_run_whose_end_nobody_saw(
+async def test_changes_by_others_are_not_attributed_to_a_run_without_a_recorded_end(
     files: FileToolsFacade, root: Path
 ) -> None:
     run = await files.runs.begin(session="s", outputs=["out"])
@@ -256,7 +254,9 @@ async def test_what_others_did_is_not_claimed_for_a_run_whose_end_nobody_saw(
     assert tree(root).keys() == {"a.txt", "later.txt", "mine.txt", "old/b.txt", "out/x.txt"}
 
 
-async def test_what_its_session_did_before_and_after_is_not_of_a_run(files: FileToolsFacade, root: Path) -> None:
+async def test_earlier_and_later_changes_of_its_session_do_not_belong_to_a_run(
+    files: FileToolsFacade, root: Path
+) -> None:
     agent = agent_of(files, "s")
     await agent.write_file("before.txt", "before\n")
     run = await files.runs.begin(session="s")

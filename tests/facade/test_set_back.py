@@ -40,7 +40,7 @@ def several(*hooks: Hook) -> Hook:
     return hook
 
 
-async def test_a_foreign_change_noticed_by_a_refused_call_is_told(tmp_path: Path) -> None:
+async def test_a_foreign_change_found_by_a_refused_call_is_published(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=QUIET) as files:
         known = await files.write_file("a.txt", "agent\n")
         events = told(files)
@@ -52,7 +52,7 @@ async def test_a_foreign_change_noticed_by_a_refused_call_is_told(tmp_path: Path
         assert (await files.read_file("a.txt", version=version("person\n"))).content == "person\n"
 
 
-async def test_a_failed_batch_goes_back_to_what_was(tmp_path: Path) -> None:
+async def test_a_failed_batch_is_set_back(tmp_path: Path) -> None:
     grow(tmp_path, {"a.txt": b"old a", "b.txt": b"old b"})
     hook = Once("Prepared.exchange", failing(full_disk), at=2)
     async with ScriptedOpening(tmp_path, before=hook) as files:
@@ -65,7 +65,7 @@ async def test_a_failed_batch_goes_back_to_what_was(tmp_path: Path) -> None:
         assert [type(result).__name__ for result in (await files.write_multiple(TWO)).results] == ["WriteResult"] * 2
 
 
-async def test_folders_of_a_batch_that_fails_when_it_goes_live_go_again(tmp_path: Path) -> None:
+async def test_folders_made_for_a_failed_batch_are_removed_again(tmp_path: Path) -> None:
     items = [{"path": "x/1.txt", "content": "1"}, {"path": "x/y/2.txt", "content": "2"}]
     hook = Once("Prepared.exchange", failing(full_disk))
     async with ScriptedOpening(tmp_path, before=hook) as files:
@@ -104,7 +104,7 @@ async def test_a_save_before_a_file_is_put_back_stays(tmp_path: Path, content: b
         await assert_at_rest(files, tmp_path)
 
 
-async def test_a_deleted_file_made_anew_before_it_is_put_back_stays(tmp_path: Path) -> None:
+async def test_a_deleted_file_created_again_before_it_is_put_back_is_kept(tmp_path: Path) -> None:
     grow(tmp_path, {"a.txt": b"old a", "b.txt": b"old b"})
 
     def save() -> None:
@@ -142,9 +142,7 @@ async def until_swept(root: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["Displaced.discard", "Displaced.is_untouched"])
-async def test_a_change_that_happened_is_acknowledged_and_told_although_tidying_fails(
-    tmp_path: Path, method: str
-) -> None:
+async def test_a_change_is_acknowledged_and_published_although_cleanup_fails(tmp_path: Path, method: str) -> None:
     grow(tmp_path, {"a.txt": b"old a"})
     hook = Once(method, failing(full_disk))
     async with ScriptedOpening(tmp_path, before=hook) as files:

@@ -89,7 +89,7 @@ def test_a_refused_variable_is_named_with_its_value_and_what_is_accepted(name: s
         ),
     ],
 )
-def test_a_refused_argument_is_told_with_what_is_accepted(given: dict[str, Any], told: str) -> None:
+def test_a_refused_argument_is_reported_with_what_is_accepted(given: dict[str, Any], told: str) -> None:
     with pytest.raises(filetools.FileToolsError) as caught:
         load_settings(given, environment={})
     assert caught.value.message == told

@@ -25,7 +25,7 @@ KINDS: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("kind", range(len(KINDS)))
-async def test_all_pictures_are_one_and_the_first_tree_comes_back(kind: int, tmp_path: Path) -> None:
+async def test_all_see_the_same_tree_and_the_first_tree_is_restored(kind: int, tmp_path: Path) -> None:
     for seed in range(dose(1)):
         faults = await run_storm(tmp_path, 1000 * kind + seed, **KINDS[kind])
         assert not faults, "\n".join(faults)

@@ -38,7 +38,9 @@ class Held:
 
 @pytest.mark.parametrize("tool", CALLS)
 @pytest.mark.parametrize("method", ["prepare", "Prepared.exchange"])
-async def test_what_is_done_is_told_as_done_and_the_rest_is_not_begun(tmp_path: Path, tool: str, method: str) -> None:
+async def test_a_finished_change_is_reported_as_done_and_the_rest_is_not_begun(
+    tmp_path: Path, tool: str, method: str
+) -> None:
     held = Held(method)
     root = tmp_path / "root"
     root.mkdir()
@@ -60,7 +62,7 @@ async def test_what_is_done_is_told_as_done_and_the_rest_is_not_begun(tmp_path: 
 
 
 @pytest.mark.parametrize("method", ["prepare", "Prepared.exchange"])
-async def test_an_aborted_write_stops_before_its_commit_or_says_that_it_is_done(tmp_path: Path, method: str) -> None:
+async def test_an_aborted_write_stops_before_its_commit_or_reports_that_it_is_done(tmp_path: Path, method: str) -> None:
     held, signal = Held(method), AbortSignal()
     root = tmp_path / "root"
     root.mkdir()

@@ -29,7 +29,7 @@ def replace_aside(place: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("save", [write_in_place, replace_aside])
-async def test_a_save_right_after_our_own_is_told(tmp_path: Path, save: Callable[[Path, str], None]) -> None:
+async def test_a_save_right_after_our_own_is_published(tmp_path: Path, save: Callable[[Path, str], None]) -> None:
     async with watched(tmp_path) as (files, told):
         for number in range(10):
             await files.write_file(f"{number}.txt", "ours\n")
@@ -39,7 +39,7 @@ async def test_a_save_right_after_our_own_is_told(tmp_path: Path, save: Callable
         assert saved == {f"{number}.txt" for number in range(10)}
 
 
-async def test_what_others_do_to_what_we_made_moved_and_deleted_is_told(tmp_path: Path) -> None:
+async def test_foreign_changes_of_what_we_made_moved_and_deleted_are_published(tmp_path: Path) -> None:
     async with watched(tmp_path) as (files, told):
         await files.write_file("made.txt", "1")
         (tmp_path / "made.txt").unlink()
@@ -70,7 +70,7 @@ async def test_what_others_do_to_what_we_made_moved_and_deleted_is_told(tmp_path
         assert told[-1].name == "file:deleted"
 
 
-async def test_a_folder_made_anew_where_ours_is_just_moving_away_is_told(tmp_path: Path) -> None:
+async def test_a_folder_made_where_ours_is_moving_away_is_published(tmp_path: Path) -> None:
     def make_anew() -> None:
         (tmp_path / "src/deep").mkdir(parents=True)
         (tmp_path / "src/deep/b.txt").write_text("new")
@@ -91,7 +91,7 @@ async def test_a_folder_made_anew_where_ours_is_just_moving_away_is_told(tmp_pat
 
 
 @pytest.mark.parametrize("leaves", ["by our hand", "by another program"])
-async def test_what_is_made_anew_in_a_folder_that_had_gone_whole_is_told(tmp_path: Path, leaves: str) -> None:
+async def test_new_entries_of_a_folder_that_was_removed_as_a_whole_are_published(tmp_path: Path, leaves: str) -> None:
     root = tmp_path / "root"
     root.mkdir()
     async with watched(root) as (files, told):
@@ -110,7 +110,7 @@ async def test_what_is_made_anew_in_a_folder_that_had_gone_whole_is_told(tmp_pat
         ]  # fmt: skip
 
 
-async def test_a_file_deep_in_folders_that_nobody_was_told_of_is_told_after_each_of_them_once(tmp_path: Path) -> None:
+async def test_a_file_deep_in_unknown_folders_is_published_once_after_each_of_them(tmp_path: Path) -> None:
     async with watched(tmp_path) as (files, told):
         (tmp_path / "a/b/c/d").mkdir(parents=True)
         (tmp_path / "a/b/c/d/e.txt").write_text("text")

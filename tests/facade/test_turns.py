@@ -171,7 +171,7 @@ async def test_a_call_cancelled_while_it_waits_leaves_at_once(tmp_path: Path) ->
     assert not (tmp_path / "a.txt").exists()
 
 
-async def test_what_a_later_call_of_a_shared_turn_meets_is_told_first(tmp_path: Path) -> None:
+async def test_a_foreign_change_found_by_a_later_call_of_a_shared_turn_is_published_first(tmp_path: Path) -> None:
     """It was recorded before the changes of all of them, and numbers ascend on the bus."""
     async with filetools.open(tmp_path, settings=QUIET) as files:
         for name in "abc":
@@ -227,7 +227,7 @@ async def test_a_call_that_waits_again_after_its_time_is_given_up() -> None:
     queue.close()
 
 
-async def test_a_call_that_had_to_step_aside_is_told_once_though_the_loop_is_late(tmp_path: Path) -> None:
+async def test_a_call_that_needed_another_turn_is_published_once_although_the_loop_is_late(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=QUIET) as files:
         await files.write_file("a.txt", "ours\n")
         heard: list[Event] = told(files, "file:*")
@@ -253,7 +253,7 @@ async def test_a_call_that_had_to_step_aside_is_told_once_though_the_loop_is_lat
         await refused("VERSION_MISMATCH", files.delete_file("b.txt"))
 
 
-async def test_changes_of_two_processes_are_heard_once_each_in_their_order(tmp_path: Path) -> None:
+async def test_changes_of_two_processes_are_published_once_each_in_their_order(tmp_path: Path) -> None:
     """Numbers ascend on every bus, whichever process made a change."""
     async with (
         filetools.open(tmp_path, settings=QUIET) as first,

@@ -41,7 +41,9 @@ FOLDER = next(name for name in ("etc", "usr", "Users", "Windows") if os.path.lex
         (f"/{FOLDER}/project/src/y.py", "src/y.py"),
     ],
 )
-async def test_what_would_make_a_junk_folder_is_refused(tmp_path: Path, make: Make, raw: str, meant: str) -> None:
+async def test_a_path_that_would_create_a_junk_folder_is_refused(
+    tmp_path: Path, make: Make, raw: str, meant: str
+) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "app.py").write_text("1")
     async with filetools.open(tmp_path, settings=QUIET) as files:
@@ -72,7 +74,7 @@ async def test_a_folder_that_is_there_is_meant(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["notes/", "notes//", "notes/.", "./notes/", "notes\\"])
 @pytest.mark.parametrize("tool", ["write_file", "create_file", "append_file", "write_multiple", "apply_patch"])
-async def test_a_slash_at_the_end_makes_no_file(tmp_path: Path, tool: str, path: str) -> None:
+async def test_a_path_with_a_trailing_slash_does_not_create_a_file(tmp_path: Path, tool: str, path: str) -> None:
     async with filetools.open(tmp_path, settings=QUIET) as files:
         error = await refused("INVALID_PATH", MAKERS[tool](files, path))
         assert "names a folder" in error.message
@@ -84,7 +86,7 @@ async def test_a_slash_at_the_end_makes_no_file(tmp_path: Path, tool: str, path:
 
 
 @pytest.mark.parametrize("destination", ["attic/", "attic/.", "attic//", "there/"])
-async def test_a_move_to_a_slash_goes_into_the_folder(tmp_path: Path, destination: str) -> None:
+async def test_a_move_to_a_path_with_a_trailing_slash_goes_into_the_folder(tmp_path: Path, destination: str) -> None:
     (tmp_path / "there").mkdir()
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text(name)
@@ -97,7 +99,7 @@ async def test_a_move_to_a_slash_goes_into_the_folder(tmp_path: Path, destinatio
     assert ((folder / "a.txt").read_text(), (folder / "again" / "b.txt").read_text()) == ("a.txt", "b.txt")
 
 
-async def test_a_folder_is_renamed_to_what_is_not_there(tmp_path: Path) -> None:
+async def test_a_folder_is_renamed_to_a_missing_path(tmp_path: Path) -> None:
     for name in ("d", "e", "there"):
         (tmp_path / name).mkdir()
     async with filetools.open(tmp_path, settings=QUIET) as files:

@@ -31,11 +31,11 @@ def facts(result: WatchResult) -> list[tuple[str, str, str]]:
     "options",
     [{"since": "nonsense"}, {"limit": 0}, {"limit": 1001}, {"wait_seconds": -1}, {"wait_seconds": 50.5}],
 )
-async def test_what_makes_no_sense_is_refused(files: FileToolsFacade, options: dict[str, Any]) -> None:
+async def test_invalid_arguments_of_a_watch_are_refused(files: FileToolsFacade, options: dict[str, Any]) -> None:
     await refused("INVALID_ARGUMENT", files.watch_changes(**options))
 
 
-async def test_without_a_position_only_what_comes_counts(files: FileToolsFacade) -> None:
+async def test_without_a_position_only_later_changes_count(files: FileToolsFacade) -> None:
     await files.write_file("old", "1")
     start = await files.watch_changes()
     assert start.changes == []

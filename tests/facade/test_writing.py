@@ -46,7 +46,7 @@ NO_PLACES: dict[str, list[Any]] = {
 }
 
 
-async def test_what_is_no_place_for_a_file_is_refused(files: FileToolsFacade, root: Path) -> None:
+async def test_a_path_where_no_file_can_be_is_refused(files: FileToolsFacade, root: Path) -> None:
     for code, given in NO_PLACES.items():
         for path in given:
             await refused(code, files.write_file(path, "x"))
@@ -87,7 +87,7 @@ async def test_missing_parents_are_refused_where_they_are_not_wanted(files: File
     assert (await files.write_file("d/y.txt", "1", create_parents=False)).created
 
 
-async def test_a_new_file_is_told_with_its_folders_outermost_first(files: FileToolsFacade, root: Path) -> None:
+async def test_a_new_file_is_published_with_its_folders_outermost_first(files: FileToolsFacade, root: Path) -> None:
     heard = told(files)
     result = await files.write_file("x/y/z.txt", "text\n")
     assert result == WriteResult(
@@ -196,7 +196,7 @@ async def test_a_copy_takes_bytes_and_mode(files: FileToolsFacade, root: Path) -
     assert (root / "d/e.txt").stat().st_mode & 0o777 == 0o750
 
 
-async def test_a_lock_that_is_not_free_in_time_is_said_to_be_held(files: FileToolsFacade, root: Path) -> None:
+async def test_a_lock_timeout_reports_that_the_lock_is_held(files: FileToolsFacade, root: Path) -> None:
     await refused("INVALID_ARGUMENT", files.write_file("a.txt", "new", lock_timeout_seconds=-1))
     async with inside.at_work(files, "a.txt"):
         error = await refused("LOCK_TIMEOUT", files.write_file("a.txt", "new", lock_timeout_seconds=0.02))
@@ -217,7 +217,7 @@ async def test_base64_that_no_encoder_writes_is_refused(files: FileToolsFacade, 
     assert not (root / "z").exists()
 
 
-async def test_a_writer_who_left_most_of_a_file_out_is_warned(tmp_path: Path) -> None:
+async def test_a_write_that_leaves_out_most_of_a_file_gets_a_warning(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("".join(f"x{number} = {number}\n" for number in range(50)))
     async with filetools.open(tmp_path, settings=QUIET) as files:
         made = await files.write_file("a.py", "x0 = 1\n# ... rest of the file unchanged ...\n")

@@ -61,7 +61,7 @@ def test_a_refused_draft_does_not_disturb_the_others(relaxed: Journal) -> None:
     )
 
 
-def test_a_name_that_is_no_text_fails_alone(relaxed: Journal) -> None:
+def test_a_name_that_is_not_text_fails_alone(relaxed: Journal) -> None:
     first, second = drafts_of(relaxed, 2)
     bad = CommitDraft(changes=[draft(relaxed, "b", b"2", path="bad-\udc80")], actor=ALICE)
     outcomes = relaxed.commit_all([first, bad, second])
@@ -80,7 +80,7 @@ def test_a_vanished_journal_fails_all_and_takes_nothing(state: Path, relaxed: Jo
     assert put(relaxed, "f0", b"0").number == 2
 
 
-def test_whoever_waits_gives_up_in_time(state: Path) -> None:
+def test_a_waiting_commit_times_out(state: Path) -> None:
     journal = Journal(state, durability="relaxed", timeout_seconds=0.3)
     with worker(state, "hold") as holder:
         assert holder.said() == "holding"

@@ -130,7 +130,7 @@ def folder() -> Iterator[Path]:
         yield Path(made)
 
 
-def test_whenever_a_process_dies_what_it_acknowledged_is_whole_and_all_goes_on(folder: Path) -> None:
+def test_whenever_a_process_dies_acknowledged_contents_are_whole_and_the_journal_is_usable(folder: Path) -> None:
     (folder / "prepared").mkdir()
     with closing(Journal(folder / "prepared")) as journal:
         put(journal, "a", FIRST)

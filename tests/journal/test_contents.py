@@ -31,7 +31,7 @@ def spoil_row(state: Path, content: bytes) -> None:
     database.close()
 
 
-def test_a_flipped_bit_in_a_row_is_noticed_and_healed(state: Path, relaxed: Journal) -> None:
+def test_a_flipped_bit_in_a_row_is_detected_and_repaired(state: Path, relaxed: Journal) -> None:
     put(relaxed, "a", b"precious")
     spoil_row(state, b"precious")
     with pytest.raises(VersionGoneError):
@@ -41,7 +41,7 @@ def test_a_flipped_bit_in_a_row_is_noticed_and_healed(state: Path, relaxed: Jour
 
 
 @pytest.mark.parametrize("offset", [0, 77, -1])
-def test_a_flipped_bit_in_a_file_is_noticed_and_healed(state: Path, relaxed: Journal, offset: int) -> None:
+def test_a_flipped_bit_in_a_file_is_detected_and_repaired(state: Path, relaxed: Journal, offset: int) -> None:
     put(relaxed, "a", LARGE)
     damage(state / "blobs" / LARGE_NAME, offset)
     with pytest.raises(VersionGoneError):
@@ -183,7 +183,7 @@ def set_bytes(row: bytes, connection: sqlite3.Connection) -> None:
 
 
 @pytest.mark.parametrize("offset", [0, 1, 20, -1])
-def test_damage_of_what_is_deflated_is_noticed_and_healed(state: Path, relaxed: Journal, offset: int) -> None:
+def test_damage_of_compressed_content_is_detected_and_repaired(state: Path, relaxed: Journal, offset: int) -> None:
     content = b"".join(b"%d\n" % number for number in range(1000))
     relaxed.contents.keep_all({v(content): content})
     (row,) = relaxed._database.row("SELECT bytes FROM contents")
@@ -198,7 +198,7 @@ def test_damage_of_what_is_deflated_is_noticed_and_healed(state: Path, relaxed: 
     assert relaxed.contents.get(v(content)) == content
 
 
-def test_a_row_that_says_it_is_huge_is_not_inflated(relaxed: Journal) -> None:
+def test_a_row_that_claims_to_be_huge_is_not_decompressed(relaxed: Journal) -> None:
     bomb = zlib.compress(bytes(50_000_000))
     insert = "INSERT INTO contents (hash, size, used, bytes) VALUES (?, ?, 0, ?)"
     relaxed._database.write(

@@ -124,7 +124,7 @@ def test_an_answer_outlives_its_process(mine: ApprovalTable, others: ApprovalTab
     assert (ask(others, "r2")[0].id, ask(others, "r2")[0].answer) == ("r1", "allow")
 
 
-def test_whoever_asked_last_keeps_a_request_open(mine: ApprovalTable, others: ApprovalTable) -> None:
+def test_the_process_that_asked_last_keeps_a_request_open(mine: ApprovalTable, others: ApprovalTable) -> None:
     ask(mine)
     ask(others, "r2")
     mine.leave()
@@ -211,7 +211,7 @@ def test_what_could_not_be_written_is_news_when_it_is(state: Path, open_journal:
     assert notified == [True]
 
 
-def test_who_wants_all_agents_asked_is_heard_by_others_as_long_as_it_lives(
+def test_requiring_approvals_of_all_agents_applies_to_other_processes_until_its_process_dies(
     mine: ApprovalTable, others: ApprovalTable
 ) -> None:
     others.attend(now=NOW, listens=True)

@@ -38,7 +38,7 @@ def files_of(journal: Journal, number: int) -> list[tuple[int, bytes]]:
     return [(number, file.content) for number, file in journal.backlog.since(number).files.items()]
 
 
-def test_small_files_come_with_what_is_new_as_they_are_now(journal: Journal) -> None:
+def test_new_entries_include_small_files_as_they_are_now(journal: Journal) -> None:
     first = put(journal, "a", b"older")
     second = put(journal, "a", b"newer")
     assert files_of(journal, first.number - 1) == [(first.number, b"newer"), (second.number, b"newer")]
@@ -46,7 +46,7 @@ def test_small_files_come_with_what_is_new_as_they_are_now(journal: Journal) -> 
     assert (file.version, file.mode) == (v(b"newer"), 0o644)
 
 
-def test_no_file_comes_that_is_not_applied_yet_nor_one_behind_it(journal: Journal) -> None:
+def test_no_file_is_included_from_the_first_unapplied_one_on(journal: Journal) -> None:
     first = put(journal, "a", b"1")
     waiting = put(journal, "b", b"2", noted=False)
     last = put(journal, "c", b"3")
@@ -56,7 +56,7 @@ def test_no_file_comes_that_is_not_applied_yet_nor_one_behind_it(journal: Journa
 
 
 @pytest.mark.parametrize("is_moving", [False, True])
-def test_no_file_comes_behind_the_move_of_a_folder_or_while_it_waits(journal: Journal, is_moving: bool) -> None:
+def test_no_file_is_included_after_a_folder_move_or_while_one_is_pending(journal: Journal, is_moving: bool) -> None:
     first = put(journal, "a", b"1")
     journal.commit([move_folder("d", "e", applied=not is_moving)], ALICE)
     put(journal, "b", b"2")
@@ -64,7 +64,7 @@ def test_no_file_comes_behind_the_move_of_a_folder_or_while_it_waits(journal: Jo
 
 
 @pytest.mark.parametrize("content", [b"", None, bytes(LARGEST_ROW_BYTES + 1)])
-def test_an_empty_file_comes_but_nothing_that_is_gone_or_large(journal: Journal, content: bytes | None) -> None:
+def test_empty_files_are_included_but_no_removed_or_large_ones(journal: Journal, content: bytes | None) -> None:
     put(journal, "a", b"1")
     number = put(journal, "a", content).number
     assert files_of(journal, number - 1) == ([(number, b"")] if content == b"" else [])
@@ -76,7 +76,7 @@ def test_of_many_files_only_the_first_come_at_once(journal: Journal) -> None:
     assert (len(new.entries), len(new.files)) == (40, 32)
 
 
-def test_what_mirrors_need_not_follow_counts_for_nothing(journal: Journal) -> None:
+def test_records_that_mirrors_need_not_follow_do_not_count(journal: Journal) -> None:
     before = journal.position()
     journal.mirrors.register("m")
     found = draft(journal, "a", b"0", operation=Operation.FOUND, applied=True, external=True)

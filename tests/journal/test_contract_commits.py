@@ -25,7 +25,7 @@ def test_a_view_below_either_end_of_a_folder_being_moved_is_blocked(journal: Jou
     assert journal.view(key).blocked
 
 
-def test_what_is_gone_from_a_moved_folder_replaces_nothing_that_stands_in_the_new_one(journal: Journal) -> None:
+def test_absent_rows_of_a_moved_folder_replace_nothing_in_the_new_one(journal: Journal) -> None:
     for path in ("d/a", "d/b", "d/c", "n/a"):
         put(journal, path, path.encode())
     for path in ("d/a", "d/c"):
@@ -184,7 +184,7 @@ def test_a_folder_move_set_back_brings_the_heads_back(journal: Journal) -> None:
     assert list(heads_below(journal, "")) == [("d/a", v(b"1"))]
 
 
-def test_a_name_that_is_no_text_fails_alone_and_leaves_nothing(journal: Journal) -> None:
+def test_a_name_that_is_not_text_fails_alone_and_leaves_nothing(journal: Journal) -> None:
     with pytest.raises(UnicodeEncodeError):
         put(journal, "bad-\udc80", b"1")
     assert journal.position() == 0

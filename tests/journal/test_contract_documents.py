@@ -59,7 +59,7 @@ def test_a_commit_on_an_older_document_records_nothing(journal: Journal) -> None
     assert (journal.position(), text_of(journal, document)) == (0, "typed\n")
 
 
-def test_a_document_somebody_holds_is_not_closed(journal: Journal) -> None:
+def test_a_document_with_a_handle_is_not_closed(journal: Journal) -> None:
     document = opened(journal)
     closing = DocumentClosing(id=document.id, expected_version=1)
     with pytest.raises(HeadMovedError):
@@ -76,7 +76,7 @@ def test_file_and_document_change_in_one_commit(journal: Journal) -> None:
     assert (edit.actor.id, edit.edits) == ("alice", (TextEdit(0, 0, "x"),))
 
 
-def test_a_change_of_the_document_alone_becomes_no_head(journal: Journal) -> None:
+def test_a_change_of_only_the_document_does_not_become_the_head(journal: Journal) -> None:
     document = opened(journal)
     change = replace(typed(document, "agent\n"), is_parent=True)
     journal.mirrors.register("m")
@@ -96,7 +96,7 @@ def test_the_second_editor_joins_the_first_ones_document(journal: Journal) -> No
     assert (again.id, again.version, text_of(journal, again)) == (document.id, 2, "two\n")
 
 
-def test_a_clean_document_goes_with_its_last_handle_and_a_dirty_one_stays(journal: Journal) -> None:
+def test_a_clean_document_is_closed_with_its_last_handle_and_a_dirty_one_is_kept(journal: Journal) -> None:
     clean, dirty = opened(journal, "a"), opened(journal, "b")
     journal.documents.advance(typed(dirty, "two\n"), ANN)
     for handle in ("h-a", "h-b", "h-b"):
@@ -134,7 +134,7 @@ def test_what_a_document_builds_on_is_never_forgotten(relaxed: Journal) -> None:
     assert relaxed.contents.get(v(content)) == content
 
 
-def test_what_became_of_documents_is_told_from_a_position_on(open_journal: OpenJournal) -> None:
+def test_changes_of_documents_are_returned_from_a_position_on(open_journal: OpenJournal) -> None:
     first, second = open_journal(), open_journal()
     moved, closed = opened(first, "d/a"), opened(first, "b")
     everything = second.documents.changed(0)

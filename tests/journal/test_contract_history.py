@@ -19,7 +19,7 @@ def numbers(journal: Journal, wanted: RecordFilter, **options: int) -> list[int]
     return [record.number for record in journal.history.select(wanted, **options)]
 
 
-def test_what_was_set_back_or_merely_found_or_is_pending_is_no_past(journal: Journal) -> None:
+def test_aborted_found_and_pending_records_are_not_in_the_history(journal: Journal) -> None:
     found = put(journal, "a", b"0", operation=Operation.FOUND, applied=True)
     failed = put(journal, "a", b"1", noted=False)
     back = put(journal, "a", b"0", compensates=failed.number, applied=True, relations=undoing(found.number))
@@ -56,7 +56,7 @@ def test_records_are_selected_by_every_field_newest_first_and_by_pages(journal: 
     assert [record.number for record in journal.history.of_key("c")] == [fourth.number]
 
 
-def test_records_of_one_commit_are_told_from_those_of_the_next(journal: Journal) -> None:
+def test_records_of_one_commit_are_distinguished_from_those_of_the_next(journal: Journal) -> None:
     alone = put(journal, "a", b"1")
     several = journal.commit([draft(journal, "b", b"2"), draft(journal, "c", b"3")], ALICE)
     others = journal.commit([draft(journal, "d", b"4"), draft(journal, "e", b"5")], ALICE)

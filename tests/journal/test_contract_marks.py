@@ -85,7 +85,7 @@ def test_foreign_only_leaves_out_what_was_committed_here(open_journal: OpenJourn
     assert numbers(theirs.records(foreign_only=True)) == [1, 3]
 
 
-def test_listeners_are_told_when_the_feed_has_grown(open_journal: OpenJournal) -> None:
+def test_listeners_are_notified_when_the_feed_has_grown(open_journal: OpenJournal) -> None:
     told: list[int] = []
     journal = open_journal(on_visible=lambda: told.append(journal.visible_position()))
     record = put(journal, "a", b"1", noted=False)
@@ -134,7 +134,7 @@ def is_applied(journal: Journal, key: str) -> bool:
     return head is not None and head.applied
 
 
-def test_a_foreign_save_on_top_of_what_is_not_synced_is_not_synced_either(journal: Journal) -> None:
+def test_a_foreign_save_after_an_unsynced_change_is_not_synced_either(journal: Journal) -> None:
     journal.marks.synced([put(journal, "a", b"1").number])
     second = put(journal, "a", b"2")
     (third,) = journal.commit([draft(journal, "a", b"3", applied=True, external=True)], ALICE)

@@ -94,7 +94,7 @@ def test_rows_are_scanned_in_order_of_their_keys(table: Table) -> None:
     assert table.scan("d") == []
 
 
-def test_of_many_who_put_at_once_one_does(table: Table) -> None:
+def test_one_of_many_concurrent_puts_succeeds(table: Table) -> None:
     with ThreadPoolExecutor(8) as pool:
         done = list(pool.map(lambda number: table.put([new("a", value={"n": number})]), range(8)))
     assert done.count(True) == 1

@@ -124,7 +124,7 @@ def test_rows_outlive_the_process_and_a_look_is_complete_when_it_says_so(open_jo
     assert other.tree_index.rows() == {"a": IndexRow("a", "file", IDENTITY, 0o644, version(b"1"))}
 
 
-def test_what_is_met_has_a_head_and_no_record(journal: Journal) -> None:
+def test_a_found_file_has_a_head_and_no_record(journal: Journal) -> None:
     position = journal.position()
     meet(journal, "a", b"1")
     head = journal.view("a").head
@@ -133,9 +133,7 @@ def test_what_is_met_has_a_head_and_no_record(journal: Journal) -> None:
 
 
 @pytest.mark.parametrize(("size", "known"), [(IDENTITY[2], b"1"), (IDENTITY[2] + 1, None)])
-def test_what_was_read_is_known_if_the_same_still_stands_there(
-    journal: Journal, size: int, known: bytes | None
-) -> None:
+def test_a_read_version_is_stored_if_the_file_is_unchanged(journal: Journal, size: int, known: bytes | None) -> None:
     meet(journal, "a", None)
     read = ReadVersion("a", "file", version(b"1"), (*IDENTITY[:2], size, *IDENTITY[3:]), IDENTITY[4])
     journal.tree_index.note_read([read])
@@ -321,7 +319,7 @@ def test_a_move_that_is_set_back_gives_the_id_back(journal: Journal) -> None:
     assert ids(journal)["a"] == first["a"] != ids(journal)["b"]
 
 
-def test_a_file_is_known_as_it_was_met_until_it_has_another_version(journal: Journal) -> None:
+def test_a_found_file_is_known_until_it_has_another_version(journal: Journal) -> None:
     met = (1, 2, len(b"1"), 4, 5)
     meet(journal, "d/a", b"1", met)
     journal.commit([moved(journal, "d/a", "d/b")], ALICE)
@@ -331,7 +329,7 @@ def test_a_file_is_known_as_it_was_met_until_it_has_another_version(journal: Jou
     assert journal.tree_index.get("t/b") == IndexRow("t/b", "file", None, 0o644, version(b"2"), 3)
 
 
-def test_that_a_file_is_gone_stays_known_while_a_folder_has_its_name(journal: Journal) -> None:
+def test_the_removal_of_a_file_stays_recorded_while_a_folder_has_its_name(journal: Journal) -> None:
     put(journal, "a", b"1", applied=True)
     put(journal, "a", None, applied=True)
     gone = journal.view("a").head

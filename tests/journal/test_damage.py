@@ -99,7 +99,7 @@ def test_a_damaged_database_is_not_opened(state: Path, harm: Callable[[Path], No
 
 
 @pytest.mark.parametrize("part", ["journal.db-wal", "journal.db-shm"])
-def test_a_link_beside_the_database_is_not_followed(state: Path, part: str) -> None:
+def test_a_link_next_to_the_database_is_not_followed(state: Path, part: str) -> None:
     filled(state)
     (state / part).unlink(missing_ok=True)
     (state / part).symlink_to(state.parent / "outside")
@@ -250,7 +250,7 @@ def _refusals(journal: Journal) -> list[bytes]:
     return found
 
 
-def test_damage_met_while_open_is_typed(state: Path) -> None:
+def test_damage_found_while_open_raises_a_typed_error(state: Path) -> None:
     filled(state, 100)
     journal = Journal(state, durability="relaxed")
     with (state / "journal.db").open("r+b") as file:

@@ -89,7 +89,7 @@ def test_a_full_disk_has_room_for_deletions_and_their_marks_and_for_nothing_else
 
 
 @pytest.mark.parametrize("small_disk", ["3m"], indirect=True)
-def test_the_room_that_is_held_back_is_not_for_contents_beside_the_database(small_disk: Path) -> None:
+def test_the_reserve_is_not_used_for_content_files(small_disk: Path) -> None:
     with closing(Journal(small_disk)) as journal:
         put(journal, "a", b"1")
         fill(small_disk)
@@ -102,7 +102,7 @@ def test_the_room_that_is_held_back_is_not_for_contents_beside_the_database(smal
 
 
 @pytest.mark.parametrize("small_disk", ["3m"], indirect=True)
-def test_a_file_without_room_for_its_row_goes_again(small_disk: Path) -> None:
+def test_a_content_file_without_space_for_its_row_is_removed_again(small_disk: Path) -> None:
     with closing(Journal(small_disk)) as journal:
         put(journal, "a", LARGE)
         before = os.listdir(small_disk / "blobs")
@@ -156,14 +156,14 @@ def test_a_checkpoint_without_room_loses_nothing(small_disk: Path) -> None:
     journal.close()
 
 
-def test_a_read_only_disk_is_said_to_be_one(small_disk: Path) -> None:
+def test_a_read_only_disk_is_reported_as_such(small_disk: Path) -> None:
     Journal(small_disk).close()
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     with pytest.raises(AccessDeniedError):
         Journal(small_disk)
 
 
-def test_a_folder_without_rights_is_said_to_be_one(state: Path) -> None:
+def test_a_folder_without_rights_is_reported_as_such(state: Path) -> None:
     Journal(state).close()
     state.chmod(0o500)
 
@@ -200,7 +200,7 @@ def test_a_state_directory_whose_names_cannot_be_synced_acknowledges_nothing(
 @pytest.mark.parametrize(
     ("number", "kind"), [(errno.EIO, StorageFailedError), (errno.EMFILE, RateLimitedError)], ids=["EIO", "EMFILE"]
 )
-def test_trouble_of_the_system_is_told_from_damage(
+def test_errors_of_the_system_are_distinguished_from_damage(
     state: Path, monkeypatch: pytest.MonkeyPatch, call: str, number: int, kind: type[FileToolsError]
 ) -> None:
     journal = Journal(state)

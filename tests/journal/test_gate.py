@@ -90,7 +90,7 @@ def test_a_forked_child_keeps_no_dead_parents_lock(tmp_path: Path) -> None:
         os.close(end)
 
 
-def test_a_free_gate_is_left_to_who_waits_longer_as_long_as_it_says_so(
+def test_a_free_gate_is_left_to_a_longer_waiting_process_that_has_announced_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = [1_000_000_000]
@@ -107,7 +107,9 @@ def test_a_free_gate_is_left_to_who_waits_longer_as_long_as_it_says_so(
             pass
 
 
-def test_who_has_waited_keeps_nobody_else_out_afterwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_has_waited_does_not_block_others_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = [1_000_000_000]
     monkeypatch.setattr(time, "monotonic_ns", lambda: clock[0])
     with closing(Gate(tmp_path)) as holder, closing(Gate(tmp_path)) as first, closing(Gate(tmp_path)) as second:

@@ -251,7 +251,7 @@ def test_a_failed_sync_acknowledges_nothing_and_the_next_one_relies_on_nothing(s
 
 
 @needs_strace
-def test_a_disk_that_fails_for_ever_acknowledges_nothing_more(state: Path, tmp_path: Path) -> None:
+def test_a_disk_that_keeps_failing_acknowledges_nothing_more(state: Path, tmp_path: Path) -> None:
     trace = traced(state, tmp_path / "trace", "outlive", inject="fdatasync:error=EIO:when=10+")
     said = spoken(trace)[1:]
     assert "committed f0" in said

@@ -83,7 +83,7 @@ def spoil_records(state: Path) -> None:
         database.execute("UPDATE records SET size = size + 1 WHERE number = 3")
 
 
-def test_contents_texts_and_mirrors_go_on_and_the_rest_begins_anew(state: Path) -> None:
+def test_contents_texts_and_mirrors_survive_and_the_rest_starts_anew(state: Path) -> None:
     contents = filled(state)
     with closing(Journal(state)) as journal:
         epoch, mirror = journal.epoch, journal.mirrors.get("m")
@@ -102,9 +102,7 @@ def test_contents_texts_and_mirrors_go_on_and_the_rest_begins_anew(state: Path) 
 
 
 @pytest.mark.parametrize("harm", [empty, remove, spoil_header])
-def test_of_a_database_that_sqlite_cannot_read_the_files_beside_it_go_on(
-    state: Path, harm: Callable[[Path], None]
-) -> None:
+def test_content_files_survive_an_unreadable_database(state: Path, harm: Callable[[Path], None]) -> None:
     contents = filled(state)
     harm(state)
     beside = [version for version, content in contents.items() if len(content) > LARGEST_ROW_BYTES]
@@ -114,7 +112,7 @@ def test_of_a_database_that_sqlite_cannot_read_the_files_beside_it_go_on(
 
 
 @pytest.mark.parametrize("seed", range(dose(3)))
-def test_random_damage_loses_only_what_it_hit_and_nothing_false_comes_out(state: Path, seed: int) -> None:
+def test_random_damage_loses_only_what_it_hit_and_yields_nothing_false(state: Path, seed: int) -> None:
     contents = filled(state, 100)
     whole = (state / "journal.db").read_bytes()
     pages = random.Random(seed).sample(range(1, len(whole) // PAGE), 2)
@@ -295,7 +293,7 @@ def test_interrupted_at_any_call_nothing_is_lost_and_the_next_repair_ends_it(sta
 
 
 @pytest.mark.parametrize("harm", [spoil_header, empty, remove, spoil_records])
-def test_an_examination_changes_nothing_and_tells_damage(state: Path, harm: Callable[[Path], None]) -> None:
+def test_an_examination_changes_nothing_and_reports_damage(state: Path, harm: Callable[[Path], None]) -> None:
     assert examine_journal(state) is None
     contents = filled(state)
     with closing(Journal(state)) as journal:

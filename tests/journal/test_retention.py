@@ -43,7 +43,7 @@ def kept(journal: Journal, contents: list[bytes]) -> list[bool]:
     return [journal.contents.has(v(content)) for content in contents]
 
 
-def test_within_the_limits_nothing_goes(relaxed: Journal) -> None:
+def test_within_the_limits_nothing_is_removed(relaxed: Journal) -> None:
     contents = [os.urandom(100) for _ in range(20)]
     written(relaxed, *contents)
     assert keep(relaxed, contents=2000, records=20) == 0
@@ -69,7 +69,7 @@ def test_records_of_heads_stay(relaxed: Journal) -> None:
     assert sorted(heads_below(relaxed, "")) == [(f"f{index}", v(b"2")) for index in range(3)]
 
 
-def test_what_went_with_its_folder_keeps_its_id_if_there_is_a_record_of_it(relaxed: Journal) -> None:
+def test_a_file_removed_with_its_folder_keeps_its_id_if_it_has_a_record(relaxed: Journal) -> None:
     written(relaxed, b"1", key="d/a")
     relaxed.tree_index.note_opened("d/found", "d/found", v(b"2"))
     relaxed.commit([delete_folder("d", applied=True)], ALICE)
@@ -149,7 +149,7 @@ def test_orphaned_files_go_once_they_are_old(state: Path, relaxed: Journal) -> N
     assert YOUNG_SECONDS >= 600
 
 
-def test_the_files_of_what_retention_removes_go(state: Path, relaxed: Journal) -> None:
+def test_content_files_that_retention_drops_are_removed(state: Path, relaxed: Journal) -> None:
     contents = [os.urandom(LARGEST_ROW_BYTES + 1) for _ in range(6)]
     written(relaxed, *contents)
     relaxed.marks.synced([put(relaxed, "kept", contents[1]).number])
@@ -169,7 +169,7 @@ def pages(journal: Journal) -> tuple[int, int]:
     return total, free
 
 
-def test_what_retention_removes_is_given_back_to_the_disk(relaxed: Journal, state: Path) -> None:
+def test_space_that_retention_frees_is_returned_to_the_disk(relaxed: Journal, state: Path) -> None:
     contents = large(60)
     written(relaxed, *contents)
     relaxed._database.checkpoint(at_least_bytes=0)
@@ -183,7 +183,7 @@ def test_what_retention_removes_is_given_back_to_the_disk(relaxed: Journal, stat
     assert relaxed._database.row("PRAGMA integrity_check") == ("ok",)
 
 
-def test_after_a_failed_sync_ahead_of_a_checkpoint_the_write_ahead_file_is_written_anew(
+def test_after_a_failed_sync_before_a_checkpoint_the_write_ahead_file_is_written_again(
     relaxed: Journal, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written(relaxed, *large(40))

@@ -73,7 +73,7 @@ def test_the_log_stays_small_on_a_small_disk(small: Path) -> None:
         assert (small / PARTS[1]).stat().st_size < 1024 * 1024
 
 
-def test_it_works_where_processes_share_no_memory(tmp_path: Path) -> None:
+def test_it_works_without_shared_memory(tmp_path: Path) -> None:
     with unshared(tmp_path) as place:
         with closing(Journal(place)) as journal, closing(Journal(place)) as other:
             assert not database_of(journal).has_log

@@ -167,7 +167,7 @@ async def test_one_permission_lets_one_of_two_identical_calls_pass(desk: Desk) -
     assert len(person.asked) == 1
 
 
-async def test_an_identical_call_that_comes_a_moment_too_late_is_asked_about_anew(desk: Desk) -> None:
+async def test_an_identical_call_that_comes_a_moment_too_late_asks_again(desk: Desk) -> None:
     """In any interleaving of calls: no answer allows two calls, and no call waits for a used answer."""
     allowed: list[ApprovalAnswer] = ["allow"] * 20
     person = Person(*allowed)
@@ -203,7 +203,7 @@ async def test_allow_for_run_of_a_protected_path_is_trust_in_that_path_alone(des
     assert not desk.trust.covers(ALICE, "write_file")
 
 
-async def test_the_first_of_several_approvers_decides_and_the_others_are_told_off(desk: Desk) -> None:
+async def test_the_first_of_several_approvers_decides_and_the_others_are_cancelled(desk: Desk) -> None:
     slow, quick = Person(), Person("deny")
     desk.approvals.listen(slow)
     desk.approvals.listen(quick)
@@ -222,7 +222,7 @@ async def test_an_approver_that_answers_nonsense_has_not_answered(desk: Desk, ca
     assert "not True" in caplog.text
 
 
-async def test_a_call_that_waits_is_told_at_once_when_the_last_person_leaves(desk: Desk) -> None:
+async def test_a_waiting_call_fails_at_once_when_the_last_person_leaves(desk: Desk) -> None:
     page, callback = desk.approvals.attend(), desk.approvals.listen(Person())
     waiting = asyncio.create_task(desk.approvals.ask(case()))
     await steps_until(lambda: bool(desk.approvals.open_requests()))
@@ -265,7 +265,7 @@ async def test_too_many_open_requests_are_refused_without_a_new_one(desk: Desk) 
     assert len(desk.approvals.open_requests()) == MOST_REQUESTS
 
 
-async def test_closing_tells_those_who_wait_and_may_be_done_twice(desk: Desk) -> None:
+async def test_closing_ends_waiting_calls_and_may_be_done_twice(desk: Desk) -> None:
     desk.approvals.listen(Person())
     waiting = asyncio.create_task(desk.approvals.ask(case()))
     await steps_until(lambda: bool(desk.approvals.open_requests()))

@@ -97,9 +97,7 @@ async def test_one_question_covers_all_paths_of_a_call_and_names_the_protected_o
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
-async def test_nobody_is_asked_about_a_call_that_was_on_its_way_when_its_run_became_trusted(
-    book: Table, moment: str
-) -> None:
+async def test_a_call_in_progress_when_its_run_becomes_trusted_is_not_asked_about(book: Table, moment: str) -> None:
     on_its_way, go_on = asyncio.Event(), asyncio.Event()
 
     async def held_up_once(work: Callable[[], T]) -> T:
@@ -127,9 +125,7 @@ async def test_nobody_is_asked_about_a_call_that_was_on_its_way_when_its_run_bec
     await gate.keeper.aclose()
 
 
-async def test_what_the_file_says_is_put_in_force_but_for_a_preset_given_at_opening(
-    book: Table, tmp_path: Path
-) -> None:
+async def test_the_saved_permissions_are_applied_except_a_preset_given_at_opening(book: Table, tmp_path: Path) -> None:
     path = tmp_path / "permissions.json"
     path.write_text('{"preset": "guarded", "rules": [{"tool": "delete_*", "path": "docs/**", "level": "block"}]}')
     gate, strict = Gate(book, "allow", path=path), Gate(book, "read_only", path=path)

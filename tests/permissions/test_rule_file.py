@@ -59,11 +59,11 @@ def test_a_folder_in_its_place_is_refused(tmp_path: Path) -> None:
         SavedPermissions.read(tmp_path)
 
 
-def test_no_file_means_nothing_saved(tmp_path: Path) -> None:
+def test_a_missing_file_means_no_saved_permissions(tmp_path: Path) -> None:
     assert SavedPermissions.read(tmp_path / "none.json") == SavedPermissions()
 
 
-def test_what_a_file_says_is_read_in_its_order(tmp_path: Path) -> None:
+def test_the_rules_of_a_file_are_read_in_order(tmp_path: Path) -> None:
     path = tmp_path / "permissions.json"
     rules = [
         {"tool": "delete_*", "path": "docs/**", "level": "block"},

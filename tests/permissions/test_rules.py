@@ -18,7 +18,7 @@ from tests.support.step_count import steps_of
         ("write_file", "**", "sometimes"),
     ],
 )
-def test_a_rule_that_says_nothing_is_refused(tool: str, path: str, level: Level) -> None:
+def test_an_invalid_rule_is_refused(tool: str, path: str, level: Level) -> None:
     with pytest.raises(InvalidArgumentError):
         Rule(tool=tool, path=path, level=level)
 
@@ -54,7 +54,7 @@ def test_a_rule_applies_to_its_tools_and_paths_only(
     assert Rule(tool=rule[0], path=rule[1], level=rule[2]).applies(tool, path) is applies
 
 
-def test_a_block_wins_whatever_comes_after_it() -> None:
+def test_a_block_wins_over_later_rules() -> None:
     rules = (Rule(tool="*", path="keep", level="block"), Rule(tool="write_file", path="**", level="auto"))
     assert rules_level(rules, "write_file", "keep") == "block"
 
