@@ -192,7 +192,7 @@ class Opening:
         self._stack.push_async_callback(partial(_forget_ephemeral, parts))
         runner, feed = CallRunner(parts), Feed(parts)
         background = BackgroundTasks(runner, feed, notifier, state.directory)
-        runner.on_told = background.note_written
+        runner.on_changes = background.note_written
         self._stack.push_async_callback(background.aclose)
         await background.start()
         # Runs before the pool is sealed: other processes must learn that nobody here waits or answers any longer.

@@ -274,7 +274,7 @@ def _with_removed(edits: Sequence[TextEdit], removed: Sequence[str]) -> list[Tex
 
 
 def _wanted(known: str, edits: Sequence[TextEdit] | None, text: str | None) -> list[TextEdit]:
-    """Return an editor's edits of the text that it has, in order and in units; raises if they do not fit that text."""
+    """Return an editor's edits of its text, in order and in units; raises if they do not fit."""
     plain = from_units(known)
     real = from_wire(plain, edits) if edits is not None else minimal_edits(plain, wire_text(text or ""))
     return edits_as_units(to_wire(plain, real))

@@ -182,11 +182,11 @@ class RunCalls:
             return Discovery(error=error.message)
 
     def _found(self, run: Run, records: Sequence[ChangeRecord], messages: bytes) -> Discovery:
-        beside = tuple(each.outputs for each in self._runs.list() if run.lived_beside(each))
+        concurrent = tuple(each.outputs for each in self._runs.list() if run.lived_beside(each))
         scope = RunScope(
             session=run.session,
             outputs=() if run.has_died else run.outputs,
-            others=(*beside, ()) if run.has_died else beside,
+            others=(*concurrent, ()) if run.has_died else concurrent,
             roots=self._parts.workspace.spellings,
         )
         has_folders = any(record.operation in _WITH_CONTENTS for record in records)

@@ -35,7 +35,7 @@ from filetools.paths.unmeant import refuse_unmeant
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.call_watch import current_watch
 from filetools.permissions.gatekeeper import Permit
-from filetools.writer.turn_calls import Told, TurnCall, TurnTask, quietly
+from filetools.writer.turn_calls import Publication, TurnCall, TurnTask, quietly
 from filetools.writer.turns import Turns
 from filetools.writer.worker_pool import CLOSED, InFlight
 
@@ -54,7 +54,7 @@ class CallRunner:
         self.parts = parts
         self.news = DocumentNews(parts)
         """Publishes the events of open documents."""
-        self.on_told: Callable[[Sequence[ChangeRecord]], None] = lambda _: None
+        self.on_changes: Callable[[Sequence[ChangeRecord]], None] = lambda _: None
         """Called on the loop with the records of every change, before its events."""
         self.look_at_tree: Callable[[], Coroutine[Any, Any, TreeLook]]
         """Records foreign changes anywhere in the tree, for calls that report on all of it."""
@@ -207,7 +207,7 @@ class CallRunner:
         task = TurnTask(work)
         call = TurnCall(
             task, (), path=path, owner=owner, timeout_seconds=timeout_seconds,
-            tell=lambda told, _met, is_over: self._tell(task.results if is_over else (), told),
+            collect=lambda publications, _found, is_over: self._collect(task.results if is_over else (), publications),
         )  # fmt: skip
         await self.turns.run(call)
 
@@ -273,14 +273,14 @@ class CallRunner:
                 raise AbortedError("The call", {"done": 0, "total": total})
             report_progress(done, total)
 
-        def tell(told: list[Told], met: Sequence[ChangeRecord], is_over: bool) -> None:
+        def collect(publications: list[Publication], found: Sequence[ChangeRecord], is_over: bool) -> None:
             # Foreign changes first: they are older than the call's own.
-            self._tell([met], told)
+            self._collect([found], publications)
             if is_over and applying.outcome is not None:
-                self._tell([applying.outcome.records], told, call.acquired)
+                self._collect([applying.outcome.records], publications, call.acquired)
                 (happened or partial(record_steps, parts, actor, steps))()
 
-        observer = pipeline.Observer(report_progress=report, report_found=lambda records: call.met.extend(records))
+        observer = pipeline.Observer(report_progress=report, report_found=lambda records: call.found.extend(records))
         applying = pipeline.Pipeline(parts, steps, actor, observer, checks)
         timeout = parts.settings.lock_timeout_seconds if lock_timeout_seconds is None else lock_timeout_seconds
         call = TurnCall(
@@ -289,7 +289,7 @@ class CallRunner:
             path=paths[0],
             owner=actor.id,
             timeout_seconds=timeout,
-            tell=tell,
+            collect=collect,
         )
         is_cancelled = False
         try:
@@ -312,7 +312,7 @@ class CallRunner:
         """Wait briefly for mirrors, and for the documents of moved files."""
         if self.parts.documents.known.is_any and _is_moved(outcome.records):
             with suppress(FileToolsError):  # it will be published later
-                await self.news.tell()  # the next read must find unsaved text at its new path
+                await self.news.publish()  # the next read must find unsaved text at its new path
         if not outcome.followed or not self.parts.sync.has_mirrors:
             return outcome
         try:
@@ -336,15 +336,17 @@ class CallRunner:
         """Tell each actor about changes by others to files it has read."""
         self.parts.tracker.notice(records, self.parts.workspace.key)
 
-    def _tell(self, several: Sequence[Sequence[ChangeRecord]], told: list[Told], acquired: float | None = None) -> None:
+    def _collect(
+        self, several: Sequence[Sequence[ChangeRecord]], publications: list[Publication], acquired: float | None = None
+    ) -> None:
         for records in several:
             self.notice(records)
-            told.extend((record, acquired) for record in records)
+            publications.extend((record, acquired) for record in records)
 
-    def _publish(self, told: Sequence[Told]) -> None:
-        if told:
-            quietly(partial(self.on_told, [record for record, _ in told]))
-        for record, acquired in told:
+    def _publish(self, publications: Sequence[Publication]) -> None:
+        if publications:
+            quietly(partial(self.on_changes, [record for record, _ in publications]))
+        for record, acquired in publications:
             quietly(partial(self._publish_one, record, acquired))
 
     def _publish_one(self, record: ChangeRecord, acquired: float | None) -> None:

@@ -44,9 +44,9 @@ _LACKING: Final = (
     " UNION SELECT key, path FROM behind WHERE mirror = :mirror"
 )
 _COUNT: Final = f"SELECT count(DISTINCT key) FROM ({_LACKING})"
-# A folder to be compared below stays so until the mirror has the folder.
+# A folder whose contents must be compared is marked so until the mirror has the folder.
 _BELOW: Final = " ON CONFLICT (mirror, key) DO UPDATE SET below = max(below, excluded.below)"
-# A change that is not applied yet outlasts a comparison: only what a record deletes goes with all that is in it.
+# The entry of an unapplied change survives a comparison: only a recorded deletion removes a folder with its contents.
 _ADD: Final = (
     f"INSERT INTO behind (mirror, key, path, number, below) VALUES (?, ?, ?, ?, ?){_BELOW},"
     " number = max(number, excluded.number)"

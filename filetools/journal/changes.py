@@ -1,4 +1,4 @@
-"""Records that go into and out of the journal: drafts of changes, observed changes, heads, backlog entries, mirrors."""
+"""Records that the journal takes and returns: drafts of changes, observed changes, heads, backlog entries, mirrors."""
 
 from __future__ import annotations
 

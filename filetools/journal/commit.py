@@ -322,7 +322,7 @@ def move_folder(connection: sqlite3.Connection, change: Change) -> None:
     moved = []
     for key, _, path, *facts in connection.execute(_LEAVE, (change.old_key, *bounds_below(change.old_key))).fetchall():
         if change.key != key == change.old_key and facts[_NUMBER] > 0:
-            # A file of this name stays recorded as gone.
+            # Keep the record that a file of this name is gone.
             put_gone(connection, key, change.old_path, facts[_NUMBER], facts[_NUMBER + 1])
             facts[_NUMBER : _NUMBER + 2] = 0, 1
         new_key, new_path = _moved(change, key, path)

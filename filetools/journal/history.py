@@ -28,7 +28,7 @@ _TARGETS: Final = f"SELECT target FROM relations WHERE number = ? AND {TAKES_BAC
 _DROP_UNDONE: Final = "DELETE FROM undone WHERE number = ?"
 _NO_NUMBER: Final = 2**63 - 1
 _SLICE: Final = 500
-"""Most values bound in one statement."""
+"""Maximum number of values bound in one statement."""
 _TOGETHER: Final = (
     f"{SELECT_RECORD} WHERE number >= ?1 AND number < coalesce("
     "(SELECT number FROM records WHERE number > ?1 AND batch IS NOT ?1 ORDER BY number LIMIT 1),"
@@ -96,7 +96,7 @@ class History:
         Args:
             wanted: Selects the records.
             below: Only records with a smaller number, to continue after a page.
-            limit: Most records; if fewer are returned, there are no more.
+            limit: Maximum number of records; if fewer are returned, there are no more.
         """
         conditions, values = _conditions(wanted)
         query = (

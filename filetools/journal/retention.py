@@ -107,7 +107,7 @@ class Retention:
         self._checkpoints = Checkpoints(database)
         self._clock = clock
         self._swept_at: float | None = None
-        self._in_vain: Row | None = None
+        self._exhausted: Row | None = None
         """State in which nothing beyond the limits could be removed; there is no new search until it changes."""
 
     def collect(self, most_bytes: int, most_records: int, seconds: float | None = None) -> int:
@@ -131,11 +131,11 @@ class Retention:
         held = self.retained()
         if held.bytes > MOST_READ_BYTES:
             self._drop_read_texts()
-        if self._in_vain != self._database.row(_STATE):
+        if self._exhausted != self._database.row(_STATE):
             records = self._drop(held.records, most_records, self._drop_records)
             contents = self._drop(held.bytes, most_bytes, self._drop_contents)
             removed += records[0]
-            self._in_vain = self._database.row(_STATE) if records[1] or contents[1] else None
+            self._exhausted = self._database.row(_STATE) if records[1] or contents[1] else None
         return removed
 
     def retained(self) -> Retained:

@@ -35,9 +35,9 @@ class TableRow(Struct, frozen=True, kw_only=True):
     value: Mapping[str, Any]
     """JSON."""
     version: str | None = None
-    """Version of the bytes that it keeps among the journal's contents; None if it keeps none, or no longer any."""
+    """Version of the bytes that it keeps in the journal's contents; None if it keeps none, or they were released."""
     size: int = 0
-    """Bytes that it keeps, or kept."""
+    """Number of bytes that it keeps, or kept before they were released."""
     used: float
     """Time of its last use, in seconds since the epoch."""
     revision: int = 0

@@ -70,7 +70,7 @@ class Looked(Struct, frozen=True):
     time: float
     """When it began, in seconds since the epoch."""
     rules: str = ""
-    """Version of the rules for what it left out."""
+    """Version of its exclusion rules."""
 
     def text(self) -> str:
         """Return it as text for the database."""

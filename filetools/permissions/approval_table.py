@@ -20,9 +20,9 @@ T = TypeVar("T")
 LEASE_SECONDS: Final = 6.0
 """How long a process counts as alive after it last renewed its lease."""
 MOST_REQUESTS: Final = 256
-"""Most requests that wait for an answer; more are refused, so that an agent cannot fill a person's screen."""
+"""Maximum number of open requests; more are refused, so that an agent cannot flood a person."""
 MOST_BYTES: Final = 64 * 1024 * 1024
-"""Size of all requests together, so that an agent cannot fill the disk with them."""
+"""Maximum size of all requests together, so that an agent cannot fill the disk."""
 _REQUEST: Final = "request "
 _USED: Final = "used "
 _PROCESS: Final = "process "
@@ -70,7 +70,7 @@ class ApprovalTable:
         self._state = {"listens": False, "asks_for_all": False}
 
     def ask(
-        self, new_id: str, call: str, shown: Mapping[str, Any], *, now: float, expires: float, is_heard: bool
+        self, new_id: str, call: str, shown: Mapping[str, Any], *, now: float, expires: float, is_attended: bool
     ) -> tuple[ApprovalRow, bool] | None:
         """Return the request of an identical call, or open a new one, and whether another process listens.
 
@@ -80,7 +80,7 @@ class ApprovalTable:
             shown: The question, as JSON.
             now: Seconds since the epoch.
             expires: Until when a new request is open.
-            is_heard: True if somebody in this process can answer.
+            is_attended: True if somebody in this process can answer.
 
         Returns:
             None if too many requests are open.
@@ -98,7 +98,7 @@ class ApprovalTable:
                 row = ApprovalRow(id=new_id, call=call, process="", asked=now, expires=expires, size=size)
                 added = [opened, self._new(_SHOWN + new_id, shown, size, expires)]
             # The process that asked last keeps it open: the one that asked first may end before this one.
-            row = structs.replace(row, asks=row.asks + (is_heard or others_listen), process=self._process)
+            row = structs.replace(row, asks=row.asks + (is_attended or others_listen), process=self._process)
             return (row, others_listen), [self._lease(now), _put(row), *added]
 
         return self._changed(work)
@@ -163,7 +163,7 @@ class ApprovalTable:
         return any(other.value["asks_for_all"] for other in self._others(now))
 
     def attend(self, *, now: float, listens: bool, asks_for_all: bool = False) -> None:
-        """Renew the lease of this process, with whether somebody in it answers and whether agents of all processes must ask.
+        """Renew the lease of this process, with the flags whether it can answer and whether all agents must ask.
 
         Expired rows are removed.
         """

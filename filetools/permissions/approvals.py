@@ -89,10 +89,10 @@ class Approvals:
         """Requests that are not over, by id."""
         self._ended: deque[str] = deque(maxlen=REMEMBERED_ENDS)
         """Requests whose answers this process has used; an older look may still show them as open."""
-        self._stirred = asyncio.Event()
+        self._renewal = asyncio.Event()
         self._presence: asyncio.Task[None] | None = None
         """Renews the lease of this process, and looks at the others, while something needs it."""
-        self._audience = Audience(self.tickets, self._give, self.stir)
+        self._audience = Audience(self.tickets, self._give, self.renew_soon)
         self._book = ApprovalTable(table)
         self._run = run
         self._trust = trust
@@ -130,16 +130,16 @@ class Approvals:
 
         def leave() -> None:
             self._asks_for_all -= 1
-            self.stir()
+            self.renew_soon()
 
         self._asks_for_all += 1
         await self.renew()
-        self.stir()
+        self.renew_soon()
         await asyncio.sleep(KNOWN_SECONDS)  # afterwards every process knows, so every later call asks
         return Attendance(leave)
 
     def open_requests(self) -> list[ApprovalRequest]:
-        """Return the requests that nobody has answered yet, oldest first, as this process knew them at its last look."""
+        """Return the unanswered requests, oldest first, as of this process's last look."""
         return [ticket.request for ticket in self.tickets.values() if ticket.decision is None]
 
     async def answer(self, approval_id: str, answer: str, *, by: Actor, edited_text: str | None = None) -> None:
@@ -188,7 +188,7 @@ class Approvals:
             return None
         if ticket.decision is None and not ticket.is_over:
             if not is_needed():
-                with suppress(InvalidArgumentError):  # somebody has answered it just now
+                with suppress(InvalidArgumentError):  # it has just been answered
                     await self._give(ticket, ApprovalDecision(answer="allow"))
             elif self._audience.ask(ticket):
                 await self._wait(ticket)
@@ -245,7 +245,7 @@ class Approvals:
         Raises:
             ApprovalRequiredError: Too many requests are open.
         """
-        ask = partial(self._book.ask, request.id, case.key, request.to_dict(), is_heard=self._audience.is_here)
+        ask = partial(self._book.ask, request.id, case.key, request.to_dict(), is_attended=self._audience.is_here)
         self._opening.add(request.id)
         try:
             asked = await self._run(partial(ask, now=request.created, expires=request.expires))
@@ -295,15 +295,15 @@ class Approvals:
         """True if other processes rely on this one."""
         return self._audience.is_for_all or self._asks_for_all > 0
 
-    def stir(self) -> None:
+    def renew_soon(self) -> None:
         """Renew the lease soon, because something has changed."""
-        self._stirred.set()
+        self._renewal.set()
         if not self._is_closed and (self._presence is None or self._presence.done()):
             self._presence = asyncio.create_task(self._be_present(), name="filetools approvals")
 
     async def _be_present(self) -> None:
-        while self.tickets or self._is_needed or self._stirred.is_set():
-            self._stirred.clear()
+        while self.tickets or self._is_needed or self._renewal.is_set():
+            self._renewal.clear()
             try:
                 await self.renew()
             except FileToolsError as exc:
@@ -311,7 +311,7 @@ class Approvals:
             pause = min([RENEW_SECONDS, *(ticket.expires - self._clock() for ticket in self.tickets.values())])
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(0.001, pause)):
-                    await self._stirred.wait()
+                    await self._renewal.wait()
 
     def must_ask(self) -> bool:
         """True if somebody, in any process, requires every agent to ask."""
@@ -359,7 +359,7 @@ class Approvals:
     def _admit(self, request: ApprovalRequest) -> Ticket:
         ticket = Ticket(request=request, expires=request.expires)
         self.tickets[request.id] = ticket
-        self.stir()
+        self.renew_soon()
         self._notify(ApprovalNotice(request=request, outcome="asked", reason=request.reason))
         return ticket
 
@@ -394,7 +394,7 @@ class Approvals:
             if task is not asyncio.current_task():
                 task.cancel()
         if decision.answer == "allow_for_run":
-            # Trust in a protected path is trust in that path alone; the tool stays asked about everywhere else.
+            # Trust in a protected path covers only that path; the tool still needs approval everywhere else.
             for path in ticket.request.paths if ticket.request.reason == "protected" else (None,):
                 self._trust.add(ticket.request.actor, ticket.request.tool, path)
         ticket.settled.set()

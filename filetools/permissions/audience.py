@@ -63,7 +63,7 @@ class Ticket(Struct, kw_only=True, eq=False):
     waiting: int = 0
     """Calls of this process that wait for the answer now."""
     settled: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when waiting is pointless: answered, over, or nobody is left who could answer."""
+    """Set when waiting is pointless: the request was answered or has ended, or nobody can answer."""
     asking: dict[Approver, asyncio.Task[None]] = field(default_factory=dict)
     asked: dict[Approver, int] = field(default_factory=dict)
     """For how many of the waits each callback has been asked."""

@@ -33,10 +33,10 @@ class PermissionPolicy:
     """Preset, rules, protected paths and trust of one opened workspace.
 
     Presets and rules bind agents and foreign programs. People, and filetools itself, are asked only about changes of
-    protected paths, as everybody is.
+    protected paths.
 
     Args:
-        preset: Applies where no rule does.
+        preset: Applies if no rule matches.
         rules: Refinements; a block, by a rule or the preset, wins over everything, otherwise the last matching rule.
         protected: Globs of paths whose every change needs an approval of its own.
         hidden: Globs of paths whose content agents neither see nor change.
@@ -75,7 +75,7 @@ class PermissionPolicy:
             tool: Name of the tool, known or not.
             path: Path it works on; the root if it names none.
             actor: The caller.
-            operation: Whether it only reads or changes something.
+            operation: "change" if it changes something, otherwise "read".
             must_ask: True to apply "ask" in place of "allow", because a person wants to be asked.
         """
         is_change, is_agent = operation == "change", actor.kind == "agent"

@@ -106,7 +106,7 @@ MOST_SHOWN_CHARACTERS: Final = 4000
 
 
 def short_diff(request: ApprovalRequest) -> str:
-    """Return the change, shortened for little room, with a note of what is left out and how to show it."""
+    """Return the change, shortened for small displays, with a note of what is left out and how to show it."""
     diff = request.diff or ""
     shown = shortened(diff, MOST_SHOWN_CHARACTERS)
     return shown if shown == diff else f"{shown}'filetools approvals --diff' shows them.\n"

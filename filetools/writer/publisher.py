@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 
 from filetools.models.records import ChangeRecord
-from filetools.writer.turn_calls import Told, TurnCall, quietly
+from filetools.writer.turn_calls import Publication, TurnCall, quietly
 
 _log = logging.getLogger(__name__)
 _LATE = "Changes by other processes are reported late"
@@ -27,46 +27,46 @@ class Publisher:
         publish: Publishes the records that a turn made or found.
     """
 
-    def __init__(self, publish: Callable[[Sequence[Told]], None]) -> None:
+    def __init__(self, publish: Callable[[Sequence[Publication]], None]) -> None:
         self._publish = publish
-        self._untold: deque[int] = deque()
+        self._unpublished: deque[int] = deque()
         self._ended: deque[tuple[Ended, Sequence[TurnCall]]] = deque()
-        self._telling: asyncio.Task[None] | None = None
+        self._publishing: asyncio.Task[None] | None = None
         self.precede: Callable[[], Awaitable[object] | None] = lambda: None
         """Returns an awaitable that publishes the earlier changes of other processes; None if there are none."""
 
     @property
-    def untold(self) -> int | None:
+    def unpublished(self) -> int | None:
         """Lowest number that an unpublished record of this process may have; None if all are published."""
         with suppress(IndexError):
-            return self._untold[0]
+            return self._unpublished[0]
         return None
 
     # -- in the thread that takes turns ------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """Note that a turn begins; `end` or `drop` must follow."""
-        self._untold.append(sys.maxsize)
+        self._unpublished.append(sys.maxsize)
 
     def begins_at(self, number: int) -> None:
         """Set the lowest number of the current turn's records."""
-        self._untold[-1] = number
+        self._unpublished[-1] = number
 
     def drop(self) -> None:
         """Discard the current turn, which did nothing."""
-        self._untold.pop()
+        self._unpublished.pop()
 
     # -- on the loop -------------------------------------------------------------------------------------------------
 
     def end(self, calls: Ended, again: Sequence[TurnCall]) -> None:
         """Publish a turn once all earlier ones are published, then settle its calls, except those in `again`."""
         self._ended.append((calls, again))
-        if self._telling is None:
-            waiting = self._tell_ready()
+        if self._publishing is None:
+            waiting = self._publish_ready()
             if waiting is not None:
-                self._telling = asyncio.create_task(self._tell_slowly(waiting), name="filetools tell")
+                self._publishing = asyncio.create_task(self._publish_later(waiting), name="filetools publish")
 
-    def _tell_ready(self) -> Awaitable[object] | None:
+    def _publish_ready(self) -> Awaitable[object] | None:
         """Publish turns until one must wait; returns what to await before it, or None."""
         while self._ended:
             try:
@@ -76,28 +76,28 @@ class Publisher:
                 waiting = None
             if waiting is not None:
                 return waiting
-            self._tell_next()
+            self._publish_next()
         return None
 
-    def _tell_next(self) -> None:
-        self._untold.popleft()
+    def _publish_next(self) -> None:
+        self._unpublished.popleft()
         calls, again = self._ended.popleft()
-        told: list[Told] = []
-        for call, met in calls:
-            quietly(partial(call.tell, told, met, call not in again))
-        self._publish(sorted(told, key=lambda each: each[0].number))
+        publications: list[Publication] = []
+        for call, found in calls:
+            quietly(partial(call.collect, publications, found, call not in again))
+        self._publish(sorted(publications, key=lambda each: each[0].number))
         for call, _ in calls:
             if call not in again:
                 call.settle()
 
-    async def _tell_slowly(self, waiting: Awaitable[object] | None) -> None:
+    async def _publish_later(self, waiting: Awaitable[object] | None) -> None:
         try:
             while waiting is not None:
                 try:
                     await waiting
                 except Exception:  # noqa: BLE001 - callers wait
                     _log.exception(_LATE)
-                self._tell_next()
-                waiting = self._tell_ready()
+                self._publish_next()
+                waiting = self._publish_ready()
         finally:
-            self._telling = None
+            self._publishing = None

@@ -19,9 +19,9 @@ from filetools.permissions.call_watch import current_watch
 from filetools.writer.worker_pool import Hop
 
 T = TypeVar("T")
-Told = tuple[ChangeRecord, float | None]
+Publication = tuple[ChangeRecord, float | None]
 """A record to publish, and when its call's turn began; None for changes by others."""
-Tell = Callable[[list[Told], Sequence[ChangeRecord], bool], None]
+Collect = Callable[[list[Publication], Sequence[ChangeRecord], bool], None]
 """Adds the changes that a call found in a turn to the list and, if that was its last turn, the records it made."""
 
 SHORTEST_WAIT_SECONDS: Final = 0.05
@@ -92,7 +92,7 @@ class TurnCall:
         path: str,
         owner: str,
         timeout_seconds: float,
-        tell: Tell = lambda _told, _met, _is_over: None,
+        collect: Collect = lambda _publications, _found, _is_over: None,
     ) -> None:
         """Create a call.
 
@@ -102,18 +102,18 @@ class TurnCall:
             path: Its path, for messages.
             owner: Its caller, for messages.
             timeout_seconds: How long it may wait.
-            tell: Called on the loop after each of its turns, before later turns are published.
+            collect: Called on the loop after each of its turns, before later turns are published.
         """
         self.work = work
         self.keys = keys
         self.path = path
         self.owner = owner
         self.timeout_seconds = timeout_seconds
-        self.tell = tell
+        self.collect = collect
         self.hop: Hop[None]
         """Its outcome; set when it begins to wait."""
         self.begun: asyncio.Future[None] | None = None
-        self.met: list[ChangeRecord] = []
+        self.found: list[ChangeRecord] = []
         """Changes by others that its turn found."""
         self.acquired = 0.0
         """When its turn began, in seconds since the epoch."""
@@ -164,10 +164,10 @@ class TurnCall:
             with suppress(RuntimeError):  # the loop is closed, and nobody waits
                 self.hop.get_loop().call_soon_threadsafe(self.begin)
 
-    def take_met(self) -> Sequence[ChangeRecord]:
+    def take_found(self) -> Sequence[ChangeRecord]:
         """Return and clear the changes that its turn found: it may have another turn before they are published."""
-        met, self.met = self.met, []
-        return met
+        found, self.found = self.found, []
+        return found
 
     def finish(self) -> None:
         """Note that its work is done."""

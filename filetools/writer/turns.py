@@ -30,7 +30,7 @@ from filetools.paths.workspace import Workspace
 from filetools.permissions.call_watch import uncounted
 from filetools.writer.call_queue import CallQueue
 from filetools.writer.publisher import Ended, Publisher
-from filetools.writer.turn_calls import Told, TurnCall, TurnTask, TurnWork, quietly, touches
+from filetools.writer.turn_calls import Publication, TurnCall, TurnTask, TurnWork, quietly, touches
 from filetools.writer.worker_pool import InFlight, WorkerPool
 
 T = TypeVar("T")
@@ -58,7 +58,7 @@ class Turns:
         settle: Callable[[Sequence[ChangeRecord]], Iterable[int]],
         is_each_alone: Callable[[], bool],
         made: Callable[[], object],
-        publish: Callable[[Sequence[Told]], None],
+        publish: Callable[[Sequence[Publication]], None],
     ) -> None:
         """Begin without calls.
 
@@ -225,10 +225,10 @@ class Turns:
             if isinstance(call.error, StateDamagedError):
                 call.fail(self._workers.explained(call.error))
         # Before they wait again: another turn may end before this one is published.
-        met = [(call, call.take_met()) for call in calls]
+        found = [(call, call.take_found()) for call in calls]
         self._queue.put_back(again)
         with suppress(RuntimeError):  # the loop is closed, and nobody waits
-            calls[0].hop.get_loop().call_soon_threadsafe(self._end_on_loop, met, again)
+            calls[0].hop.get_loop().call_soon_threadsafe(self._end_on_loop, found, again)
 
     def _take_turn(self, calls: list[TurnCall], again: list[TurnCall]) -> None:
         """Run the waiting calls.
@@ -285,7 +285,7 @@ class Turns:
                     again.append(call)
                 continue
             finally:
-                self._put_off(ready, again, call.met)
+                self._put_off(ready, again, call.found)
             if draft is None:
                 call.finish()
                 continue
@@ -300,10 +300,10 @@ class Turns:
         return ready
 
     def _put_off(
-        self, ready: list[tuple[TurnCall, CommitDraft]], again: list[TurnCall], met: Sequence[ChangeRecord]
+        self, ready: list[tuple[TurnCall, CommitDraft]], again: list[TurnCall], found: Sequence[ChangeRecord]
     ) -> None:
         """Put calls back that were prepared before others changed their paths, as a later call has found."""
-        keys = {self._workspace.key(path) for each in met for path in (each.path, each.old_path) if path is not None}
+        keys = {self._workspace.key(path) for each in found for path in (each.path, each.old_path) if path is not None}
         for call, draft in [each for each in ready if each[0].touches(keys)]:
             call.work.abandon()
             again.append(call)

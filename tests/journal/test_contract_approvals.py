@@ -29,9 +29,9 @@ def others(journal: Journal, open_journal: OpenJournal) -> ApprovalTable:
 
 
 def ask(
-    approvals: ApprovalTable, name: str = "r1", call: str = "c1", *, now: float = NOW, is_heard: bool = False
+    approvals: ApprovalTable, name: str = "r1", call: str = "c1", *, now: float = NOW, is_attended: bool = False
 ) -> tuple[ApprovalRow, bool]:
-    asked = approvals.ask(name, call, {"path": name}, now=now, expires=now + 600, is_heard=is_heard)
+    asked = approvals.ask(name, call, {"path": name}, now=now, expires=now + 600, is_attended=is_attended)
     assert asked is not None
     return asked
 
@@ -174,7 +174,7 @@ def test_listeners_of_other_processes_count_while_their_lease_lasts(mine: Approv
 def test_too_many_requests_are_refused(mine: ApprovalTable, others: ApprovalTable) -> None:
     for number in range(MOST_REQUESTS):
         ask(mine, f"r{number}", f"c{number}")
-    assert others.ask("more", "another", {}, now=NOW, expires=LATER, is_heard=False) is None
+    assert others.ask("more", "another", {}, now=NOW, expires=LATER, is_attended=False) is None
     assert ask(others, "same", "c0")[0].id == "r0"
     answer(mine, "r0")
     mine.take("r0")
@@ -182,7 +182,7 @@ def test_too_many_requests_are_refused(mine: ApprovalTable, others: ApprovalTabl
 
 
 def test_too_large_requests_are_refused(mine: ApprovalTable) -> None:
-    assert mine.ask("r1", "c1", {"x": "x" * MOST_BYTES}, now=NOW, expires=LATER, is_heard=False) is None
+    assert mine.ask("r1", "c1", {"x": "x" * MOST_BYTES}, now=NOW, expires=LATER, is_attended=False) is None
     assert names(mine) == []
 
 
@@ -218,7 +218,7 @@ def test_who_wants_all_agents_asked_is_heard_by_others_as_long_as_it_lives(
     assert not mine.must_ask(now=NOW)
     others.attend(now=NOW, listens=False, asks_for_all=True)
     assert (mine.must_ask(now=NOW), others.must_ask(now=NOW), mine.live(now=NOW)[1]) == (True, False, False)
-    others.ask("r1", "c1", {}, now=NOW, expires=LATER, is_heard=False)  # renews its lease alone
+    others.ask("r1", "c1", {}, now=NOW, expires=LATER, is_attended=False)  # renews its lease alone
     assert mine.must_ask(now=NOW)
     assert not mine.must_ask(now=NOW + LEASE_SECONDS + 1)
     others.leave()
@@ -228,7 +228,7 @@ def test_who_wants_all_agents_asked_is_heard_by_others_as_long_as_it_lives(
 def test_of_many_at_once_one_opens_and_one_uses_a_request(journal: Journal, open_journal: OpenJournal) -> None:
     several = [ApprovalTable(one.approvals) for one in (journal, open_journal()) for _ in range(4)]
     with ThreadPoolExecutor(len(several)) as pool:
-        asked = [pool.submit(ask, each, f"r{number}", is_heard=True) for number, each in enumerate(several)]
+        asked = [pool.submit(ask, each, f"r{number}", is_attended=True) for number, each in enumerate(several)]
         (name,) = {each.result()[0].id for each in asked}
         assert several[0].live(now=NOW)[0][0].asks == len(several)
         assert answer(several[0], name)

@@ -100,7 +100,7 @@ async def test_a_late_permission_that_no_call_uses_expires_too(book: Table) -> N
     assert ticket is not None
     assert not ticket.is_over
     passed = 601.0
-    desk.approvals.stir()
+    desk.approvals.renew_soon()
     await steps_until(lambda: ticket.is_over)
     assert await refused_id(desk, case()) != approval_id
     await desk.approvals.aclose()

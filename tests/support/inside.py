@@ -140,7 +140,7 @@ def database_of(journal: Journal) -> Database:
 
 def foreign_of(files: FileToolsFacade) -> ForeignChanges:
     """Return what has the changes of other programs recorded."""
-    return files._runner.on_told.__self__._foreign  # type: ignore[attr-defined,no-any-return]
+    return files._runner.on_changes.__self__._foreign  # type: ignore[attr-defined,no-any-return]
 
 
 def is_calm(files: FileToolsFacade) -> bool:

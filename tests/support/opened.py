@@ -131,7 +131,7 @@ async def all_seen(files: FileToolsFacade, root: Path, told: list[Any]) -> None:
 
 def background_of(files: FileToolsFacade) -> Any:
     """Return what does the background work of an opened workspace."""
-    return files._runner.on_told.__self__  # type: ignore[attr-defined]
+    return files._runner.on_changes.__self__  # type: ignore[attr-defined]
 
 
 def names_in(root: Path) -> list[str]:

@@ -53,7 +53,7 @@ class BackgroundTasks:
         self._parts = runner.parts
         self._feed = feed
         self._notifier = notifier
-        self._others = OthersChanges(self._parts, runner.turns, self._tell_others)
+        self._others = OthersChanges(self._parts, runner.turns, self._publish_others)
         runner.turns.publisher.precede = self._others.precede
         self._foreign = ForeignChanges(self._parts, runner.record)
         runner.look_at_tree = partial(look_at_tree, self._parts, self._foreign, runner.check_open)
@@ -128,7 +128,7 @@ class BackgroundTasks:
         known = self._parts.documents.known
         try:
             if any(known.at(key) is None for key in keys):
-                await self._runner.news.tell()  # until a move is published, a document is known by its old path
+                await self._runner.news.publish()  # until a move is published, a document is known by its old path
             await self._runner.news.follow([document for key in keys if (document := known.at(key)) is not None])
         except BaseException:
             self._followed |= keys
@@ -157,7 +157,7 @@ class BackgroundTasks:
         """Publish the records of other processes, with their own actors."""
         await self._notified.wait()
         self._notified.clear()
-        await self._runner.news.tell()
+        await self._runner.news.publish()
         if await self._others.follow():
             self._notified.set()
         approvals = self._parts.gatekeeper.approvals
@@ -166,7 +166,7 @@ class BackgroundTasks:
         # A process also receives its own notifications; while it writes constantly, this limits how often it reads.
         await asyncio.sleep(FOLLOW_PAUSE_SECONDS)
 
-    def _tell_others(self, records: Sequence[ChangeRecord]) -> None:
+    def _publish_others(self, records: Sequence[ChangeRecord]) -> None:
         if not records:
             return
         self._runner.notice(records)
@@ -221,14 +221,14 @@ class BackgroundTasks:
 
     async def _keep_documents(self) -> None:
         """Keep the text of vanished editors, and update documents whose file's writer died before they followed."""
-        await self._runner.news.tell()
+        await self._runner.news.publish()
         if not self._parts.documents.known.is_any:
             return
         for document, version, author in await self._parts.workers.run(lambda: list(sweep_handles(self._parts))):
             self._parts.bus.publish(
                 events.BufferAbandoned(path=document.path, document=document.id, actor=author, kept_version=version)
             )
-        await self._runner.news.tell()
+        await self._runner.news.publish()
         await self._runner.news.follow(await self._parts.workers.run(self._parts.journal.documents.behind))
 
     async def _recover(self) -> None:
@@ -293,13 +293,13 @@ class OthersChanges:
     Args:
         parts: The workspace.
         turns: Knows which of this process's records are unpublished.
-        tell: Publishes records, in the order given.
+        publish: Publishes records, in the order given.
     """
 
-    def __init__(self, parts: Parts, turns: Turns, tell: Callable[[Sequence[ChangeRecord]], None]) -> None:
+    def __init__(self, parts: Parts, turns: Turns, publish: Callable[[Sequence[ChangeRecord]], None]) -> None:
         self._parts = parts
         self._turns = turns
-        self._tell = tell
+        self._publish = publish
         self._lock = asyncio.Lock()
         self.position = 0
         """Number of the record up to which everything is published."""
@@ -330,11 +330,11 @@ class OthersChanges:
         while True:
             visible, records = await self._parts.workers.run(self._read)
             # After the read, so that no record of another process is published before an earlier one of this process.
-            untold = self._turns.publisher.untold
-            if untold is not None:
-                visible = min(visible, untold - 1)
-            ready = [record for record in records if untold is None or record.number < untold]
-            self._tell(ready)
+            unpublished = self._turns.publisher.unpublished
+            if unpublished is not None:
+                visible = min(visible, unpublished - 1)
+            ready = [record for record in records if unpublished is None or record.number < unpublished]
+            self._publish(ready)
             is_last = len(ready) < FOLLOWED_RECORDS
             newest = ready[-1].number if ready else 0
             self.position = max(visible, self.position, newest) if is_last else newest

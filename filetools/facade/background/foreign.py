@@ -120,7 +120,7 @@ class ForeignChanges:
         except LockTimeoutError:
             return  # another process has a long turn; the next round waits again
         except WorkspaceGoneError:
-            self._tell_if_gone()
+            self._publish_if_gone()
             await asyncio.Event().wait()  # there is nothing left to look at
 
     async def _filter(self) -> None:
@@ -202,7 +202,7 @@ class ForeignChanges:
         try:
             if due.reasons:
                 self._parts.workspace.check_alive()
-            self._tell_of_loss(due.reasons)
+            self._report_loss(due.reasons)
             if self._left is None and self._is_whole_wanted:
                 self._is_whole_wanted, self._left = False, ()
                 self._begun += 1
@@ -245,13 +245,13 @@ class ForeignChanges:
             self._watcher.watch(observation.new_folders)
         self._wake()
 
-    def _tell_if_gone(self) -> None:
+    def _publish_if_gone(self) -> None:
         try:
             self._parts.workspace.check_alive()
         except WorkspaceGoneError:
             self._parts.bus.publish(events.Resync(position=None, reason="gone"))
 
-    def _tell_of_loss(self, reasons: Set[str]) -> None:
+    def _report_loss(self, reasons: Set[str]) -> None:
         for reason in sorted(_LOST & reasons):
             _log.warning("changes by other programs may have been missed (%s); looking at the whole tree", reason)
             event = events.Resync(position=self._parts.journal.position(), reason=reason)

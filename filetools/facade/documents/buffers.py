@@ -67,7 +67,7 @@ class Buffers:
             )
         except LockTimeoutError:
             name, opened = await self._parts.workers.run(work)  # it follows the write when that is done
-        await self._news.tell()
+        await self._news.publish()
         return await self._parts.workers.run(partial(self._describe, name, opened))
 
     async def read(self, handle: str) -> BufferResult:
@@ -122,7 +122,7 @@ class Buffers:
             edits=edits, text=text, change_id=change_id,
         )  # fmt: skip
         made: BufferChange = await self._parts.workers.run(work)
-        await self._news.tell()
+        await self._news.publish()
         return made
 
     async def since(self, handle: str, buffer_version: int) -> BufferChange:
@@ -167,7 +167,7 @@ class Buffers:
         """
         text_format = None if encoding is None else format_named(encoding)
         step, outcome = await self._save(handle, on_conflict, text_format)
-        await self._news.tell()
+        await self._news.publish()
         plain = write_result(step, outcome)
         _, after = await self._parts.workers.run(partial(self._parts.documents.held, handle, self._actor))
         others: list[dict[str, int | str]] = []
@@ -203,7 +203,7 @@ class Buffers:
         if kept is not None:
             event = events.BufferAbandoned(path=closed.path, document=closed.id, actor=self._actor, kept_version=kept)
             self._parts.bus.publish(event)
-        await self._news.tell()
+        await self._news.publish()
         return BufferClose(path=closed.path, kept_version=kept)
 
     async def _save(

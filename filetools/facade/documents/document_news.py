@@ -39,15 +39,15 @@ class DocumentNews:
         """Failed tries to make the events of the first of these."""
         self._made: list[Event] = []
         """Unpublished events."""
-        self._telling = asyncio.Lock()
+        self._publishing = asyncio.Lock()
 
     async def start(self) -> None:
         """Load the documents that are already open; publishes nothing."""
         await self._parts.workers.run(self._begin)
 
-    async def tell(self) -> None:
+    async def publish(self) -> None:
         """Publish new events, in order."""
-        async with self._telling:
+        async with self._publishing:
             try:
                 await self._parts.workers.run(self._take)
             finally:  # publish what was made even if the caller is cancelled or making the rest failed
@@ -60,7 +60,7 @@ class DocumentNews:
         if not documents:
             return
         behind = await self._parts.workers.run(partial(self._follow, documents))
-        await self.tell()
+        await self.publish()
         for document in behind:
             head = await self._parts.workers.run(partial(self._head_of, document))
             if self._behind.get(document.id, "") != head:

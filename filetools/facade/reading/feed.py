@@ -167,7 +167,7 @@ class Feed:
         journal = self._parts.journal
         visible = journal.visible_position()
         records = journal.records(number, limit=limit, key=key)
-        shown = tuple(record for record in records if is_told(record))
+        shown = tuple(record for record in records if is_visible(record))
         newest = records[-1].number if records else 0
         # Records committed between the two reads are already in the page and must not be delivered again.
         end = newest if len(records) == limit else max(number, visible, newest)
@@ -189,6 +189,6 @@ def _forget(task: asyncio.Task[FeedPage]) -> None:
         task.exception()
 
 
-def is_told(record: ChangeRecord) -> bool:
+def is_visible(record: ChangeRecord) -> bool:
     """True if readers of the feed see a record."""
     return record.operation is not Operation.FOUND and record.state is RecordState.APPLIED

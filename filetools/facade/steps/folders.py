@@ -138,7 +138,7 @@ class RemoveFolderStep(FolderStep):
 
         Args:
             path: The folder.
-            recursive: Whether the folder may have contents.
+            recursive: True if the folder may have contents.
             inside: Estimated number of entries in it, for progress.
             report_progress: Called for each entry; may raise to stop.
             mode: Permission bits to record; None records the current ones.

@@ -114,11 +114,11 @@ class MoveFile(Step):
         with suppress(FileToolsError):  # only a cache: the next look reads the file instead
             self._remember(parts)
         source, end = self.seen
-        on_top = Change(
+        moved_again = Change(
             operation=Operation.MODIFY, path=end.path, key=end.key, after=source.version,
             size=None if source.stat is None else source.stat.size, applied=True,
         )  # fmt: skip
-        return self._foreign_save(parts, end, source.version, lambda before: replace(on_top, before=before))
+        return self._foreign_save(parts, end, source.version, lambda before: replace(moved_again, before=before))
 
     def set_back(self, parts: Parts) -> None:
         """Rename the file back and restore the replaced destination."""

@@ -133,7 +133,7 @@ class PutFile(Step):
             return ()
         with suppress(FileToolsError):  # only a cache: the next look reads the file instead
             self._remember(parts)
-        return self._foreign_save(parts, self.seen, self.version, self._on_top)
+        return self._foreign_save(parts, self.seen, self.version, self._change_again)
 
     def set_back(self, parts: Parts) -> None:
         """Restore the former file, or remove the new one."""
@@ -226,7 +226,7 @@ class PutFile(Step):
             parts.facts.put(stat.identity, self.decision.facts, taken_ns=taken_ns)
             self.identity = settled_identity(stat, taken_ns, parts.store.tick_ns)
 
-    def _on_top(self, before: str) -> Change:
+    def _change_again(self, before: str) -> Change:
         return structs.replace(self._change(), before=before, applied=True, document=None)
 
 

@@ -126,7 +126,7 @@ class Step(ABC):
         return ()
 
     def _foreign_save(
-        self, parts: Parts, seen: Look, ours: str | None, on_top: Callable[[str], Change]
+        self, parts: Parts, seen: Look, ours: str | None, again: Callable[[str], Change]
     ) -> Sequence[Change]:
         """Return the record of what another program saved between look and exchange, then this change again.
 
@@ -134,7 +134,7 @@ class Step(ABC):
             parts: The workspace.
             seen: The look.
             ours: Version that this change wrote; None if it removed the file.
-            on_top: Returns the record of this change with a given version before it.
+            again: Returns the record of this change with a given version before it.
         """
         displaced = self._displaced
         if displaced is None or is_same_file(parts, seen, displaced.stat):
@@ -147,7 +147,7 @@ class Step(ABC):
             operation=Operation.CREATE if ours is None else Operation.MODIFY, path=seen.path, key=seen.key, before=ours,
             after=version, content=content, size=len(content), mode=displaced.stat.mode, applied=True, external=True,
         )  # fmt: skip
-        return (foreign, on_top(version))
+        return (foreign, again(version))
 
     @abstractmethod
     def set_back(self, parts: Parts) -> None:

@@ -84,7 +84,7 @@ class Town:
     async def settle(self) -> None:
         """Have documents follow their files, as they do a moment after every change."""
         news = self.files._runner.news
-        await news.tell()
+        await news.publish()
         await news.follow(self.files._parts.documents.known.all())
 
     async def notice(self) -> None:
