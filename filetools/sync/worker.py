@@ -146,7 +146,7 @@ class BacklogWorker:
             if entry.number or self._context.journal.backlog.get(self._place, entry.key) is not None:
                 self._process(entry)
             else:
-                del self._waiting[_slot(entry)]  # an aborted synchronisation has removed it
+                self._waiting.pop(_slot(entry), None)  # an aborted synchronisation has removed it
         if due or self._is_whole_due:
             self._follow()
         self._is_whole_due = False
