@@ -132,7 +132,7 @@ class RunCalls:
         found = await self._discovery(run, messages)
         if found.foreign:
             await self._parts.workers.run(partial(self._runs.alter, run_id, foreign=list(found.foreign)))
-        return self._told(run, found)
+        return self._metadata_of(run, found)
 
     async def list(self, limit: int = 50) -> Sequence[Run]:
         """Return the newest runs, newest first."""
@@ -160,7 +160,7 @@ class RunCalls:
         if run.messages is not None:
             with suppress(FileToolsError):
                 messages = await self._parts.workers.run(partial(self._parts.journal.contents.get, run.messages))
-        return self._told(run, await self._discovery(run, messages))
+        return self._metadata_of(run, await self._discovery(run, messages))
 
     async def undo(self, run_id: str, *, dry_run: bool = False, partial: bool = False) -> UndoResult:
         """Undo all changes of a run, including foreign changes that are attributed to it; see `undo`.
@@ -227,7 +227,7 @@ class RunCalls:
             if record.number <= number and (ended is None or record.time <= ended or record.actor.kind != "external")
         ]  # fmt: skip
 
-    def _told(self, run: Run, found: Discovery) -> dict[str, Any]:
+    def _metadata_of(self, run: Run, found: Discovery) -> dict[str, Any]:
         return metadata(found, session=run.session, root=self._files.root_paths[-1], agent_session=run.agent_session)
 
 

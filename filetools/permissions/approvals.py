@@ -92,7 +92,7 @@ class Approvals:
         self._renewal = asyncio.Event()
         self._presence: asyncio.Task[None] | None = None
         """Renews the lease of this process, and looks at the others, while something needs it."""
-        self._audience = Audience(self.tickets, self._give, self.renew_soon)
+        self._audience = Audience(self.tickets, self._record_answer, self.renew_soon)
         self._book = ApprovalTable(table)
         self._run = run
         self._trust = trust
@@ -162,7 +162,7 @@ class Approvals:
         ticket = self.tickets.get(approval_id)
         if ticket is None or ticket.decision is not None:
             raise not_open(approval_id)
-        await self._give(ticket, decided(answer, ticket.request, edited_text))
+        await self._record_answer(ticket, decided(answer, ticket.request, edited_text))
 
     async def ask(self, case: Case, *, is_needed: Callable[[], bool] = lambda: True) -> ApprovalDecision | None:
         """Get a person's decision about a call. No lock may be held meanwhile.
@@ -189,7 +189,7 @@ class Approvals:
         if ticket.decision is None and not ticket.is_over:
             if not is_needed():
                 with suppress(InvalidArgumentError):  # it has just been answered
-                    await self._give(ticket, ApprovalDecision(answer="allow"))
+                    await self._record_answer(ticket, ApprovalDecision(answer="allow"))
             elif self._audience.ask(ticket):
                 await self._wait(ticket)
         return await self._use(ticket)
@@ -227,7 +227,7 @@ class Approvals:
             raise ApprovalRequiredError(
                 request.tool, request.path, _why(request), None if ticket.is_over else request.id
             )
-        is_first = await self._take(ticket)
+        is_first = await self._consume(ticket)
         if decision.answer == "deny":
             raise ApprovalDeniedError(request.tool, request.path)
         if not is_first:
@@ -262,11 +262,11 @@ class Approvals:
             ticket = self._admit(structs.replace(request, id=row.id, expires=row.expires))
         ticket.is_own = True
         ticket.asks = max(ticket.asks, row.asks)
-        self._see(row)
+        self._update(row)
         self._audience.note_others(others_listen)
         return ticket
 
-    async def _give(self, ticket: Ticket, decision: ApprovalDecision) -> None:
+    async def _record_answer(self, ticket: Ticket, decision: ApprovalDecision) -> None:
         """Answer a request.
 
         Raises:
@@ -278,9 +278,9 @@ class Approvals:
         )
         if row is None:
             raise not_open(approval_id)
-        self._see(row)
+        self._update(row)
 
-    async def _take(self, ticket: Ticket) -> bool:
+    async def _consume(self, ticket: Ticket) -> bool:
         """Use an answer; True unless an identical call did before."""
         is_first = not ticket.is_over and await self._run(partial(self._book.take, ticket.request.id))
         self._end(ticket, is_used=True)
@@ -345,10 +345,10 @@ class Approvals:
                 if not any(request.id in known for known in (self.tickets, self._ended, self._opening)):
                     self._admit(request)
             for row in rows:
-                self._see(row)
+                self._update(row)
             live = {row.id for row in rows}
             for ticket in [self.tickets[each] for each in known if each in self.tickets and each not in live]:
-                self._vanish(ticket, is_late=ticket.expires <= now)
+                self._end_lost(ticket, is_late=ticket.expires <= now)
             self._audience.note_others(others_listen)
 
     def _read(self, known: Collection[str], now: float) -> tuple[Sequence[ApprovalRow], bool, list[ApprovalRequest]]:
@@ -373,7 +373,7 @@ class Approvals:
         if is_used:
             self._ended.append(ticket.request.id)
 
-    def _see(self, row: ApprovalRow) -> None:
+    def _update(self, row: ApprovalRow) -> None:
         ticket = self.tickets.get(row.id)
         if ticket is None:
             return
@@ -403,7 +403,7 @@ class Approvals:
         else:
             self._notify(ApprovalNotice(request=ticket.request, outcome="allowed"))
 
-    def _vanish(self, ticket: Ticket, *, is_late: bool) -> None:
+    def _end_lost(self, ticket: Ticket, *, is_late: bool) -> None:
         """End a ticket that is no longer in the table: its time has passed, or its process has ended."""
         is_unanswered = ticket.decision is None
         if is_unanswered and is_late:

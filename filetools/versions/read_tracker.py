@@ -74,7 +74,7 @@ class _Seen(Struct):
         self.spans[key] = (version, merged)
         return merged[0] == ((1, 1), END_OF_FILE)
 
-    def know(self, key: str) -> None:
+    def learn(self, key: str) -> None:
         """Drop the change to report for a path, because the actor has seen a newer text."""
         self.changed.pop(key, None)
         if key in self.wrote:
@@ -286,7 +286,7 @@ class ReadTracker:
         with self._lock:
             seen = self._seen(owner)
             if version is not None:
-                seen.know(key)
+                seen.learn(key)
             former = seen.paths.get(key, {})
             if _is_repeated(former, rows):
                 seen.paths.move_to_end(key)
@@ -306,7 +306,7 @@ class ReadTracker:
         """Replace an actor's rows of a path."""
         with self._lock:
             seen = self._seen(owner)
-            seen.know(key)
+            seen.learn(key)
             covered = seen.covered.get(key)
             self._forget(owner, seen, key)
             if rows:

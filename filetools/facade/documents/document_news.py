@@ -49,7 +49,7 @@ class DocumentNews:
         """Publish new events, in order."""
         async with self._publishing:
             try:
-                await self._parts.workers.run(self._take)
+                await self._parts.workers.run(self._make_events)
             finally:  # publish what was made even if the caller is cancelled or making the rest failed
                 made, self._made = self._made, []
                 for event in made:
@@ -84,7 +84,7 @@ class DocumentNews:
         if new.documents:
             self._holders = {handle.document_id: handle.actor for handle in documents.handles()}
 
-    def _take(self) -> None:
+    def _make_events(self) -> None:
         new = self._parts.journal.documents.changed(self._position)
         closed = new.closed
         if closed is None:

@@ -135,7 +135,7 @@ class Pipeline:
             self.outcome = Outcome(records=(), changes=tuple(None for _ in steps), mirror=parts.sync.standing())
             return None
         for step in self._active:
-            _refuse_known(parts, step.new_folders(parts))
+            _refuse_recorded(parts, step.new_folders(parts))
         try:
             return self._prepared()
         except BaseException:
@@ -224,7 +224,7 @@ def _prepare(parts: Parts, step: Step) -> None:
         raise HeadMovedError(step.paths[0]) from exc
 
 
-def _refuse_known(parts: Parts, missing: Sequence[WorkspacePath]) -> None:
+def _refuse_recorded(parts: Parts, missing: Sequence[WorkspacePath]) -> None:
     """Raise HeadMovedError if a missing folder has a row: its removal must be recorded before it is made again."""
     for folder in missing:
         row = parts.journal.tree_index.get(parts.workspace.key(folder))
