@@ -364,7 +364,7 @@ class HistoryCalls(ActorCalls):
         runs = runs_of(self._parts)
         run = await self._parts.workers.run(lambda: runs.get(run_id))
         if run.first.partition(":")[0] != self._parts.journal.epoch:
-            raise InvalidArgumentError(f"The journal was put back since the run {run_id}, and knows nothing of it")
+            raise InvalidArgumentError(f"The journal was rolled back, and has lost the changes of the run {run_id}")
         # A run whose process died has no last position: it has all changes of its session up to the next run.
         last = await self._parts.workers.run(lambda: runs.last_of(run))
         return run, selection.MOST_NUMBER if last is None else number_of(last)
