@@ -417,9 +417,9 @@ class HistoryCalls(ActorCalls):
             )
             plan = await self._parts.workers.run(make)
             touched = plan.touched(self.settings.protected_paths)
-            if dry_run or (plan.conflicts and not partly) or not plan.steps:
+            if dry_run or not (plan.is_whole or partly) or not plan.steps:
                 await self._authorise(tool, touched, {}, change=False)
-                if plan.conflicts and not partly and not dry_run:
+                if not (plan.is_whole or partly or dry_run):
                     raise plan.error()
                 return await self._parts.workers.run(partial(plan.result, None, dry_run=dry_run))
             authorise = partial(self._authorise_steps, tool, touched, {"facts": plan.facts}, plan.steps)

@@ -60,8 +60,15 @@ class UndoFinding(Struct, frozen=True, kw_only=True):
     records: tuple[ChangeRecord, ...]
     path: str
     """Path of the file in the draft; the record's path if the draft does not have the file."""
+    now: str = ""
+    """Current path of the file; empty if there is none."""
     outcome: Outcome
     clash: Clash | None = None
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Paths of the file: in the draft and, if it has one, the current path."""
+        return (self.path, self.now) if self.now else (self.path,)
 
 
 def shown_name(path: str) -> str:
@@ -176,8 +183,8 @@ class Undoing:
         elif self._tree.is_same(here, then):
             self._find(run.records, run.path, "unchanged")
         else:
-            self._tree.put(run.path, then)
             self._find(run.records, run.path, "undone")
+            self._tree.put(run.path, then)
 
     def _without(self, run: _UndoRun, here: DraftNode | None) -> DraftNode | Clash | None:
         """Return the node without a run's changes, or why they cannot be taken back."""
@@ -233,9 +240,9 @@ class Undoing:
         elif not self._is_free(home, for_folder=is_folder):
             self._find([record], where, Clash(reason=f"something else is at {home} now"))
         else:
+            self._find([record], where, "undone")
             self._tree.move(where, home)
             self._names.passed(record, where=where, home=home)
-            self._find([record], home, "undone")
             return
         self._names.passed(record)
 
@@ -251,11 +258,11 @@ class Undoing:
         if inside and not (came_back and all(node is not None and node.kind in WITHOUT_RECORDS for node in nodes)):
             self._find([record], where, "kept")
             return
+        self._find([record], where, "undone")
         for path in [*inside, where]:
             self._tree.put(path, None)
         if came_back:
             self._tree.wholes.add(self._tree.key(where))
-        self._find([record], where, "undone")
 
     def _restore(self, record: ChangeRecord) -> None:
         where = self._names.above(record.path)
@@ -309,10 +316,16 @@ class Undoing:
         return self._tree.at(place)
 
     def _find(self, records: Sequence[ChangeRecord], where: str | None, outcome: Outcome | Clash) -> None:
-        """Add a finding; `where` is the file's path in the draft, None if the draft does not have the file."""
+        """Add a finding; `where` is the file's path in the draft, None if the draft does not have the file.
+
+        Call it before the draft is changed, as the current path is that of the draft's node.
+        """
         clash = outcome if isinstance(outcome, Clash) else None
         kind = "conflict" if isinstance(outcome, Clash) else outcome
-        finding = UndoFinding(records=tuple(records), path=records[0].path, outcome=kind, clash=clash)
+        node = None if where is None else self._tree.at(where)
+        origin = None if node is None or node.origin is None or node.origin.trash is not None else node.origin
+        now = "" if origin is None else origin.path
+        finding = UndoFinding(records=tuple(records), path=records[0].path, now=now, outcome=kind, clash=clash)
         self._findings.append((finding, None if where is None else self._names.place(where)))
 
 

@@ -17,12 +17,14 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.facade.history.undo_steps import with_blocked
 from filetools.models.history import UndoResult
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.rules import Rule
 from filetools.versions.undo import Clash, UndoFinding
 from tests.support.crashing import QUIET, Tree, grow, snapshot
 from tests.support.inside import damage_version, lose_version, parts
 from tests.support.opened import refused, version
 
 ALICE = Actor(kind="agent", id="alice", session="s1")
+BOB = Actor(kind="agent", id="bob", session="s2")
 SMALL: dict[str, Any] = {"snapshot_max_file_bytes": 1000, "max_foreign_bytes": 1000}
 BEFORE: Tree = {"d": None, "d/x": b"x\n", "d/y": b"y\n", "q": b"q\n"}
 
@@ -87,7 +89,7 @@ async def test_what_came_out_of_a_folder_that_cannot_come_back_stays_where_it_is
         ("create", "n", "undone"), ("delete_directory", "d", "conflict"), ("delete", "d/x", "conflict"),
         ("move", "z", "conflict"),
     ]  # fmt: skip
-    assert {conflict.path for conflict in result.conflicts} == {"d", "d/x", "d/y"}
+    assert {conflict.path for conflict in result.conflicts} == {"d", "d/x", "z"}
 
 
 async def test_what_came_out_of_a_folder_that_cannot_come_back_is_not_removed_by_a_restore(
@@ -198,7 +200,7 @@ async def test_a_conflict_is_told_once_for_all_changes_of_its_path(alice: FileTo
     second = await alice.move_file("d/x", "z")
     lose(alice, b"x\n")
     result = await alice.restore("before", partial=True)
-    assert [(one.path, one.numbers) for one in result.conflicts] == [("d/x", [second.number, first.number])]
+    assert [(one.path, one.numbers) for one in result.conflicts] == [("z", [second.number, first.number])]
 
 
 def test_findings_and_paths_that_stay_are_compared_by_looking_up_and_not_one_by_one() -> None:
@@ -273,7 +275,7 @@ async def test_a_file_that_must_stay_where_it_went_is_not_copied_back(
     result = await alice.undo(since=1, partial=True)
     assert snapshot(root) == {**{path: BEFORE[path] for path in ("d", "d/x", "d/y")}, "p": b"q\n"}
     assert outcomes(result) == [("create", "n", "undone"), ("move", "p", "conflict")]
-    assert [(conflict.path, conflict.code) for conflict in result.conflicts] == [("q", "FILE_BUSY")]
+    assert [(conflict.path, conflict.code) for conflict in result.conflicts] == [("p", "FILE_BUSY")]
 
 
 @pytest.mark.parametrize("deeds", ["rm large", "echo other > large"])
@@ -302,7 +304,7 @@ async def test_an_edit_under_a_name_in_between_is_a_conflict_if_the_file_stays(
     assert outcomes(result) == [
         ("move", "s", "conflict"), ("modify", "r", "conflict"), ("move", "r", "conflict"), ("modify", "q", "conflict")
     ]  # fmt: skip
-    assert {conflict.path for conflict in result.conflicts} == {"q"}
+    assert {conflict.path for conflict in result.conflicts} == {"s"}
 
 
 async def test_everything_below_a_folder_whose_change_is_refused_stays(
@@ -329,3 +331,80 @@ async def test_a_preview_of_a_part_tells_that_a_file_is_in_the_place_of_its_fold
     assert [(one.path, one.reason) for one in preview.conflicts] == [("d/x", "d is a file now")]
     await refused("EDIT_CONFLICT", alice.restore("before", "d/x"))
     assert (root / "d").read_bytes() == b"a file now\n"
+
+
+async def test_a_created_file_that_was_moved_and_cannot_be_deleted_is_a_conflict(
+    alice: FileToolsFacade, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: WorkspacePath, *_: Any, **_options: Any) -> None:
+        raise FileBusyError(path)
+
+    number = (await alice.write_file("new", "new\n")).number
+    await alice.move_file("new", "moved")
+    await alice.edit_file("q", edit("q", "edited"))
+    monkeypatch.setattr(parts(alice).store, "remove", refuse)
+    result = await alice.undo(since=number, partial=True)
+    assert snapshot(root) == {**BEFORE, "moved": b"new\n"}
+    assert outcomes(result) == [("modify", "q", "undone"), ("move", "moved", "conflict"), ("create", "new", "conflict")]
+    assert [(conflict.path, conflict.code) for conflict in result.conflicts] == [("moved", "FILE_BUSY")]
+
+
+@pytest.fixture
+async def moved(alice: FileToolsFacade, files: FileToolsFacade) -> int:
+    """Have one move a file into another folder and edit it there, and another edit the same line; the move's number."""
+    bob = files.for_actor(BOB)
+    await alice.read_file("q")
+    number = (await alice.move_file("q", "secret/q")).number
+    assert number is not None
+    await alice.edit_file("secret/q", edit("q", "edited"))
+    await bob.read_file("secret/q")
+    await bob.edit_file("secret/q", edit("edited", "PASSWORD"))
+    return number
+
+
+async def test_a_conflict_in_a_moved_file_hides_text_that_must_not_be_read(alice: FileToolsFacade, moved: int) -> None:
+    parts(alice).gatekeeper.policy.use("allow", [Rule(tool="read_file", path="secret/**", level="block")])
+    error = await refused("EDIT_CONFLICT", alice.undo(since=moved))
+    preview = await alice.undo(since=moved, dry_run=True)
+    result = await alice.undo(since=moved, partial=True)
+    assert [conflict["conflicts"] for conflict in error.details["conflicts"]] == [[]]
+    assert [conflict.conflicts for conflict in (*preview.conflicts, *result.conflicts)] == [[], []]
+
+
+async def test_a_conflict_in_a_moved_file_hides_text_that_must_not_be_read_at_its_former_path(
+    alice: FileToolsFacade, moved: int
+) -> None:
+    parts(alice).gatekeeper.policy.use("allow", [Rule(tool="read_file", path="q", level="block")])
+    preview = await alice.undo(since=moved, dry_run=True)
+    assert [conflict.conflicts for conflict in preview.conflicts] == [[]]
+
+
+async def test_a_conflict_names_the_path_at_which_the_file_is(alice: FileToolsFacade, moved: int, root: Path) -> None:
+    error = await refused("EDIT_CONFLICT", alice.undo(since=moved))
+    assert error.path == "secret/q"
+    assert error.message.startswith("secret/q cannot be taken back: others have changed the same place since (line 1)")
+    assert [conflict["path"] for conflict in error.details["conflicts"]] == ["secret/q"]
+    assert [one["path"] for one in error.details["not_undone"]] == ["secret/q"]
+    preview = await alice.undo(since=moved, dry_run=True)
+    assert [(one.path, one.conflicts[0]["current"]) for one in preview.conflicts] == [("secret/q", "PASSWORD\n")]
+    result = await alice.undo(since=moved, partial=True)
+    assert [one.path for one in result.conflicts] == ["q"]
+    assert [one.path for one in result.not_undone] == ["q"]
+    assert (root / "q").read_bytes() == b"PASSWORD\n"
+
+
+async def test_where_nothing_is_to_be_done_below_a_path_that_stays_the_records_are_unchanged(
+    alice: FileToolsFacade, files: FileToolsFacade, root: Path
+) -> None:
+    (root / "d/e").mkdir()
+    number = (await alice.delete_directory("d/e")).number
+    await alice.write_file("d/e", "a file\n")
+    await alice.delete_file("d/e")
+    bob = files.for_actor(BOB)
+    await bob.delete_directory("d", recursive=True)
+    await bob.write_file("d", "a file\n")
+    result = await alice.undo(since=number, partial=True)
+    assert outcomes(result) == [
+        ("delete", "d/e", "unchanged"), ("create", "d/e", "unchanged"), ("delete_directory", "d/e", "conflict")
+    ]  # fmt: skip
+    assert [(one.path, one.reason) for one in result.conflicts] == [("d/e", "d is a file now")]

@@ -560,7 +560,7 @@ async def test_a_file_that_may_not_move_back_stays_where_it_is_and_the_rest_is_t
     await alice.write_file("n.txt", "n\n")
     monkeypatch.setattr(parts(alice).store, "move", refuse)
     result = await alice.undo(since=1, partial=True)
-    assert [(conflict.path, conflict.code) for conflict in result.conflicts] == [("a.txt", "PERMISSION_DENIED")]
+    assert [(conflict.path, conflict.code) for conflict in result.conflicts] == [("b.txt", "PERMISSION_DENIED")]
     assert snapshot(root) == {**{path: BEFORE[path] for path in BEFORE if path != "a.txt"}, "b.txt": BEFORE["a.txt"]}
 
 

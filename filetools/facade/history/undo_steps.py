@@ -61,17 +61,20 @@ def with_blocked(
     found: list[UndoFinding] = []
     told: set[str] = set()
     for finding in findings:
-        above = (blocked[each] for each in within(finding.path) if each in blocked)
+        stuck = next((blocked[each] for place in finding.places for each in within(place) if each in blocked), None)
         operations = {record.operation for record in finding.records}
         touched = texts.get(finding.path) if operations <= OF_TEXTS else None
         if not operations <= OF_TEXTS | OF_PLACES:
             touched = folders.get(finding.path)
-        touched = touched or next(above, None)
-        if touched is not None and finding.outcome in SETTLED:
+        touched = touched or stuck
+        is_change = finding.outcome != "unchanged" or Operation.DELETE_DIRECTORY in operations
+        if touched is not None and is_change and finding.outcome in SETTLED:
             finding = structs.replace(finding, outcome="conflict", clash=touched)
-        found.append(finding)
         if finding.outcome == "conflict":
-            told |= {finding.path, *(record.path for record in finding.records if record.old_path is not None)}
+            told |= {*finding.places, *(record.path for record in finding.records if record.old_path is not None)}
+            if stuck is not None:
+                finding = structs.replace(finding, path=finding.places[-1])
+        found.append(finding)
     return found + [
         UndoFinding(records=(), path=shown_name(path), outcome="conflict", clash=clash)
         for path, clash in {**texts, **blocked}.items()

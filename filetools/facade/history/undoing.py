@@ -99,15 +99,21 @@ class UndoPlan(Struct, frozen=True, dict=True):
             or (isinstance(step, PutLink) and step.then is None)
         ]
 
-    @cached_property
-    def conflicts(self) -> list[UndoConflict]:
-        """The conflicts: each path once for each reason."""
+    @property
+    def is_whole(self) -> bool:
+        """True if no change is left out because of a conflict."""
+        return all(finding.clash is None for finding in self.findings)
+
+    def _conflicts(self, *, applied: bool) -> list[UndoConflict]:
+        """Return the conflicts: each path once for each reason, with `applied` by its path after the undo, otherwise before."""
         found: dict[tuple[str, str, str], UndoConflict] = {}
         for finding in self.findings:
-            path, clash = finding.path, finding.clash
+            path, clash = finding.places[0 if applied else -1], finding.clash
             if clash is None:
                 continue
-            places = [] if self.is_withheld(WorkspacePath(path)) else [*map(dict, clash.places)]
+            sources = {*finding.places, *(record.path for record in finding.records)}
+            is_hidden = any(self.is_withheld(WorkspacePath(each)) for each in sources)
+            places = [] if is_hidden else [*map(dict, clash.places)]
             conflict = UndoConflict(path=path, code=clash.code, reason=clash.reason, numbers=[], conflicts=places)
             known = found.setdefault((path, clash.code, clash.reason), conflict)
             known.numbers.extend(record.number for record in finding.records)
@@ -120,14 +126,13 @@ class UndoPlan(Struct, frozen=True, dict=True):
             (one.action, one.path, str(one.old_path), str(one.version), str(one.replaced_version)) for one in self.files
         ]
 
-    @cached_property
-    def not_undone(self) -> list[NotUndone]:
-        """The paths at which something stays, and why."""
+    def _not_undone(self, *, applied: bool) -> list[NotUndone]:
+        """Return the paths at which something stays, and why; for `applied` see `_conflicts`."""
         reasons: dict[str, str] = {}
         for finding in self.findings:
             reason = finding.clash.reason if finding.clash is not None else _STAYS.get(finding.outcome)
             if reason is not None:
-                reasons[finding.path] = reason
+                reasons[finding.places[0 if applied else -1]] = reason
         return [NotUndone(path=path, reason=reason) for path, reason in reasons.items()]
 
     def touched(self, protected: Sequence[str]) -> list[WorkspacePath]:
@@ -147,9 +152,9 @@ class UndoPlan(Struct, frozen=True, dict=True):
         return UndoResult(
             changes=sorted(changes, key=lambda one: -one.number),
             files=list(self.files),
-            conflicts=self.conflicts,
+            conflicts=self._conflicts(applied=outcome is not None),
             unknown=sorted({one.path for one in self.findings if one.outcome == "unknown"}),
-            not_undone=self.not_undone,
+            not_undone=self._not_undone(applied=outcome is not None),
             unread=list(self.unread),
             dry_run=dry_run,
             number=None if outcome is None or not outcome.records else outcome.records[-1].number,
@@ -159,15 +164,16 @@ class UndoPlan(Struct, frozen=True, dict=True):
 
     def error(self) -> EditConflictError:
         """Return the error for an undo with conflicts."""
-        first = self.conflicts[0]
-        more = f", and {len(self.conflicts) - 1} more" if len(self.conflicts) > 1 else ""
+        conflicts = self._conflicts(applied=False)
+        first = conflicts[0]
+        more = f", and {len(conflicts) - 1} more" if len(conflicts) > 1 else ""
         return EditConflictError(
             f"{first.path} cannot be taken back: {first.reason}{more}; nothing was changed",
             path=first.path,
             suggested_action="Look at the conflicts and edit by hand, or undo with partial=True to leave them out.",
             details={
-                "not_undone": [each.to_dict() for each in self.not_undone],
-                "conflicts": [conflict.to_dict() for conflict in self.conflicts],
+                "not_undone": [each.to_dict() for each in self._not_undone(applied=False)],
+                "conflicts": [conflict.to_dict() for conflict in conflicts],
             },
         )
 
@@ -213,7 +219,7 @@ def _is_overtaken(parts: Parts, plan: UndoPlan, began: int) -> bool:
     """True if paths of a plan changed during planning: it may have seen a journal and a disk that do not match."""
     since = parts.journal.records(began, limit=MOST_SINCE, newest_first=True)
     touched = {path for record in since for path in (record.path, record.old_path) if path is not None}
-    planned = {path for one in plan.findings for path in (one.path, *(record.path for record in one.records))}
+    planned = {path for one in plan.findings for path in (*one.places, *(record.path for record in one.records))}
     is_touched = any(
         not one.isdisjoint(chain.from_iterable(map(within, other)))
         for one, other in ((touched, planned), (planned, touched))
