@@ -19,6 +19,7 @@ from filetools.errors import (
     DiskFullError,
     FileBusyError,
     FileTooLargeError,
+    FileToolsError,
     InvalidArgumentError,
     StorageFailedError,
 )
@@ -169,7 +170,9 @@ class Upload:
         return content
 
 
-def _explained(error: OSError) -> DiskFullError | StorageFailedError:
+def _explained(error: OSError) -> FileToolsError:
+    if isinstance(error, FileToolsError):  # the workspace was closed
+        return error
     return DiskFullError(_WHAT) if error.errno in _FULL else StorageFailedError(_WHAT, error.strerror or str(error))
 
 

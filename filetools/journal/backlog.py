@@ -174,7 +174,7 @@ class Backlog:
         self._change("UPDATE behind SET tries = 0, reason = NULL WHERE mirror = ? AND tries > 0", [(mirror,)])
 
     def add(self, mirror: str, entries: Iterable[BacklogEntry]) -> None:
-        """Record that paths differ in a mirror; tries and reasons of existing entries are kept."""
+        """Record that paths differ in a mirror; an existing entry keeps its tries and reason, and the greater number."""
         self._change(_ADD, [_values(mirror, entry) for entry in entries])
 
     def _change(self, statement: str, rows: list[tuple[Any, ...]]) -> None:

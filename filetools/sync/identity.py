@@ -44,7 +44,7 @@ class MirrorIdentity:
 
         Raises:
             SyncFailedError: The mirror was removed from the root; another folder is at the place of an added one; or the
-                folder was emptied since the last call.
+                folder has lost its marker since it was filled.
         """
         mirrors = self._context.journal.mirrors
         row = self._registered()
@@ -52,15 +52,15 @@ class MirrorIdentity:
         is_older = row.is_or_was(marker)
         if row.root is not None and not is_older:
             raise SyncFailedError(None, "another folder stands at its place")
-        is_known = marker == row.identity and row.is_filled and not self._is_emptied()
-        was_filled, self.is_filled = self.is_filled, is_known
-        if was_filled and not is_known:
+        was_filled, self.is_filled = self.is_filled, False
+        if was_filled and marker is None:
             raise SyncFailedError(None, "its folder was emptied")
+        is_known = marker == row.identity and row.is_filled and not self._is_emptied()
         if not is_known and row.is_filled:
             # Before the first write to this folder: if the former folder returns, it lacks what was written here.
             mirrors.renew(row)
             row = self._registered()
-        self._row, self.is_older = row, is_older
+        self._row, self.is_older, self.is_filled = row, is_older, is_known
         return row
 
     def renew(self) -> None:
@@ -88,7 +88,10 @@ class MirrorIdentity:
         return row
 
     def _is_emptied(self) -> bool:
-        """True if all was removed but the hidden folder, as by `rm -r mirror/*`."""
+        """True if only the hidden folder is left, as after `rm -r mirror/*`, and the primary has a file.
+
+        Also true if that file is the first one and not recorded yet: to fill such a folder does no harm.
+        """
         # Only files: new folders are in the primary before they are recorded.
         wanted = files_below(self._context.primary, ROOT, self._context.left_out)
         if any(True for _ in self._store.scan(ROOT)) or next(wanted, None) is None:

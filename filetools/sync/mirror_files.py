@@ -57,7 +57,7 @@ class MirrorFiles:
         Args:
             store: The mirror.
             contents: The bytes that the journal has.
-            keep_foreign: Keeps others.
+            keep_foreign: Keeps the bytes of a file that the journal does not have.
             max_foreign_bytes: Foreign files larger than this are not read; they stay in the mirror's limbo.
         """
         self.store = store
@@ -107,7 +107,7 @@ class MirrorFiles:
         A file that cannot be kept stays in the mirror's limbo.
         """
         stat = displaced.stat
-        is_foreign = stat.type == "file" and self._own.version_of(stat) is None
+        is_foreign = stat.type == "file" and not self._own.forget(stat)
         is_large = stat.size > self._max_foreign_bytes
         if is_foreign and (is_large or not self._is_kept(path, displaced) or not displaced.is_untouched()):
             displaced.keep_in_limbo(f"mirror-{secrets.token_hex(8)}")
@@ -124,7 +124,7 @@ class MirrorFiles:
         for file in files_below(self.store, path):
             with suppress(*GONE):
                 stat = self.store.stat(file)
-                is_foreign = stat is not None and stat.type == "file" and self._own.version_of(stat) is None
+                is_foreign = stat is not None and stat.type == "file" and not self._own.forget(stat)
                 if is_foreign and not self._contents.has(file_version(self.store, file)):
                     self.remove(file)
 
@@ -134,18 +134,24 @@ class MirrorFiles:
         if found is not None and found.type == "directory" and (state := self.store.state_below(path)) is not None:
             raise HoldsStateError(path, state)
 
-    def put(self, path: WorkspacePath, content: bytes, version: str, mode: int | None) -> None:
-        """Write a file, whatever is in the way, also if it has these bytes: the disk may have lost them since.
+    def put(self, path: WorkspacePath, content: bytes, version: str, mode: int | None, *, must_write: bool) -> None:
+        """Write a file, whatever is in the way; one that this process wrote with these bytes only gets the mode.
 
         Args:
             path: The file.
             content: Its bytes.
             version: Their version.
             mode: Permission bits; None keeps those of a file that is replaced.
+            must_write: True to write it in any case, because the disk may have lost the bytes since.
         """
         for _ in range(TRIES):
             try:
-                displaced = self._exchanged(path, content, version, mode)
+                found = self.store.stat(path)
+                if found is not None and not must_write and self._own.version_of(found) == version:
+                    if mode not in (None, found.mode):
+                        self.store.set_mode(path, mode)
+                    return
+                displaced = self._exchanged(path, content, version, mode, is_new=found is None)
             except _OTHER_GROUND:
                 self._make_room(path, "file")
                 continue
@@ -218,9 +224,11 @@ class MirrorFiles:
             self.store.set_mode(path, mode)
         return True
 
-    def _exchanged(self, path: WorkspacePath, content: bytes, version: str, mode: int | None) -> Displaced | None:
+    def _exchanged(
+        self, path: WorkspacePath, content: bytes, version: str, mode: int | None, *, is_new: bool
+    ) -> Displaced | None:
         """Write a file and make it live; returns the entry that it replaced."""
-        prepared = self.store.prepare(path, content, new=self.store.stat(path) is None, mode=mode)
+        prepared = self.store.prepare(path, content, new=is_new, mode=mode)
         try:
             displaced = prepared.exchange()
         except BaseException:
@@ -343,7 +351,8 @@ _MAX_FILES: Final = 8192
 class OwnFiles:
     """Versions of the files that this process wrote to a mirror, the oldest dropped first. Used by one thread.
 
-    A file is known by inode, size and mtime; its ctime is no help, since the exchange that takes it out changes it.
+    A file is known by inode, size and mtime: not by its path, because a folder above may be moved; nor by its ctime, because
+    the exchange that takes it out changes that.
     """
 
     def __init__(self) -> None:
@@ -358,3 +367,7 @@ class OwnFiles:
     def version_of(self, stat: FileStat) -> str | None:
         """Return the version of a file, wherever it is now; None if this process did not write it so."""
         return self._versions.get(stat.identity[1:4])
+
+    def forget(self, stat: FileStat) -> bool:
+        """Forget a file that is removed, because its inode may be used again; False if this process did not write it so."""
+        return self._versions.pop(stat.identity[1:4], None) is not None

@@ -113,6 +113,8 @@ class BacklogWorker:
         self._unsynced: dict[tuple[str, bool], BacklogEntry] = {}
         """Paths written since the last sync."""
         self._sync_at = math.inf
+        self._doubtful: set[str] = set()
+        """Keys of paths whose sync failed, or is not done."""
         self._waiting: dict[tuple[str, bool], _Waiting] = {}
         self._hidden: set[WorkspacePath] = set()
         self.looking: Future[object] | None = None
@@ -186,11 +188,14 @@ class BacklogWorker:
                 may be lost.
         """
         batch, self._unsynced, self._sync_at = self._unsynced, {}, math.inf
+        keys = {key for key, _ in batch}
+        self._doubtful |= keys
         synced: set[WorkspacePath] = set()
         for entry in batch.values():
             path = WorkspacePath(entry.path)
             if not self._context.left_out(path, False):
                 sync_place(self.files.store, path, synced)
+        self._doubtful -= keys
         if batch:
             unsettled = [each.entry for each in self._waiting.values() if each.unsettled]
             self._context.journal.backlog.advance(self._place, self._seen, batch.values(), unsettled)
@@ -336,7 +341,8 @@ class BacklogWorker:
         is_renamed = record is not None and self._move_again(record, path, goal)
         if goal.kind == "file":
             if not is_renamed:
-                self.files.put(path, goal.content, goal.version, goal.mode)
+                must_write = entry.number == 0 or entry.key in self._doubtful
+                self.files.put(path, goal.content, goal.version, goal.mode, must_write=must_write)
             return
         self.files.make_folder(path, goal.mode)
         # A folder that exists although its record removed it was made since.

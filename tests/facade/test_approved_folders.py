@@ -13,6 +13,7 @@ import pytest
 import filetools
 from filetools.errors import BatchFailedError, ChangedMeanwhileError, FileToolsError, VersionMismatchError
 from filetools.facade.deciding.folders import LARGEST_HASHED_BYTES
+from filetools.facade.deciding.proposals import LARGEST_COMPARED_BYTES
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.parts import Parts
 from filetools.facade.runner import CallRunner
@@ -398,3 +399,17 @@ async def test_what_comes_into_a_folder_that_an_allowed_call_takes_back_stays(
         await refused("APPROVAL_DENIED", files.restore("before"))
         assert [place in (request.diff or "") for request in person.asked] == [False, True]
         assert ((tmp_path / place).read_text(), (tmp_path / "e/mcp.json").read_text()) == ("EVIL", "other\n")
+
+
+async def test_a_file_too_large_to_be_compared_goes_and_moves_once_that_is_allowed(tmp_path: Path) -> None:
+    person = Person("allow", "allow", "allow", "allow", "allow", "allow", "allow", "allow")
+    async with asking(tmp_path) as files:
+        files.answer_approvals(person)
+        for name in ("deleted", "moved", "deleted too", "moved too"):
+            await files.write_file(name, bytes(LARGEST_COMPARED_BYTES + 1))
+        await files.delete_file("deleted")
+        await files.move_file("moved", "there")
+        async with files.transaction() as tx:
+            await tx.delete_file("deleted too")
+            await tx.move_file("moved too", "there too")
+    assert {"there", "there too"} == {path.name for path in tmp_path.iterdir() if path.is_file()}

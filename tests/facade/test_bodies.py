@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 from collections.abc import AsyncIterator
@@ -91,6 +92,16 @@ async def test_a_body_over_the_limit_is_refused_while_it_comes(files: FileToolsF
     async with files.upload() as upload:
         await upload.write(b"1" * 2_000_000)
         await refused("FILE_TOO_LARGE", upload.write(b"1" * 1_000_001))
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # its file is closed as garbage
+async def test_a_body_that_outlives_its_workspace_says_so(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path) as files:
+        upload = await files.upload().__aenter__()
+        await upload.write(bytes(2_000_000))
+    await refused("WORKSPACE_GONE", upload.content())
+    del upload
+    gc.collect()
 
 
 @pytest.mark.parametrize("size", [0, 10, 2_500_000])

@@ -382,6 +382,47 @@ async def test_only_a_folder_that_was_filled_counts_as_emptied_without_its_marke
         assert not identity.is_filled
 
 
+async def test_a_first_file_that_is_not_recorded_yet_does_not_fail_an_empty_mirror(
+    opened: World, inner: LocalStore
+) -> None:
+    assert await opened.write("a", b"1") == "in_sync"
+    assert await opened.delete("a") == "in_sync"
+    await opened.until_paid()
+    (opened.root / "b").write_bytes(b"2")  # by another program, and nobody has looked
+    await opened.until(lambda: tree(inner) == {"b": b"2"})
+    assert (await opened.write("c", b"3"), opened.events) == ("in_sync", [])
+
+
+async def test_a_chmod_copies_no_bytes(tmp_path: Path) -> None:
+    root, mirror = tmp_path / "root", tmp_path / "mirror"
+    root.mkdir()
+    async with filetools.open(root, mirror=mirror, settings=QUICK) as files:
+        await files.write_file("a", "1")
+        await caught_up(files)
+        before = (mirror / "a").stat()
+        (root / "a").chmod(0o755)
+        await files.look()
+        await caught_up(files)
+        after = (mirror / "a").stat()
+    assert (after.st_ino, after.st_mode & 0o777) == (before.st_ino, 0o755)
+
+
+async def test_a_file_whose_sync_failed_is_written_anew(tmp_path: Path) -> None:
+    """Another sync would succeed, although the disk may have lost the bytes."""
+    inner, order = local_store(tmp_path / "mirror"), list[str]()
+
+    def fail(method: str, path: str) -> None:
+        if method in ("prepare", "sync") and path == "a":
+            order.append(method)
+            if order == ["prepare", "sync"]:
+                raise StorageFailedError(path, "I/O error")
+
+    async with world(tmp_path, scripted(inner, before=fail)) as opened:
+        await opened.write("a", b"1")
+        await opened.until_paid()
+    assert order == ["prepare", "sync", "prepare", "sync"]
+
+
 async def test_a_folder_that_could_not_be_listed_when_a_mirror_was_filled_comes_later(tmp_path: Path) -> None:
     root, mirror = tmp_path / "root", tmp_path / "mirror"
     grow(root, {"d": None, "d/x": b"x", "d/e": None, "d/e/y": b"y"})

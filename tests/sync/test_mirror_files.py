@@ -1,11 +1,13 @@
-"""The files of one mirror: what dead processes left there, when several processes tidy it up."""
+"""The files of one mirror: what dead processes left there, and whose bytes they are."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from filetools.content.version import version_of
 from filetools.journal.journal import Journal
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync.mirror_files import MirrorFiles
@@ -33,3 +35,28 @@ def test_a_leftover_that_another_process_removes_first_is_nobodys_failure(tmp_pa
     files.sweep()
     journal.close()
     assert list(temporary.iterdir()) == []
+
+
+def test_a_file_of_others_with_the_inode_of_a_discarded_one_is_kept(tmp_path: Path) -> None:
+    kept: list[tuple[str, bytes]] = []
+    journal = Journal(tmp_path, durability="relaxed")
+    mirror, spare = tmp_path / "mirror", tmp_path / "spare"
+    store = local_store(mirror)
+    files = MirrorFiles(
+        store, journal.contents, lambda path, content: kept.append((path, content)), max_foreign_bytes=1024
+    )
+
+    def put(path: str, content: bytes) -> None:
+        files.put(WorkspacePath(path), content, version_of(content), None, must_write=False)
+
+    put("a", b"1")
+    os.link(mirror / "a", spare)  # keeps the inode
+    stat = spare.stat()
+    put("a", b"2")
+    spare.write_bytes(b"x")
+    os.utime(spare, ns=(stat.st_atime_ns, stat.st_mtime_ns))  # as within one tick of the clock
+    spare.rename(mirror / "b")
+    put("b", b"3")
+    journal.close()
+    store.close()
+    assert kept == [("b", b"x")]

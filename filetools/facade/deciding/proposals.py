@@ -214,9 +214,9 @@ def _destroys(parts: Parts, taken: Taken, contents: Mapping[WorkspacePath, Conte
 
 
 def _refuse_changed(parts: Parts, act: Act, standing: Mapping[WorkspacePath, ShownState]) -> None:
-    """Refuse a deletion or a move that is refused after any answer."""
+    """Refuse a deletion or a move that is refused after any answer; of a large file the version is not known yet."""
     for step in act.steps:
-        looks = [standing[path].look for path in step.paths if path in standing]
+        looks = [standing[path].look for path in step.paths if path in standing and not standing[path].look.is_opaque]
         if isinstance(step, RemoveFile | MoveFile) and len(looks) == len(step.paths) and looks[0].stat is not None:
             try:
                 step.permit(*looks)
