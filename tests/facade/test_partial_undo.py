@@ -278,6 +278,28 @@ async def test_a_file_that_must_stay_where_it_went_is_not_copied_back(
     assert [(conflict.path, conflict.code) for conflict in result.conflicts] == [("p", "FILE_BUSY")]
 
 
+@pytest.mark.parametrize("source", ["q", "d"])
+async def test_a_restore_copies_what_must_stay_where_it_was_moved(
+    alice: FileToolsFacade, root: Path, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    def refuse(path: WorkspacePath, *_: Any, **_options: Any) -> None:
+        raise FileBusyError(path)
+
+    await alice.checkpoint("before")
+    await alice.move_file(source, "p")
+    after = snapshot(root)
+    with monkeypatch.context() as patched:
+        patched.setattr(parts(alice).store, "move", refuse)
+        result = await alice.restore("before", partial=True)
+    assert snapshot(root) == {**after, **BEFORE}
+    assert [outcome for _, _, outcome in outcomes(result)] == ["conflict"]
+    assert [(conflict.path, conflict.code) for conflict in result.conflicts] == [("p", "FILE_BUSY")]
+    await alice.redo()
+    assert snapshot(root) == after
+    await alice.restore("before")
+    assert snapshot(root) == BEFORE
+
+
 @pytest.mark.parametrize("deeds", ["rm large", "echo other > large"])
 async def test_a_file_too_large_to_be_kept_comes_back_from_where_programs_copied_it(tmp_path: Path, deeds: str) -> None:
     (tmp_path / "large").write_bytes(b"large\n" * 1000)

@@ -26,6 +26,7 @@ from filetools.errors import EditConflictError, FileToolsError
 from filetools.facade.history.restoring import RestoreTarget, completed
 from filetools.facade.history.undo_steps import (
     StepMaker,
+    copy_refused,
     in_phases,
     place_of,
     plan_unsaved,
@@ -251,6 +252,7 @@ def _make_plan(
     closed: dict[str, Clash] = {}
     if target is not None:
         findings, closed = completed(parts, tree, findings, target)
+        copy_refused(tree, refused)
     findings += [UndoFinding(records=(record,), path=record.path, outcome="undone") for record in saved]
     drafted, blocked, texts = possible(parts, tree, {**closed, **refused})
     makers = [StepMaker(parts, tree, phase) for phase in in_phases(tree, drafted)]
