@@ -6,12 +6,13 @@ the snapshot wins.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from msgspec import Struct, structs
 
-from filetools.errors import AccessDeniedError, InvalidArgumentError
+from filetools.errors import AccessDeniedError, FileToolsError, InvalidArgumentError
 from filetools.facade.background.tree_look import TreeLook
 from filetools.facade.parts import Parts
 from filetools.journal.checkpoints import SnapshotRow
@@ -132,6 +133,19 @@ def _put(tree: DraftTree, row: SnapshotRow, home: Origin | None) -> None:
         tree.put(row.path, DraftNode(kind=row.kind, origin=origin, version=row.version or "", mode=mode))
     elif here.mode != mode:
         tree.put(row.path, replace(tree.with_bytes(here), mode=mode))
+
+
+def copy_refused(tree: DraftTree, refused: Iterable[str]) -> None:
+    """Draft a copy of each file or link whose move from its current path was refused, so that a restore still brings it."""
+    keys = set(map(tree.key, refused))
+
+    def is_refused(key: str) -> bool:
+        return not keys.isdisjoint(within(key))
+
+    for path, node in list(tree.drafted.values()):
+        if node is not None and node.kind != "other" and not is_refused(tree.key(path)):
+            with suppress(FileToolsError):  # its bytes are too large, or cannot be read
+                tree.put(path, tree.made_anew(node, is_refused))
 
 
 def require_known(target: RestoreTarget, name: str, key: Callable[[WorkspacePath], str]) -> None:

@@ -109,19 +109,6 @@ def possible(
     return [one for one in left if one.then is not None or tree.key(one.path) not in above], stays, texts
 
 
-def copy_refused(tree: DraftTree, refused: Iterable[str]) -> None:
-    """Draft a copy of each file or link whose move from its current path was refused, so that a restore still brings it."""
-    keys = set(map(tree.key, refused))
-
-    def is_refused(key: str) -> bool:
-        return not keys.isdisjoint(within(key))
-
-    for path, node in list(tree.drafted.values()):
-        if node is not None and node.kind != "other" and not is_refused(tree.key(path)):
-            with suppress(FileToolsError):  # its bytes are too large, or cannot be read
-                tree.put(path, tree.made_anew(node, is_refused))
-
-
 def _with_texts(tree: DraftTree) -> tuple[list[Drafted], dict[str, Clash], dict[str, Clash]]:
     """Find another source for each text that is not kept: a file that goes or changes, else the last text in the trash.
 

@@ -23,10 +23,9 @@ from filetools.content.differences.diff import structured_patch
 from filetools.content.facts import text_of
 from filetools.content.version import version_of
 from filetools.errors import EditConflictError, FileToolsError
-from filetools.facade.history.restoring import RestoreTarget, completed
+from filetools.facade.history.restoring import RestoreTarget, completed, copy_refused
 from filetools.facade.history.undo_steps import (
     StepMaker,
-    copy_refused,
     in_phases,
     place_of,
     plan_unsaved,
