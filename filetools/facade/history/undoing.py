@@ -264,7 +264,7 @@ def _make_plan(
     more, found = plan_unsaved(parts, waiting, taken, kind)
     makers[-1].steps += more
     planned = [(step, maker.drafted.get(place_of(step))) for maker in makers for step in maker.steps]
-    shown = [at < MOST_SHOWN_FILES and not is_withheld(place_of(step)) for at, (step, _) in enumerate(planned)]
+    shown = [at < MOST_SHOWN_FILES and not any(map(is_withheld, _sources(*one))) for at, one in enumerate(planned)]
     return UndoPlan(
         findings=(*findings, *found),
         changed=tuple(path for maker in makers for path in maker.drafted),
@@ -305,6 +305,12 @@ _ACTIONS: Final[Mapping[type[Step], str]] = {
 MOST_SHOWN_FILES: Final = 20
 """Files whose hunks are part of a result."""
 LARGEST_SHOWN_BYTES: Final = 256 * 1024
+
+
+def _sources(step: Step, drafted: Drafted | None) -> list[WorkspacePath]:
+    """Return the path of a step and, if its text is in another file now, the path of that file."""
+    origin = None if drafted is None or drafted.then is None else drafted.then.origin
+    return [place_of(step)] if origin is None else [place_of(step), WorkspacePath(origin.path)]
 
 
 def _file_of(tree: DraftTree, step: Step, drafted: Drafted | None, *, shown: bool) -> UndoneFile:
