@@ -11,13 +11,14 @@ from msgspec import Struct
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError
 from filetools.journal.changes import Head, View
+from filetools.journal.tree_index import IndexRow
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.store import Store
+from filetools.stores.store import FileStat, Store
 from filetools.sync.context import SyncContext
 from filetools.tree.reading import is_text
 
 _YOUNG_NS: Final = 250_000_000
-"""Age up to which a path without a row is not copied: a temporary file soon disappears, and no record would say so.
+"""Age up to which a path without a row, or with that of another file, is not copied: it may change back without a record.
 
 Neither is a path with a row that is missing removed, while its folder is as young.
 """
@@ -75,7 +76,8 @@ def wanted(
     is_deleted = not is_there or (stat is not None and stat.type == "file" and head is not None and head.number > 0)
     if is_recorded and is_deleted:
         return Wanted(kind="nothing")
-    is_unseen = is_text(path) and is_there != (context.journal.tree_index.get(key) is not None)
+    row = context.journal.tree_index.get(key) if is_text(path) else None
+    is_unseen = is_text(path) and (is_there != (row is not None) or _is_changed(row, stat))
     if is_unseen and not is_late and _is_young(context.primary, path):
         raise UnsettledError  # it may change back at once, and no record would be made of that
     if stat is None or not is_there:
@@ -84,6 +86,13 @@ def wanted(
         return Wanted(kind="directory", mode=stat.mode)
     content, stat = context.primary.read(path)
     return Wanted(kind="file", content=content, version=version_of(content), mode=stat.mode)
+
+
+def _is_changed(row: IndexRow | None, stat: FileStat | None) -> bool:
+    """True if a file is another one, or has another mode, than the one that was seen."""
+    if row is None or row.identity is None or stat is None or stat.type != "file":
+        return False
+    return row.identity[:4] != stat.identity[:4] or row.mode not in (None, stat.mode)
 
 
 def _is_young(store: Store, path: WorkspacePath) -> bool:

@@ -14,10 +14,12 @@ from filetools.errors import AbortedError, AccessDeniedError, InvalidPathError, 
 from filetools.events.activity import SyncError, SyncPaused
 from filetools.journal.changes import BacklogEntry, Change, MirrorRow
 from filetools.journal.tree_index import Looked
+from filetools.journal.tree_rows import TreeRow
 from filetools.models.records import Operation
 from filetools.stores.local import LocalStore
 from filetools.sync import worker
 from filetools.sync.mirror_files import MARKER
+from filetools.sync.wanted import UnsettledError, wanted
 from filetools.sync.worker import MOST_COPIED
 from tests.support.dose import dose
 from tests.support.faulty import FaultyStore, Plan
@@ -233,6 +235,35 @@ async def test_a_moved_folder_that_also_differed_leaves_nothing_at_its_former_pl
         await opened.build(primary=scripted(opened.primary, before=come_and_go)).start()
         await opened.until_paid()
         assert tree(inner) == {"moved": None, "moved/a": b"1"}
+
+
+async def test_a_file_that_others_have_just_replaced_is_not_copied_before_that_is_seen(
+    tmp_path: Path, inner: LocalStore
+) -> None:
+    """They may put the former one back, and no record would say so."""
+    async with world(tmp_path, inner, is_started=False) as opened:
+
+        def see() -> None:
+            stat = opened.primary.stat(at("a"))
+            assert stat is not None
+            row = TreeRow(key="a", path="a", kind="file", file=1, version=None, mode=stat.mode, identity=stat.identity)
+            assert opened.journal.observe(str, lambda _, rows: rows.put([row])) == ()
+
+        context, file = opened.manager.context, opened.root / "a"
+        file.write_bytes(b"before")
+        see()
+        assert wanted(context, at("a"), "a").content == b"before"
+        file.unlink()
+        file.write_bytes(b"between")
+        with pytest.raises(UnsettledError):
+            wanted(context, at("a"), "a")
+        assert wanted(context, at("a"), "a", is_late=True).content == b"between"
+        see()
+        file.chmod(0o600)
+        with pytest.raises(UnsettledError):
+            wanted(context, at("a"), "a")
+        see()
+        assert wanted(context, at("a"), "a").content == b"between"
 
 
 async def test_a_folder_that_is_made_again_before_its_deletion_is_followed_keeps_nothing(
