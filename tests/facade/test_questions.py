@@ -95,19 +95,6 @@ BATCHES: dict[str, Call] = {
 }
 
 
-@pytest.mark.parametrize("name", BATCHES)
-async def test_nobody_is_asked_about_a_batch_of_which_one_file_is_refused(tmp_path: Path, name: str) -> None:
-    for path in ("a.txt", "b.txt"):
-        (tmp_path / path).write_bytes(b"old text\n")
-    person = Person("allow")
-    async with filetools.open(tmp_path, settings=ASK) as files:
-        files.answer_approvals(person)
-        await files.for_actor(ALICE).read_file("a.txt")
-        (tmp_path / "a.txt").write_bytes(b"saved meanwhile\n")
-        error = await refused("BATCH_FAILED", BATCHES[name](files.for_actor(ALICE)))
-    assert (error.path, person.asked) == ("a.txt", [])
-
-
 @pytest.mark.parametrize("name", STALE)
 async def test_nobody_is_asked_about_a_version_that_is_gone(tmp_path: Path, name: str) -> None:
     (tmp_path / "a.txt").write_bytes(b"old text\n")
@@ -118,7 +105,7 @@ async def test_nobody_is_asked_about_a_version_that_is_gone(tmp_path: Path, name
     assert (person.asked, (tmp_path / "a.txt").read_bytes()) == ([], b"old text\n")
 
 
-@pytest.mark.parametrize("name", OUTDATED)
+@pytest.mark.parametrize("name", [*OUTDATED, *BATCHES])
 async def test_nobody_is_asked_about_what_others_changed_since_it_was_read(tmp_path: Path, name: str) -> None:
     for path in ("a.txt", "b.txt"):
         (tmp_path / path).write_bytes(b"old text\n")
@@ -127,8 +114,10 @@ async def test_nobody_is_asked_about_what_others_changed_since_it_was_read(tmp_p
         files.answer_approvals(person)
         await files.for_actor(ALICE).read_file("a.txt")
         (tmp_path / "a.txt").write_bytes(b"saved meanwhile\n")
-        await refused("VERSION_MISMATCH", OUTDATED[name](files.for_actor(ALICE)))
-    assert (person.asked, (tmp_path / "a.txt").read_bytes()) == ([], b"saved meanwhile\n")
+        code = "BATCH_FAILED" if name in BATCHES else "VERSION_MISMATCH"
+        error = await refused(code, {**OUTDATED, **BATCHES}[name](files.for_actor(ALICE)))
+    assert (error.path, person.asked) == ("a.txt", [])
+    assert (tmp_path / "a.txt").read_bytes() == b"saved meanwhile\n"
 
 
 async def test_nobody_is_asked_about_an_edit_that_does_not_fit(tmp_path: Path) -> None:

@@ -371,6 +371,14 @@ def test_a_line_matches_exactly_if_the_expression_does(pattern: str, text: str, 
         assert read.may_match(plain[first:last].encode())
 
 
+@pytest.mark.parametrize(
+    ("given", "count"), [({}, 2), ({"ignore_case": True}, 3), ({"whole_words": True}, 1), ({"literal": True}, 2)]
+)
+def test_plain_text_is_counted_once_a_line_as_it_is_found(given: dict[str, Any], count: int) -> None:
+    text, pattern = "foo foo\n\nfood\nFoo", read_pattern("foo", **given)
+    assert pattern.count(text, "text") == len(pattern.find(text, "text", most=9)) // 2 == count
+
+
 @pytest.mark.parametrize("pattern", ["foo", "fo+", "^f"])
 def test_lines_are_counted_without_a_call_for_each(store: DirectStore, pattern: str) -> None:
     (store.workspace.root / "large.py").write_text("foo(\n" * 100_000)
