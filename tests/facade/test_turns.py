@@ -306,8 +306,9 @@ async def test_a_thread_that_the_system_refuses_keeps_no_call_from_its_turn(
         busy, is_over = inside.busy_threads(files)
         monkeypatch.setattr(threading.Thread, "start", refuse)
         write = asyncio.create_task(files.write_file("a.txt", "two\n"))
-        await asyncio.sleep(0.05)
-        assert refused_threads
+        async with asyncio.timeout(30):
+            while not refused_threads:
+                await asyncio.sleep(0.001)
         is_over.set()
         await asyncio.gather(write, *busy)
     assert (tmp_path / "a.txt").read_text() == "two\n"

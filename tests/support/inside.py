@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
@@ -60,6 +61,9 @@ async def at_work(files: FileToolsFacade, path: str, owner: str = "somebody") ->
 def busy_threads(files: FileToolsFacade) -> tuple[list[Hop[bool]], threading.Event]:
     """Keep all threads of a workspace at work until the event is set."""
     is_over, workers = threading.Event(), files._parts.workers
+    deadline = time.monotonic() + 10  # else a thread that is about to be idle makes room for another one
+    while len(workers._idle) < len(workers._threads) and time.monotonic() < deadline:
+        time.sleep(0.001)
     return [workers.start(lambda: is_over.wait(60)) for _ in workers._threads], is_over
 
 
