@@ -258,7 +258,7 @@ def act(parts: Parts, held: HeldTree, step: Step) -> None:
                 held.overlay.make_folder(path, FOLDER_MODE)
         case RemoveFolderStep():
             _note_whole(parts, held, step.paths[0])
-            held.overlay.remove_folder(step.paths[0])
+            held.overlay.remove(step.paths[0])
             held.drop_empty(step.paths[0])
         case MoveFolder():
             _move_folder(parts, held, step)
@@ -279,8 +279,6 @@ def _move(parts: Parts, held: HeldTree, step: MoveFile) -> None:
     _note_parents(parts, held, step)
     held.note(step.source, source)
     held.note(step.destination, destination, becomes="file")
-    if destination.stat is not None:
-        held.overlay.remove(step.destination)
     held.overlay.move(step.source, step.destination)
     held.drop_empty(step.source)
     held.demand(step.destination)  # there is no base to merge two files' texts by
