@@ -425,13 +425,14 @@ class Observation:
             self._look_again(path)  # it changed once more
             return
         source = self._source_below(row, path, stat)
+        row = self._rows.get(row.key) or row  # absent if it has moved to a name that it was exchanged with
         if source is None and is_same_folder(self._context, row, path, stat):
             # The same folder with another inode, as drivers make them up, or one in its place with the same names.
             self._rows.put((structs.replace(row, identity=stat.identity, mode=stat.mode),))
             self._arrive(path)
             return
         if source is None or not source.key.startswith(f"{row.key}/"):
-            self._forget(self._rows.get(row.key) or row)
+            self._forget(row)
         if source is None:
             self._come(Scope(path=path.parent, names=None, deep=True), path, stat)
             return

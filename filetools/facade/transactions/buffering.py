@@ -261,7 +261,7 @@ def act(parts: Parts, held: HeldTree, step: Step) -> None:
                 held.overlay.make_folder(path, FOLDER_MODE)
         case RemoveFolderStep():
             _note_whole(parts, held, step.paths[0])
-            held.overlay.remove_folder(step.paths[0])
+            held.overlay.remove(step.paths[0])
             held.drop_empty(step.paths[0])
         case MoveFolder():
             _move_folder(parts, held, step)
@@ -275,8 +275,6 @@ def _move(held: HeldTree, step: MoveFile) -> None:
     source, destination = step.seen
     held.note(step.source, source)
     held.note(step.destination, destination, becomes="file")
-    if destination.stat is not None:
-        held.overlay.remove(step.destination)
     held.overlay.move(step.source, step.destination)
     held.drop_empty(step.source)
     held.demand(step.destination)  # there is no base to merge two files' texts by
