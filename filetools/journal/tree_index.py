@@ -13,6 +13,7 @@ from filetools.journal.storage.contents import VERSION_TEXT, digest_of
 from filetools.journal.storage.database import Database
 from filetools.journal.tree_rows import NEW_FILE_ID, Identity, folder_of
 from filetools.models.words import EntryType
+from filetools.paths.ignore import IGNORE_FILE
 
 T = TypeVar("T")
 
@@ -21,6 +22,10 @@ SLICE: Final = 2000
 _ROWS: Final = (
     f"SELECT key, path, kind, mode, {VERSION_TEXT}, number, device, inode, size, mtime, ctime FROM tree"
     " WHERE kind <> 'absent'"
+)
+_TO_LOOK_AT: Final = (
+    f"{_ROWS} AND ((version IS NULL AND kind IN ('file', 'symlink'))"
+    f" OR path = '{IGNORE_FILE}' OR path LIKE '%/{IGNORE_FILE}')"
 )
 _LOOKED: Final = "SELECT value FROM meta WHERE name = 'looked_at'"
 _FOLDER_OF_INODE: Final = "SELECT path FROM tree WHERE inode = ? AND device = ? AND kind = 'directory'"
@@ -93,13 +98,11 @@ class TreeIndex:
 
     def rows(self) -> dict[str, IndexRow]:
         """Return the rows of all entries in the tree, by key."""
-        return self.standing()[1]
+        return {row[0]: _row(*row) for row in self._database.rows(_ROWS)}
 
-    def standing(self) -> tuple[int, dict[str, IndexRow]]:
-        """Return the number of the newest record and the rows of all entries, by key, both as of one moment."""
-        with self._database.reading() as connection:
-            (number,) = connection.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
-            return number, {row[0]: _row(*row) for row in connection.execute(_ROWS)}
+    def to_look_at(self) -> dict[str, IndexRow]:
+        """Return the rows of files and links that were never read, and of ignore files, by key."""
+        return {row[0]: _row(*row) for row in self._database.rows(_TO_LOOK_AT)}
 
     def folders(self) -> list[str]:
         """Return the paths of all folders."""

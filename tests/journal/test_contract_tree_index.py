@@ -28,6 +28,7 @@ from tests.support.journals import (
     head_version,
     move_folder,
     put,
+    save,
     version,
 )
 
@@ -171,22 +172,45 @@ def test_an_observation_is_recorded_with_its_rows(journal: Journal) -> None:
 
 def test_snapshots_share_rows_and_each_keeps_its_own_tree(journal: Journal) -> None:
     trees = [snapshot_of("a", "b"), snapshot_of("b", "c"), snapshot_of("b", "c", content=b"2"), snapshot_of("a", "b")]
-    made = [journal.checkpoints.save(str(number), tree, 0) for number, tree in enumerate(trees)]
+    made = [save(journal, str(number), tree, 0) for number, tree in enumerate(trees)]
     assert kept(journal) == {str(number): tree for number, tree in enumerate(trees)}
     assert made[0] is not None
     assert (made[0].files, made[0].bytes, made[0].rows) == (2, 2, 2)
     journal.checkpoints.remove("1")
-    journal.checkpoints.save("0", trees[2], 0, replace=True)
+    save(journal, "0", trees[2], 0, replace=True)
     assert kept(journal) == {"0": trees[2], "2": trees[2], "3": trees[3]}
     assert needless_rows(journal) == []
 
 
+def test_a_comparison_has_only_what_differs_unless_the_rules_do_or_the_snapshot_is_gone(journal: Journal) -> None:
+    rules, others = version(b"rules"), version(b"others")
+    root = SnapshotRow("", "other", None, None, rules)
+    for key in ("a", "b", "c"):
+        meet(journal, key, b"1")
+    first = journal.checkpoints.compare(rules)
+    assert (first.is_whole, first.before, sorted(first.now)) == (True, {}, ["a", "b", "c"])
+    made = journal.checkpoints.save("x", lambda: structs.replace(first, now={**first.now, "": root}))
+    assert made is not None
+    same = journal.checkpoints.compare(rules)
+    assert (same.is_whole, same.before, same.now) == (False, {"": root}, {})
+    meet(journal, "b", b"2")
+    put(journal, "d", b"3")
+    put(journal, "c", None)
+    found = journal.checkpoints.compare(rules, made.snapshot)
+    assert (sorted(found.before), sorted(found.now)) == (["", "b", "c"], ["b", "d"])
+    assert (found.position, found.now["b"].version, found.unrecorded) == (2, version(b"2"), {"b"})
+    other = journal.checkpoints.compare(others, made.snapshot)
+    assert (other.is_whole, sorted(other.before), sorted(other.now)) == (True, ["", "a", "b", "c"], ["a", "b", "d"])
+    journal.checkpoints.remove("x")
+    assert journal.checkpoints.compare(rules, made.snapshot).is_whole
+
+
 @pytest.mark.parametrize("lost", ["key = 'a'", "key > ''"])
 def test_a_snapshot_that_lacks_rows_is_a_number_alone(journal: Journal, lost: str) -> None:
-    made = journal.checkpoints.save("x", snapshot_of("a", "b"), 0)
+    made = save(journal, "x", snapshot_of("a", "b"), 0)
     database_of(journal).write(lambda connection: connection.execute(f"DELETE FROM snapshot_rows WHERE {lost}"))
     assert journal.checkpoints.snapshot("x") == (made, None)
-    journal.checkpoints.save("y", snapshot_of("a", "b"), 0)
+    save(journal, "y", snapshot_of("a", "b"), 0)
     assert kept(journal) == {"x": None, "y": snapshot_of("a", "b")}
 
 
@@ -203,21 +227,21 @@ def test_a_save_that_dies_leaves_nothing_that_is_seen_or_stays(
     open_journal: OpenJournal, monkeypatch: pytest.MonkeyPatch, at: int, tree: dict[str, SnapshotRow]
 ) -> None:
     journal, other = open_journal(), open_journal()
-    journal.checkpoints.save("before", BEFORE, 0)
+    save(journal, "before", BEFORE, 0)
     before_write(journal, monkeypatch, at, die)
     with suppress(DiedError):
-        journal.checkpoints.save("halfway", HALFWAY, 0)
+        save(journal, "halfway", HALFWAY, 0)
     seen = {"before": BEFORE, "halfway": HALFWAY} if at > 2 else {"before": BEFORE}
     assert kept(other) == seen
-    other.checkpoints.save("after", tree, 0)
+    save(other, "after", tree, 0)
     assert kept(other) == {**seen, "after": tree}
     assert needless_rows(other) == []
 
 
 def test_a_save_just_before_a_removal_loses_no_row(open_journal: OpenJournal, monkeypatch: pytest.MonkeyPatch) -> None:
     journal, other = open_journal(), open_journal()
-    journal.checkpoints.save("before", BEFORE, 0)
-    before_write(journal, monkeypatch, 1, lambda: other.checkpoints.save("after", BEFORE, 0))
+    save(journal, "before", BEFORE, 0)
+    before_write(journal, monkeypatch, 1, lambda: save(other, "after", BEFORE, 0))
     journal.checkpoints.remove("before")
     assert kept(journal) == {"after": BEFORE}
     assert needless_rows(journal) == []
@@ -229,8 +253,8 @@ def test_whatever_another_process_does_during_a_save_each_snapshot_keeps_its_own
     open_journal: OpenJournal, monkeypatch: pytest.MonkeyPatch, at: int, deed: str
 ) -> None:
     journal, other = open_journal(), open_journal()
-    journal.checkpoints.save("oldest", AFTER, 0)
-    journal.checkpoints.save("before", BEFORE, 0)
+    save(journal, "oldest", AFTER, 0)
+    save(journal, "before", BEFORE, 0)
     expected: dict[str, dict[str, SnapshotRow]] = {"oldest": AFTER, "before": BEFORE, "halfway": HALFWAY}
 
     def meanwhile() -> None:
@@ -240,16 +264,16 @@ def test_whatever_another_process_does_during_a_save_each_snapshot_keeps_its_own
         elif deed == "save and die":
             before_write(other, monkeypatch, 2, die)
             with suppress(DiedError):
-                other.checkpoints.save("after", AFTER, 0)
+                save(other, "after", AFTER, 0)
         else:
             name = "before" if deed == "replace" else "after"
-            other.checkpoints.save(name, AFTER, 0, replace=True)
+            save(other, name, AFTER, 0, replace=True)
             expected[name] = AFTER
 
     before_write(journal, monkeypatch, at, meanwhile)
-    journal.checkpoints.save("halfway", HALFWAY, 0)
+    save(journal, "halfway", HALFWAY, 0)
     assert kept(journal) == expected
-    journal.checkpoints.save("last", BEFORE, 0)
+    save(journal, "last", BEFORE, 0)
     assert kept(journal) == {**expected, "last": BEFORE}
     assert needless_rows(journal) == []
 
@@ -259,9 +283,9 @@ def test_of_two_that_save_one_name_at_once_one_gets_it(
     open_journal: OpenJournal, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     journal, other = open_journal(), open_journal()
-    journal.checkpoints.save("before", BEFORE, 0)
-    before_write(journal, monkeypatch, at, lambda: other.checkpoints.save("x", AFTER, 0))
-    made = journal.checkpoints.save("x", HALFWAY, 0)
+    save(journal, "before", BEFORE, 0)
+    before_write(journal, monkeypatch, at, lambda: save(other, "x", AFTER, 0))
+    made = save(journal, "x", HALFWAY, 0)
     assert kept(journal) == {"before": BEFORE, "x": AFTER if made is None else HALFWAY}
     assert needless_rows(journal) == []
     assert (made is None) == (at <= 2)
@@ -272,7 +296,7 @@ def test_what_a_snapshot_needs_outlives_the_folder_it_was_in(relaxed: Journal) -
     for name, content in (("d/x", b"found"), ("d/y", b"other")):
         relaxed.contents.keep_all({version(content): content})
         meet(relaxed, name, content)
-    relaxed.checkpoints.save("all", snapshot_of("d/x", content=b"found"), relaxed.position())
+    save(relaxed, "all", snapshot_of("d/x", content=b"found"), relaxed.position())
     relaxed.commit([delete_folder("d", applied=True)], ALICE)
     relaxed.maintain(retention_bytes=0, retention_records=0)
     assert relaxed.contents.get(version(b"found")) == b"found"
@@ -346,13 +370,13 @@ def test_the_removal_of_a_file_stays_recorded_while_a_folder_has_its_name(journa
 
 def automatic(journal: Journal, *names: str) -> None:
     for name in names:
-        assert journal.checkpoints.save(name, snapshot_of(name), 0, automatic=True) is not None
+        assert save(journal, name, snapshot_of(name), 0, automatic=True) is not None
 
 
 def test_the_last_automatic_checkpoints_are_kept_and_named_ones_all(journal: Journal) -> None:
-    journal.checkpoints.save("first", snapshot_of("first"), 0)
+    save(journal, "first", snapshot_of("first"), 0)
     automatic(journal, *(f"{number}" for number in range(MOST_AUTOMATIC + 2)))
-    journal.checkpoints.save("last", snapshot_of("last"), 0)
+    save(journal, "last", snapshot_of("last"), 0)
     names = ["first", *(f"{number}" for number in range(2, MOST_AUTOMATIC + 2)), "last"]
     assert kept(journal) == {name: snapshot_of(name) for name in names}
     assert needless_rows(journal) == []
@@ -360,10 +384,10 @@ def test_the_last_automatic_checkpoints_are_kept_and_named_ones_all(journal: Jou
 
 def test_automatic_checkpoints_expire_the_oldest_first_and_the_newest_never(journal: Journal) -> None:
     assert not journal.checkpoints.expire()
-    journal.checkpoints.save("named", snapshot_of("x"), 0)
+    save(journal, "named", snapshot_of("x"), 0)
     assert not journal.checkpoints.expire()
     automatic(journal, "c", "b", "a")
-    journal.checkpoints.save("b", snapshot_of("b"), 0, replace=True)  # has a name now
+    save(journal, "b", snapshot_of("b"), 0, replace=True)  # has a name now
     assert not journal.checkpoints.expire(before=1.0)
     assert [journal.checkpoints.expire(), journal.checkpoints.expire()] == [True, False]
     assert set(kept(journal)) == {"named", "b", "a"}
@@ -376,11 +400,11 @@ def test_bytes_are_kept_once_the_rows_protect_them(relaxed: Journal) -> None:
         relaxed.maintain(retention_bytes=0, retention_records=0)
         return frozenset()
 
-    assert relaxed.checkpoints.save("x", snapshot_of("a"), 0, keep=keep)
+    assert save(relaxed, "x", snapshot_of("a"), 0, keep=keep)
     assert relaxed.contents.get(version(b"1")) == b"1"
 
 
 def test_where_bytes_cannot_be_kept_there_is_no_checkpoint_and_no_row(journal: Journal) -> None:
     with pytest.raises(DiedError):
-        journal.checkpoints.save("x", snapshot_of("a"), 0, keep=die)
+        save(journal, "x", snapshot_of("a"), 0, keep=die)
     assert (kept(journal), database_of(journal).rows("SELECT * FROM snapshot_rows")) == ({}, [])

@@ -20,7 +20,7 @@ from filetools.journal.storage.rescue import Rescue, folder_for_damage, start_ag
 from tests.journal.test_contract_documents import ANN, opened, typed
 from tests.support.dose import dose
 from tests.support.inside import heads_below
-from tests.support.journals import damage, put, worker
+from tests.support.journals import damage, put, save, worker
 from tests.support.journals import version as v
 
 PAGE = 4096
@@ -87,7 +87,7 @@ def test_contents_texts_and_mirrors_survive_and_the_rest_starts_anew(state: Path
     contents = filled(state)
     with closing(Journal(state)) as journal:
         epoch, mirror = journal.epoch, journal.mirrors.get("m")
-        journal.checkpoints.save("first", {}, number=1)
+        save(journal, "first", {}, number=1)
     spoil_records(state)
     damaged = (state / "journal.db").read_bytes()
     assert repaired(state) == Rescue(

@@ -8,12 +8,14 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
+from msgspec import structs
+
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError, WorkspaceGoneError
-from filetools.facade.background.tree_look import TreeLook
+from filetools.facade.background.tree_look import TreeLook, compared
 from filetools.facade.parts import Parts
 from filetools.facade.runner import CallRunner
-from filetools.journal.checkpoints import Checkpoint, SnapshotRow, Tree
+from filetools.journal.checkpoints import Checkpoint, Comparison, SnapshotRow, Tree
 from filetools.models.records import Actor
 from filetools.models.words import VERSION_PREFIX
 from filetools.paths.workspace_path import WorkspacePath
@@ -30,15 +32,9 @@ MOST_SHOWN_CHARACTERS: Final = 100
 _log = logging.getLogger(__name__)
 
 
-def snapshot_of(seen: TreeLook) -> dict[str, SnapshotRow]:
-    """Return the rows of a snapshot by key. The row of the root has the version of the rules that left paths out."""
-    tree: dict[str, SnapshotRow] = {}
-    for key, row in seen.rows.items():
-        if row.kind == "directory" or row.version is not None:
-            size = row.identity[2] if row.kind == "file" and row.identity is not None else None
-            tree[key] = SnapshotRow(row.path, row.kind, size, row.mode, row.version)
-    tree[""] = SnapshotRow("", "other", None, None, seen.scope)
-    return tree
+def readable(rows: Tree) -> dict[str, SnapshotRow]:
+    """Return the rows that a snapshot has: those of folders, and of what was read."""
+    return {key: row for key, row in rows.items() if row.kind == "directory" or row.version is not None}
 
 
 def take(
@@ -59,9 +55,11 @@ def take(
         lost = too_large | changed
         return {key for key, row in tree.items() if row.version in lost}
 
-    made = parts.journal.checkpoints.save(
-        name, snapshot_of(seen), seen.position, replace=replace, automatic=automatic, keep=keep
-    )
+    def compare() -> Comparison:
+        found = compared(parts, seen)
+        return structs.replace(found, now=readable(found.now))
+
+    made = parts.journal.checkpoints.save(name, compare, replace=replace, automatic=automatic, keep=keep)
     return None if made is None else (made, sorted(too_large.values()), sorted({*seen.unread, *changed.values()}))
 
 
