@@ -9,20 +9,16 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from filetools.journal.storage.contents import VERSION_TEXT, digest_of
+from filetools.journal.storage.contents import digest_of
 from filetools.journal.storage.database import Database
-from filetools.journal.tree_rows import NEW_FILE_ID, Identity, folder_of
-from filetools.models.words import EntryType
+from filetools.journal.tree_rows import KEY, NEW_FILE_ID, TREE_COLUMNS, Identity, RowKind, TreeRow, folder_of, row_from
 from filetools.paths.ignore import IGNORE_FILE
 
 T = TypeVar("T")
 
 SLICE: Final = 2000
 """Rows written in one transaction, so that commits wait a few milliseconds at most."""
-_ROWS: Final = (
-    f"SELECT key, path, kind, mode, {VERSION_TEXT}, number, device, inode, size, mtime, ctime FROM tree"
-    " WHERE kind <> 'absent'"
-)
+_ROWS: Final = f"SELECT {TREE_COLUMNS} FROM tree WHERE kind <> 'absent'"
 _TO_LOOK_AT: Final = (
     f"{_ROWS} AND ((version IS NULL AND kind IN ('file', 'symlink'))"
     f" OR path = '{IGNORE_FILE}' OR path LIKE '%/{IGNORE_FILE}')"
@@ -41,27 +37,13 @@ _NOTE_OPENED: Final = (
 )
 
 
-class IndexRow(Struct, frozen=True, gc=False):
-    """The entry at one path, as filetools knows it."""
-
-    path: str
-    kind: EntryType
-    identity: Identity | None
-    """Identity when it was last looked at; None if it never was."""
-    mode: int | None
-    """Permission bits; None for a folder that was never looked at."""
-    version: str | None
-    """Version of a file's bytes or a link's target; None for a folder, and if never read."""
-    number: int = 0
-    """Number of the newest record of a file there; 0 if there is none."""
-
-
 class ReadVersion(NamedTuple):
     """A version that was read at a path."""
 
     key: str
-    kind: EntryType
-    version: str
+    kind: RowKind
+    version: bytes
+    """Hash of the bytes."""
     identity: Identity
     ctime: int
     """ctime of the identity, or -1 if the file was too young to be identified by it."""
@@ -96,22 +78,22 @@ class TreeIndex:
         position, moment, rules = row[0].split(" ")
         return Looked(int(position), float(moment), rules)
 
-    def rows(self) -> dict[str, IndexRow]:
+    def rows(self) -> dict[str, TreeRow]:
         """Return the rows of all entries in the tree, by key."""
-        return {row[0]: _row(*row) for row in self._database.rows(_ROWS)}
+        return {row[KEY]: row_from(row) for row in self._database.rows(_ROWS)}
 
-    def to_look_at(self) -> dict[str, IndexRow]:
+    def to_look_at(self) -> dict[str, TreeRow]:
         """Return the rows of files and links that were never read, and of ignore files, by key."""
-        return {row[0]: _row(*row) for row in self._database.rows(_TO_LOOK_AT)}
+        return {row[KEY]: row_from(row) for row in self._database.rows(_TO_LOOK_AT)}
 
     def folders(self) -> list[str]:
         """Return the paths of all folders."""
         return [path for (path,) in self._database.rows("SELECT path FROM tree WHERE kind = 'directory'")]
 
-    def get(self, key: str) -> IndexRow | None:
+    def get(self, key: str) -> TreeRow | None:
         """Return the row of a key; None if no entry is known there."""
         row = self._database.row(f"{_ROWS} AND key = ?", (key,))
-        return None if row is None else _row(*row)
+        return None if row is None else row_from(row)
 
     def folder_of_inode(self, device: int, inode: int) -> str | None:
         """Return the path of the folder known to have an inode."""
@@ -120,7 +102,7 @@ class TreeIndex:
 
     def note_read(self, read: Iterable[ReadVersion]) -> None:
         """Store the versions that were read in rows that have none, if the entry is unchanged."""
-        values = [(digest_of(one.version), one.ctime, one.key, one.kind, *one.identity[1:]) for one in read]
+        values = [(one.version, one.ctime, one.key, one.kind, *one.identity[1:]) for one in read]
         for several in slices(values):
             self._write(_NOTE_READ, several)
 
@@ -133,12 +115,6 @@ class TreeIndex:
             connection.executemany(statement, values)
 
         self._database.write(work, durable=False)
-
-
-def _row(
-    _key: str, path: str, kind: EntryType, mode: int | None, version: str | None, number: int, *identity: Any
-) -> IndexRow:
-    return IndexRow(path, kind, None if identity[1] is None else identity, mode, version, number)
 
 
 def slices(rows: Iterable[T]) -> Iterator[list[T]]:

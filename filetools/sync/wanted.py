@@ -11,7 +11,7 @@ from msgspec import Struct
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError
 from filetools.journal.changes import Head, View
-from filetools.journal.tree_index import IndexRow
+from filetools.journal.tree_rows import TreeRow
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Store
 from filetools.sync.context import SyncContext
@@ -88,7 +88,7 @@ def wanted(
     return Wanted(kind="file", content=content, version=version_of(content), mode=stat.mode)
 
 
-def _is_changed(row: IndexRow | None, stat: FileStat | None) -> bool:
+def _is_changed(row: TreeRow | None, stat: FileStat | None) -> bool:
     """True if a file is another one, or has another mode, than the one that was seen."""
     if row is None or row.identity is None or stat is None or stat.type != "file":
         return False

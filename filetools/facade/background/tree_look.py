@@ -15,7 +15,9 @@ from filetools.facade.background.foreign import ForeignChanges, Uncertain
 from filetools.facade.parts import Parts
 from filetools.facade.steps.look import hashed
 from filetools.journal.checkpoints import Comparison, SnapshotRow, Tree
-from filetools.journal.tree_index import IndexRow, ReadVersion
+from filetools.journal.storage.contents import digest_of
+from filetools.journal.tree_index import ReadVersion
+from filetools.journal.tree_rows import TreeRow
 from filetools.paths.ignore import IGNORE_FILE
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat
@@ -91,7 +93,7 @@ def _current(parts: Parts, uncertain: Uncertain, check_open: Callable[[], None])
     )  # fmt: skip
 
 
-def _left_out(parts: Parts, rows: Iterable[IndexRow | SnapshotRow]) -> Iterator[str]:
+def _left_out(parts: Parts, rows: Iterable[TreeRow | SnapshotRow]) -> Iterator[str]:
     """Yield the keys of excluded paths: their rows were added before the rule, or by a call that named the path."""
     found: defaultdict[tuple[str, bool], list[str]] = defaultdict(list)
     for row in rows:
@@ -102,9 +104,7 @@ def _left_out(parts: Parts, rows: Iterable[IndexRow | SnapshotRow]) -> Iterator[
         yield from map(parts.workspace.key, left_out.among(folder, names, is_directory))
 
 
-def _read_unread(
-    parts: Parts, rows: dict[str, IndexRow], check_open: Callable[[], None]
-) -> tuple[list[str], list[str]]:
+def _read_unread(parts: Parts, rows: dict[str, TreeRow], check_open: Callable[[], None]) -> tuple[list[str], list[str]]:
     """Read files without a version; returns the unreadable paths, and those that changed meanwhile."""
     read: list[ReadVersion] = []
     closed: list[str] = []
@@ -115,7 +115,7 @@ def _read_unread(
         check_open()
         path, taken_ns = WorkspacePath(row.path), time.time_ns()
         try:
-            version, stat = _version(parts, path, row)
+            text, stat = _version(parts, path, row)
         except (AccessDeniedError, FileTooLargeError):
             closed.append(row.path)
             continue
@@ -126,13 +126,14 @@ def _read_unread(
             changed.append(row.path)
             continue
         identity = settled_identity(stat, taken_ns, parts.store.tick_ns)
+        version = digest_of(text)
         rows[key] = structs.replace(row, version=version, identity=stat.identity, mode=stat.mode)
         read.append(ReadVersion(key, row.kind, version, stat.identity, identity[4]))
     parts.journal.tree_index.note_read(read)
     return closed, changed
 
 
-def _version(parts: Parts, path: WorkspacePath, row: IndexRow) -> tuple[str, FileStat]:
+def _version(parts: Parts, path: WorkspacePath, row: TreeRow) -> tuple[str, FileStat]:
     if row.kind == "symlink":
         target, stat = parts.store.read_link(path), parts.store.stat(path)
         if stat is None:
