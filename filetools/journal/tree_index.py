@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from filetools.journal.storage.contents import digest_of
 from filetools.journal.storage.database import Database
-from filetools.journal.tree_rows import KEY, NEW_FILE_ID, TREE_COLUMNS, Identity, RowKind, TreeRow, folder_of, row_from
+from filetools.journal.tree_rows import NEW_FILE_ID, TREE_COLUMNS, Identity, RowKind, TreeRow, folder_of, row_from
 from filetools.paths.ignore import IGNORE_FILE
 
 T = TypeVar("T")
@@ -80,11 +80,11 @@ class TreeIndex:
 
     def rows(self) -> dict[str, TreeRow]:
         """Return the rows of all entries in the tree, by key."""
-        return {row[KEY]: row_from(row) for row in self._database.rows(_ROWS)}
+        return {row[0]: row_from(row) for row in self._database.rows(_ROWS)}
 
     def to_look_at(self) -> dict[str, TreeRow]:
         """Return the rows of files and links that were never read, and of ignore files, by key."""
-        return {row[KEY]: row_from(row) for row in self._database.rows(_TO_LOOK_AT)}
+        return {row[0]: row_from(row) for row in self._database.rows(_TO_LOOK_AT)}
 
     def folders(self) -> list[str]:
         """Return the paths of all folders."""

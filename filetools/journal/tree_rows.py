@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Literal
 
 from msgspec import Struct, structs
@@ -45,13 +45,12 @@ class TreeRow(Struct, frozen=True, kw_only=True):
 
 NEW_FILE_ID: Final = "random() & 0xFFFFFFFFFFFFFF"
 TREE_COLUMNS: Final = "key, folder, path, kind, file, version, mode, device, inode, size, mtime, ctime, number, applied"
-KEY, PATH, KIND, IDENTITY = 0, 2, 3, slice(7, 12)
-"""Indexes of these among the values of a row."""
 _SELECT: Final = f"SELECT {TREE_COLUMNS} FROM tree"
 _IGNORE_FILES: Final = (
     f"SELECT 1 FROM records WHERE number > ? AND (path = '{IGNORE_FILE}' OR path LIKE '%/{IGNORE_FILE}'"
     f" OR old_path = '{IGNORE_FILE}' OR old_path LIKE '%/{IGNORE_FILE}') LIMIT 1"
 )
+_KNOWN: Final = "SELECT key, path, kind, device, inode, size, mtime, ctime FROM tree WHERE kind <> 'absent' AND"
 _BY_KEY: Final = f"{_SELECT} WHERE key = ?"
 _INSERT: Final = f"INSERT INTO tree ({TREE_COLUMNS}) VALUES ({', '.join('?' * 14)}) ON CONFLICT (key) DO UPDATE SET "
 # An update rewrites each index with a column that it names: the folder follows from the key, the inode is often the same.
@@ -121,15 +120,21 @@ class TreeTable:
 
     def children(self, folder: str) -> list[TreeRow]:
         """Return the rows directly in the folder of a key, without absent ones."""
-        return [row_from(values) for values in self.values_in(folder, None)]
+        found = self._connection.execute(f"{_SELECT} WHERE folder = ? AND kind <> 'absent'", (folder,))
+        return [row_from(row) for row in found]
 
-    def values_in(self, folder: str, keys: Iterable[str] | None) -> Iterator[Sequence[Any]]:
-        """Yield the values of the rows directly in the folder of a key, of some keys or all, without absent ones."""
+    def known_in(self, folder: str, keys: Iterable[str] | None) -> list[tuple[Any, ...]]:
+        """Return key, path, kind and the five parts of the identity of each entry directly in the folder of a key.
+
+        Faster than whole rows: most entries of a tree are unchanged.
+
+        Args:
+            folder: Key of the folder.
+            keys: Only these; None for all.
+        """
         if keys is None:
-            yield from self._connection.execute(f"{_SELECT} WHERE folder = ? AND kind <> 'absent'", (folder,))
-            return
-        for key in keys:
-            yield from self._connection.execute(f"{_BY_KEY} AND kind <> 'absent'", (key,))
+            return self._connection.execute(f"{_KNOWN} folder = ?", (folder,)).fetchall()
+        return [row for key in keys for row in self._connection.execute(f"{_KNOWN} key = ?", (key,))]
 
     def below(self, key: str) -> list[TreeRow]:
         """Return the rows of everything below the folder of a key, folders before what is in them, without absent ones."""
