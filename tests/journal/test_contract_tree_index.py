@@ -14,8 +14,7 @@ from filetools.journal.changes import Change, ObservedChanges
 from filetools.journal.checkpoints import MOST_AUTOMATIC, SnapshotRow
 from filetools.journal.journal import Journal
 from filetools.journal.storage.contents import digest_of
-from filetools.journal.tree_index import Looked, ReadVersion
-from filetools.journal.tree_rows import Identity, TreeRow, TreeTable
+from filetools.journal.tree_rows import Identity, Looked, ReadVersion, TreeRow, TreeTable
 from filetools.models.records import Operation
 from filetools.models.words import EntryType
 from tests.support.inside import database_of

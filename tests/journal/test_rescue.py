@@ -15,8 +15,7 @@ import pytest
 from filetools.errors import StateDamagedError
 from filetools.journal.journal import Journal
 from filetools.journal.storage.contents import LARGEST_ROW_BYTES
-from filetools.journal.storage.examination import examine_journal
-from filetools.journal.storage.rescue import Rescue, folder_for_damage, start_again
+from filetools.journal.storage.rescue import Rescue, examine_journal, folder_for_damage, start_again
 from tests.journal.test_contract_documents import ANN, opened, typed
 from tests.support.dose import dose
 from tests.support.inside import heads_below

@@ -14,8 +14,7 @@ from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError
 from filetools.journal.changes import ObservedChanges
 from filetools.journal.journal import Journal, Records
-from filetools.journal.tree_index import Looked, ReadVersion
-from filetools.journal.tree_rows import TreeRow, TreeTable
+from filetools.journal.tree_rows import Looked, ReadVersion, TreeRow, TreeTable
 from filetools.models.records import Operation
 from filetools.paths.ignore import IGNORE_FILE, IgnoreStack
 from filetools.paths.patterns import ExcludeRules, compile_patterns

@@ -16,8 +16,7 @@ from filetools.facade.parts import Parts
 from filetools.facade.steps.look import hashed
 from filetools.journal.checkpoints import Comparison, SnapshotRow, Tree
 from filetools.journal.storage.contents import digest_of
-from filetools.journal.tree_index import ReadVersion
-from filetools.journal.tree_rows import TreeRow
+from filetools.journal.tree_rows import ReadVersion, TreeRow
 from filetools.paths.ignore import IGNORE_FILE
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat
