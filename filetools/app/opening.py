@@ -21,7 +21,6 @@ from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, I
 from filetools.events.activity import ApprovalRequired, ToolApproved, ToolRejected
 from filetools.events.bus import EventBus
 from filetools.events.types import Event
-from filetools.facade.background.aside import keep_aside
 from filetools.facade.background.background_tasks import BackgroundTasks
 from filetools.facade.background.observing import TreeObserver
 from filetools.facade.facade import FileToolsFacade, ToolCaller
@@ -235,7 +234,6 @@ class Opening:
             publish=bus.publish,
             workers=workers,
             key=workspace.key,
-            keep_foreign=partial(keep_aside, journal, workspace.key),
             notify=notifier.notify,
             open_added=folders.open if state.refusal is None else None,
             excluded=compile_patterns((), defaults=settings.exclude).matches,

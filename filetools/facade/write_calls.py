@@ -19,7 +19,6 @@ from filetools.errors import (
     PathExistsError,
     PathNotFoundError,
 )
-from filetools.facade.background.aside import keep_aside
 from filetools.facade.calls import MOST_QUESTIONS, ActorCalls
 from filetools.facade.deciding import answered, batches, writing
 from filetools.facade.deciding.editing import TextChange
@@ -33,6 +32,7 @@ from filetools.facade.steps import unsaved
 from filetools.facade.steps.pipeline import Outcome
 from filetools.facade.steps.put import PutFile
 from filetools.models.files import BatchResult, EditResult, PatchResult, WriteResult
+from filetools.models.records import EXTERNAL
 from filetools.models.words import OnConflict
 from filetools.paths.lexical import AnyPath, plain_path
 from filetools.paths.workspace_path import WorkspacePath
@@ -254,7 +254,6 @@ class WriteCalls(ActorCalls):
             tool, change.path, arguments, on_conflict,
             lambda on_conflict: replace(change, on_conflict=on_conflict).decide,
         )  # fmt: skip
-        assert step.decision is not None
         return edit_result(step.seen, step.decision, outcome)
 
     async def _decided(
@@ -331,9 +330,8 @@ class WriteCalls(ActorCalls):
         elif on_conflict != "allow":
             raise unsaved.unsaved_error(where, None, is_cancelled=on_conflict == "cancel")
         if isinstance(text, str):
-            keep = partial(
-                keep_aside, self._parts.journal, self._parts.workspace.key, where, text.encode("utf-8", "surrogatepass")
-            )
+            key, kept = self._parts.workspace.key(where), text.encode("utf-8", "surrogatepass")
+            keep = partial(self._parts.journal.keep_aside, where, key, kept, EXTERNAL)
             await self._parts.workers.run(keep)
 
     async def _is_attended(self) -> bool:

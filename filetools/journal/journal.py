@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
+from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError, StateUntrustedError
 from filetools.journal.backlog import Backlog, Mirrors
 from filetools.journal.changes import Change, Head, ObservedChanges, View
@@ -35,7 +36,7 @@ from filetools.journal.storage.schema import IS_PENDING, IS_UNSYNCED
 from filetools.journal.storage.translation import TRANSLATED
 from filetools.journal.table import SqliteTable
 from filetools.journal.tree_rows import TreeIndex, TreeTable
-from filetools.models.records import Actor, ChangeRecord, RecordState
+from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import Durability
 
 _log = logging.getLogger(__name__)
@@ -199,6 +200,14 @@ class Journal:
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
+
+    def keep_aside(self, path: str, key: str, content: bytes, actor: Actor) -> None:
+        """Record bytes as a version of a path that was never its head, such as foreign bytes found in a mirror."""
+        change = Change(
+            operation=Operation.MODIFY, path=path, key=key, before_unknown=True, after=version_of(content), content=content,
+            size=len(content), aside=True,
+        )  # fmt: skip
+        self.commit([change], actor)
 
     def commit_all(self, drafts: Sequence[CommitDraft]) -> list[Records | Exception]:
         """Record several drafts in one transaction.

@@ -28,7 +28,7 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Store
 from filetools.sync.context import SyncContext, leaving_out
 from filetools.sync.mirror import Mirror
-from filetools.sync.mirror_files import KeepForeign, MirrorFiles
+from filetools.sync.mirror_files import MirrorFiles
 from filetools.sync.synchronise import Progress, Synchronisation, SyncRequest, failed_result, in_thread, summed
 from filetools.writer.worker_pool import WorkerPool
 
@@ -70,7 +70,6 @@ class SyncManager:
         publish: Callable[[Event], None],
         workers: WorkerPool,
         key: Callable[[WorkspacePath], str],
-        keep_foreign: KeepForeign,
         notify: Callable[[], None] = lambda: None,
         open_added: Callable[[MirrorRow], Store] | None = None,
         policy: MirrorPolicy = "eventual",
@@ -91,7 +90,6 @@ class SyncManager:
             publish: Publishes an event; called on the loop.
             workers: The workspace's worker threads.
             key: Returns the key of a path in the journal.
-            keep_foreign: Keeps bytes found in a mirror that the journal does not have; called in a mirror's thread.
             notify: Wakes other processes that have the root open.
             open_added: Returns the store of a mirror that was added to the root; None to leave such mirrors alone.
             policy: "strict" if a call fails that a mirror does not follow.
@@ -119,9 +117,7 @@ class SyncManager:
         )
         self._policy = policy
         self._publish = publish
-        self._files: Callable[[Store], MirrorFiles] = lambda store: MirrorFiles(
-            store, contents=journal.contents, keep_foreign=keep_foreign, max_foreign_bytes=max_foreign_bytes
-        )
+        self._max_foreign_bytes = max_foreign_bytes
         self._open_added = open_added
         self._mirrors: tuple[Mirror, ...] = ()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -340,7 +336,9 @@ class SyncManager:
         return next(name for name in names if name not in taken)
 
     def _attach(self, attached: AttachedMirror) -> Mirror:
-        mirror = Mirror(attached.name, attached.row, self._files(attached.store), self.context)
+        journal, key = self.context.journal, self.context.key
+        files = MirrorFiles(attached.store, journal, key, max_foreign_bytes=self._max_foreign_bytes)
+        mirror = Mirror(attached.name, attached.row, files, self.context)
         self._mirrors = (*self._mirrors, mirror)
         return mirror
 

@@ -23,7 +23,8 @@ from filetools.errors import (
     PathNotFoundError,
     SymlinkNotAllowedError,
 )
-from filetools.journal.storage.contents import Contents
+from filetools.journal.journal import Journal
+from filetools.models.records import EXTERNAL
 from filetools.models.words import STATE_DIRECTORY, VERSION_PREFIX, EntryType
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.stores.private import foreign_name_for
@@ -42,29 +43,29 @@ _OTHER_GROUND: Final = (
 )  # fmt: skip
 """Errors that mean that something is in the way, or that a folder is missing."""
 
-KeepForeign = Callable[[WorkspacePath, bytes], None]
-"""Keeps bytes found at a path of a mirror as a version; called from a worker's thread before they are removed."""
-
 _log = logging.getLogger(__name__)
 
 
 class MirrorFiles:
     """The files of a mirror. Used by the mirror's worker only; lives as long as the mirror."""
 
-    def __init__(self, store: Store, contents: Contents, keep_foreign: KeepForeign, *, max_foreign_bytes: int) -> None:
+    def __init__(
+        self, store: Store, journal: Journal, key: Callable[[WorkspacePath], str], *, max_foreign_bytes: int
+    ) -> None:
         """Take over a mirror.
 
         Args:
             store: The mirror.
-            contents: The bytes that the journal has.
-            keep_foreign: Keeps the bytes of a file that the journal does not have.
+            journal: Keeps the bytes of files that it does not have, before they are removed.
+            key: Returns the key of a path in the journal.
             max_foreign_bytes: Foreign files larger than this are not read; they stay in the mirror's limbo.
         """
         self.store = store
         self._own = OwnFiles()
         self._ignores_case = False
-        self._contents = contents
-        self._keep_foreign = keep_foreign
+        self._journal = journal
+        self._contents = journal.contents
+        self._key = key
         self._max_foreign_bytes = max_foreign_bytes
 
     def look(self) -> None:
@@ -268,7 +269,7 @@ class MirrorFiles:
         try:
             content = displaced.read()
             if not self._contents.has(version_of(content)):
-                self._keep_foreign(path, content)
+                self._journal.keep_aside(path, self._key(path), content, EXTERNAL)
         except FileToolsError as exc:
             _log.warning("foreign bytes of %s stay in the mirror's limbo: %s", path, exc)
             return False

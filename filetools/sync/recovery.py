@@ -62,19 +62,21 @@ class Recovery:
         head = self._journal.view(key).head
         if head is None:
             return
-        if (opaque := self._opaque(key, head)) is not None:
-            self._finish_opaque(opaque)
-            self._journal.marks.applied([opaque.number])
+        records = self._journal.marks.unsettled(key)
+        newest = next((record for record in records if record.number == head.number), None)
+        if newest is not None and _is_opaque(newest):
+            self._finish_opaque(newest)
+            self._journal.marks.applied([newest.number])
             return
         found = self._find(path)
         if found.version != head.version:
-            self._repair(path, head, found)
-        elif found.content is not None:
-            self._set_mode(path, head)
+            self._repair(path, head, newest, found)
+        elif newest is not None and not head.applied and newest.before == newest.after and head.mode is not None:
+            self._store.set_mode(path, head.mode)  # the bytes do not show a change of only the mode
         # A move is complete only when both its paths are settled, and this is one of them.
         self._journal.marks.applied(
             record.number
-            for record in self._journal.marks.unsettled(key)
+            for record in records
             if record.number <= head.number and record.operation is not Operation.MOVE
         )
 
@@ -111,16 +113,21 @@ class Recovery:
                 self._clear_way(place)
                 self._folders.make(place, record)
         elif record.operation not in DIRECTORY_REMOVALS and not _is_opaque(record):  # which were synced
-            if record.operation is Operation.MOVE and places == own_places(record):
-                with suppress(FileToolsError):
-                    self._move_file_again(record)
-            # Also at its own paths: another folder may be there after the original one was moved away.
-            for place in dict.fromkeys([*places, *own_places(record)]):
-                self._clear_way(place.parent)
-                self.settle(place, self._workspace.key(place))
+            self._settle_files(record, places)
         self._journal.marks.restored(
             record.number, {self._workspace.key(path) for path in [*own_places(record), *places]}
         )
+
+    def _settle_files(self, record: ChangeRecord, places: Sequence[WorkspacePath]) -> None:
+        """Settle the files of a record at their current paths."""
+        own = own_places(record)
+        if record.operation is Operation.MOVE and places == own:
+            with suppress(FileToolsError):
+                self._move_file_again(record)
+        # Also at its own paths: another folder may be there after the original one was moved away.
+        for place in dict.fromkeys([*places, *own]):
+            self._clear_way(place.parent)
+            self.settle(place, self._workspace.key(place))
 
     def _clear_way(self, folder: WorkspacePath) -> None:
         """Settle a file at the path of a folder: its deletion or move may be what the power cut undid."""
@@ -151,15 +158,8 @@ class Recovery:
                 self._folders.link_again(path, record)
             case Operation.MODIFY_DIRECTORY:
                 self._folders.set_mode(path, record)
-            case Operation.MOVE:
-                with suppress(FileToolsError):
-                    self._move_file_again(record)
-                assert record.old_path is not None
-                old = self._workspace.resolve(record.old_path)
-                self.settle(old, self._workspace.key(old))
-                self.settle(path, self._workspace.key(path))
             case _:
-                self.settle(path, self._workspace.key(path))
+                self._settle_files(record, own_places(record))
 
     def _finish_folder(self, path: WorkspacePath, record: ChangeRecord) -> None:
         """Make a folder, unless another program has since put something else at its path or at that of a folder above."""
@@ -177,11 +177,6 @@ class Recovery:
         self._folders.bring_back(path, record)
         self._folders.make(path, record)
         self._folders.set_mode(path, record)  # the process may have died before setting it
-
-    def _opaque(self, key: str, head: Head) -> ChangeRecord | None:
-        """Return the head's unsettled record if it concerns an opaque file or link; otherwise None."""
-        newest = (one for one in self._journal.marks.unsettled(key) if one.number == head.number)
-        return next((one for one in newest if _is_opaque(one)), None)
 
     def _finish_opaque(self, record: ChangeRecord) -> None:
         """Finish the move, deletion or restore of an opaque file or link, whose bytes cannot be compared."""
@@ -209,32 +204,23 @@ class Recovery:
             return Found(None, None, is_taken=True)
         return Found(content, version_of(content))
 
-    def _repair(self, path: WorkspacePath, head: Head, found: Found) -> None:
+    def _repair(self, path: WorkspacePath, head: Head, newest: ChangeRecord | None, found: Found) -> None:
         try:
             wanted = None if head.version is None else self._journal.contents.get(head.version)
         except VersionGoneError:
-            wanted = self._at_source(head)
-            if wanted is None:
+            # Of a file that was only found, nothing but the source of an unfinished move has the bytes.
+            old_path = None if newest is None else newest.old_path
+            source = Found(None, None) if old_path is None else self._find(self._workspace.resolve(old_path))
+            if source.version != head.version:
                 _log.error("the bytes of %s are lost; the file on disk is left as it is", path)
                 self._adopt(path, head, found)
                 return
+            wanted = source.content
         if self._is_ours(path, head, found):
             self._put(path, head, found, wanted)
         else:
             _log.warning("%s was changed by another program during a crash; both versions are kept", path)
             self._adopt(path, head, found)
-
-    def _at_source(self, head: Head) -> bytes | None:
-        """Return the head's bytes from the source of an unfinished move; nothing else has those of a file only found."""
-        moves = [one for one in self._journal.marks.unsettled(head.key) if one.number == head.number and one.old_path]
-        found = [self._find(self._workspace.resolve(move.old_path or "")) for move in moves]
-        return next((each.content for each in found if each.version == head.version), None)
-
-    def _set_mode(self, path: WorkspacePath, head: Head) -> None:
-        """Finish a change of only the mode, which the bytes do not show."""
-        newest = next((one for one in self._journal.marks.unsettled(head.key) if one.number == head.number), None)
-        if newest is not None and not head.applied and newest.before == newest.after and head.mode is not None:
-            self._store.set_mode(path, head.mode)
 
     def _is_ours(self, path: WorkspacePath, head: Head, found: Found) -> bool:
         if found.is_taken:
@@ -287,8 +273,8 @@ class Recovery:
                 self._store.remove(path).discard()
             return
         make_parents(self._store, path)
-        if found.content:
-            self._keep_aside(path, head.key, found.content)
+        if found.content and found.version and not self._journal.contents.has(found.version):
+            self._journal.keep_aside(path, head.key, found.content, SYSTEM)
         prepared = self._store.prepare(path, wanted, new=found.content is None, mode=head.mode)
         try:
             displaced = prepared.exchange()
@@ -297,16 +283,6 @@ class Recovery:
             raise
         if displaced is not None:
             displaced.discard()
-
-    def _keep_aside(self, path: WorkspacePath, key: str, content: bytes) -> None:
-        """Keep the bytes found as a version of the path, unless they are already kept."""
-        version = version_of(content)
-        if not self._journal.contents.has(version):
-            change = Change(
-                operation=Operation.MODIFY, path=path, key=key, before_unknown=True, after=version, content=content,
-                size=len(content), aside=True,
-            )  # fmt: skip
-            self._journal.commit([change], SYSTEM)
 
     def _adopt(self, path: WorkspacePath, head: Head, found: Found) -> None:
         operation = Operation.DELETE if found.version is None else Operation.MODIFY

@@ -25,7 +25,7 @@ from filetools.versions.selection import MOST_NUMBER
 
 Place = dict[str, str | int]
 """Overlapping texts: base, ours (the current text), theirs (the previous text), and the line."""
-Outcome = Literal["undone", "unchanged", "kept", "unknown", "conflict"]
+Outcome = Literal["undone", "unchanged", "kept", "unknown"]
 
 SETTLED: Final = ("undone", "unchanged", "kept")
 """Outcomes of records that count as taken back."""
@@ -62,8 +62,12 @@ class UndoFinding(Struct, frozen=True, kw_only=True):
     """Path of the file in the draft; the record's path if the draft does not have the file."""
     now: str = ""
     """Current path of the file; empty if there is none."""
-    outcome: Outcome
-    clash: Clash | None = None
+    outcome: Outcome | Clash
+
+    @property
+    def clash(self) -> Clash | None:
+        """Why the records are not undone; None if there is no conflict."""
+        return self.outcome if isinstance(self.outcome, Clash) else None
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -180,10 +184,10 @@ class Undoing:
         then = self._without(run, here)
         if isinstance(then, Clash):
             self._find(run.records, run.path, then)
-        elif self._tree.is_same(here, then):
-            self._find(run.records, run.path, "unchanged")
-        else:
-            self._find(run.records, run.path, "undone")
+            return
+        is_same = self._tree.is_same(here, then)
+        self._find(run.records, run.path, "unchanged" if is_same else "undone")
+        if not is_same:
             self._tree.put(run.path, then)
 
     def _without(self, run: _UndoRun, here: DraftNode | None) -> DraftNode | Clash | None:
@@ -320,12 +324,10 @@ class Undoing:
 
         Call it before the draft is changed, as the current path is that of the draft's node.
         """
-        clash = outcome if isinstance(outcome, Clash) else None
-        kind = "conflict" if isinstance(outcome, Clash) else outcome
         node = None if where is None else self._tree.at(where)
-        origin = None if node is None or node.origin is None or node.origin.trash is not None else node.origin
-        now = "" if origin is None else origin.path
-        finding = UndoFinding(records=tuple(records), path=records[0].path, now=now, outcome=kind, clash=clash)
+        origin = None if node is None else node.origin
+        now = "" if origin is None or origin.trash is not None else origin.path
+        finding = UndoFinding(records=tuple(records), path=records[0].path, now=now, outcome=outcome)
         self._findings.append((finding, None if where is None else self._names.place(where)))
 
 

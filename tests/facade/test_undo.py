@@ -618,6 +618,21 @@ async def test_a_folder_whose_trash_is_gone_is_made_anew_from_what_is_kept(files
     assert snapshot(root) == before
 
 
+@pytest.mark.parametrize("outcome", ["undone", "conflict"])
+async def test_a_folder_that_is_made_anew_is_one_change_in_the_result(
+    files: FileToolsFacade, root: Path, outcome: str
+) -> None:
+    await files.write_file("new/e.txt", "e\n")
+    await files.write_file("new/f.txt", "f\n")
+    number = (await files.delete_directory("new", recursive=True)).number or 0
+    shutil.rmtree(root / ".filetools/state/trash")
+    if outcome == "conflict":
+        await files.write_file("new/e.txt", "another\n")
+    result = await files.undo(numbers=[number], partial=True)
+    assert (root / "new/f.txt").read_bytes() == b"f\n"
+    assert [(one.number, one.outcome) for one in result.changes] == [(number, outcome)]
+
+
 async def test_a_file_renamed_by_others_in_a_moved_folder_keeps_its_name_when_all_is_undone(
     alice: FileToolsFacade, bob: FileToolsFacade, root: Path
 ) -> None:

@@ -17,7 +17,7 @@ from filetools.events.types import Event
 from filetools.facade.facade import FileToolsFacade
 from filetools.journal.changes import Change
 from filetools.journal.journal import Journal
-from filetools.models.records import Actor, ChangeRecord, Operation
+from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import MirrorStatus
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
@@ -126,7 +126,6 @@ class World:
     workers: WorkerPool
     mirror: Store
     events: list[Event] = field(default_factory=list)
-    kept: list[tuple[str, bytes]] = field(default_factory=list)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     manager: SyncManager = field(init=False)
 
@@ -148,7 +147,6 @@ class World:
             publish=self.events.append,
             workers=self.workers,
             key=self.workspace.key,
-            keep_foreign=self.keep,
             **{
                 "mirror_wait_seconds": PATIENCE_SECONDS,
                 "mirror_probe_seconds": 0.05,
@@ -158,13 +156,10 @@ class World:
         )
         return self.manager
 
-    def keep(self, path: WorkspacePath, content: bytes) -> None:
-        self.kept.append((path, content))
-        number, version = len(self.kept), version_of(content)
-        change = Change(
-            operation=Operation.FOUND, path=path, key=f"kept {number}", after=version, content=content, applied=True
-        )
-        self.journal.commit([change], ALICE)
+    @property
+    def kept(self) -> list[tuple[str, bytes]]:
+        """Foreign bytes of the mirror that became versions, with their paths."""
+        return kept_in(self.journal)
 
     async def run(self, work: Callable[[], T], /) -> T:
         return await asyncio.get_running_loop().run_in_executor(self.workers, work)
@@ -270,6 +265,12 @@ class World:
     def _make_parents(self, path: WorkspacePath) -> None:
         for depth in range(1, len(path.parts)):
             self.primary.make_directory(at("/".join(path.parts[:depth])))
+
+
+def kept_in(journal: Journal) -> list[tuple[str, bytes]]:
+    """Return the versions of a journal that were never a head, with their paths."""
+    aside = [record for record in journal.records(limit=1000) if record.state is RecordState.ABORTED]
+    return [(record.path, journal.contents.get(record.after)) for record in aside if record.after is not None]
 
 
 @asynccontextmanager

@@ -11,11 +11,7 @@ from filetools.content.version import version_of
 from filetools.journal.journal import Journal
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync.mirror_files import MirrorFiles
-from tests.support.mirror_worlds import local_store, scripted
-
-
-def keep_nothing(path: WorkspacePath, content: bytes) -> None:
-    raise AssertionError(path)
+from tests.support.mirror_worlds import kept_in, local_store, scripted
 
 
 @pytest.mark.parametrize("moment", ["Displaced.is_untouched", "Displaced.read", "Displaced.discard"])
@@ -31,20 +27,18 @@ def test_a_leftover_that_another_process_removes_first_is_nobodys_failure(tmp_pa
             next(temporary.iterdir()).unlink()
 
     journal = Journal(tmp_path, durability="relaxed")
-    files = MirrorFiles(scripted(inner, before=remove_first), journal.contents, keep_nothing, max_foreign_bytes=1024)
+    files = MirrorFiles(scripted(inner, before=remove_first), journal, str, max_foreign_bytes=1024)
     files.sweep()
+    assert kept_in(journal) == []
     journal.close()
     assert list(temporary.iterdir()) == []
 
 
 def test_a_file_of_others_with_the_inode_of_a_discarded_one_is_kept(tmp_path: Path) -> None:
-    kept: list[tuple[str, bytes]] = []
     journal = Journal(tmp_path, durability="relaxed")
     mirror, spare = tmp_path / "mirror", tmp_path / "spare"
     store = local_store(mirror)
-    files = MirrorFiles(
-        store, journal.contents, lambda path, content: kept.append((path, content)), max_foreign_bytes=1024
-    )
+    files = MirrorFiles(store, journal, str, max_foreign_bytes=1024)
 
     def put(path: str, content: bytes) -> None:
         files.put(WorkspacePath(path), content, version_of(content), None, must_write=False)
@@ -57,6 +51,7 @@ def test_a_file_of_others_with_the_inode_of_a_discarded_one_is_kept(tmp_path: Pa
     os.utime(spare, ns=(stat.st_atime_ns, stat.st_mtime_ns))  # as within one tick of the clock
     spare.rename(mirror / "b")
     put("b", b"3")
+    kept = kept_in(journal)
     journal.close()
     store.close()
     assert kept == [("b", b"x")]

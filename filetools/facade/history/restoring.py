@@ -60,7 +60,7 @@ def completed(
     if target.tree is not None:
         covered = {row.path for row in target.tree.values() if row.kind != "other"}
         findings = [
-            structs.replace(finding, outcome="undone", clash=None)
+            structs.replace(finding, outcome="undone")
             if finding.path not in unknown and (finding.path in covered or tree.at(finding.path) is None)
             else finding
             for finding in findings

@@ -69,14 +69,14 @@ def with_blocked(
         touched = touched or stuck
         is_change = finding.outcome != "unchanged" or Operation.DELETE_DIRECTORY in operations
         if touched is not None and is_change and finding.outcome in SETTLED:
-            finding = structs.replace(finding, outcome="conflict", clash=touched)
-        if finding.outcome == "conflict":
+            finding = structs.replace(finding, outcome=touched)
+        if finding.clash is not None:
             told |= {*finding.places, *(record.path for record in finding.records if record.old_path is not None)}
             if stuck is not None:
                 finding = structs.replace(finding, path=finding.places[-1])
         found.append(finding)
     return found + [
-        UndoFinding(records=(), path=shown_name(path), outcome="conflict", clash=clash)
+        UndoFinding(records=(), path=shown_name(path), outcome=clash)
         for path, clash in {**texts, **blocked}.items()
         if told.isdisjoint(within(path))
     ]
@@ -430,7 +430,7 @@ def plan_unsaved(
             findings.append(UndoFinding(records=records, path=path, outcome="unchanged"))
         elif key in taken or any(newer.before != older.after for newer, older in pairwise(records)):
             clash = Clash(reason="it is in a document that is not saved yet")
-            findings.append(UndoFinding(records=records, path=path, outcome="conflict", clash=clash))
+            findings.append(UndoFinding(records=records, path=path, outcome=clash))
         else:
             step = PutBack(where, partial(_decide_unsaved, records))
             step.undone = relations(sorted(record.number for record in records), kind)

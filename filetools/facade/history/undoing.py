@@ -130,7 +130,8 @@ class UndoPlan(Struct, frozen=True, dict=True):
         """Return the paths at which something stays, and why; for `applied` see `_conflicts`."""
         reasons: dict[str, str] = {}
         for finding in self.findings:
-            reason = finding.clash.reason if finding.clash is not None else _STAYS.get(finding.outcome)
+            outcome = finding.outcome
+            reason = outcome.reason if isinstance(outcome, Clash) else _STAYS.get(outcome)
             if reason is not None:
                 reasons[finding.places[0 if applied else -1]] = reason
         return [NotUndone(path=path, reason=reason) for path, reason in reasons.items()]
@@ -142,15 +143,17 @@ class UndoPlan(Struct, frozen=True, dict=True):
 
     def result(self, outcome: Outcome | None, *, dry_run: bool = False) -> UndoResult:
         """Return the result of the call; `outcome` is None if nothing was changed."""
-        changes = [
-            UndoneChange(
+        # The deletion of a folder has a finding for each of its files. If one is a conflict, so is the deletion.
+        changes = {
+            record.number: UndoneChange(
                 number=record.number, operation=record.operation.value, path=record.path, old_path=record.old_path,
-                actor=record.actor.to_dict(), time=record.time, outcome=one.outcome,
+                actor=record.actor.to_dict(), time=record.time,
+                outcome="conflict" if isinstance(one.outcome, Clash) else one.outcome,
             )
-            for one in self.findings for record in one.records
-        ]  # fmt: skip
+            for one in sorted(self.findings, key=lambda finding: finding.clash is not None) for record in one.records
+        }  # fmt: skip
         return UndoResult(
-            changes=sorted(changes, key=lambda one: -one.number),
+            changes=[changes[number] for number in sorted(changes, reverse=True)],
             files=list(self.files),
             conflicts=self._conflicts(applied=outcome is not None),
             unknown=sorted({one.path for one in self.findings if one.outcome == "unknown"}),
