@@ -16,14 +16,14 @@ from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgum
 from filetools.facade.background.tree_look import current_tree
 from filetools.facade.calls import ActorCalls
 from filetools.facade.history import restoring, tree_diff, undoing
-from filetools.facade.history.checkpoints import readable, take
+from filetools.facade.history.checkpoints import take
 from filetools.facade.parts import Parts
 from filetools.facade.reading import information
 from filetools.facade.reading.expected import full_version
 from filetools.facade.reading.feed import PAGE_RECORDS, number_of
 from filetools.facade.run_calls import runs_of
 from filetools.journal.changes import RelationKind
-from filetools.journal.checkpoints import Checkpoint
+from filetools.journal.checkpoints import Checkpoint, readable
 from filetools.journal.history import RecordFilter
 from filetools.models.files import DiffResult, VersionsResult
 from filetools.models.history import (

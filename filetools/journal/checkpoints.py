@@ -180,8 +180,8 @@ class Checkpoints:
         """
         while replace or self.get(name) is None:
             found = compare()
-            added = _differing(found.now, found.before)
-            ended = _differing(found.before, found.now)
+            tree = readable(found.now)
+            added, ended = _differing(tree, found.before), _differing(found.before, tree)
             snapshot = self._database.write(partial(_begin, found, ended, added), durable=False)
             if snapshot is None:
                 continue
@@ -306,6 +306,11 @@ def _name(
         connection.execute(_SURPLUS)
     connection.execute(_DROP_NEEDLESS)
     return _checkpoint(connection.execute(f"{_SELECT} AND name = ?", (name,)).fetchone())
+
+
+def readable(rows: Tree) -> Tree:
+    """Return the rows that a snapshot has: those of folders, and of files and links that were read."""
+    return {key: row for key, row in rows.items() if row.kind == "directory" or row.version is not None}
 
 
 def _differing(rows: Tree, others: Tree) -> dict[str, SnapshotRow]:

@@ -137,9 +137,8 @@ def record_move(
 def record_spelling(rows: TreeTable, found: ObservedChanges, row: TreeRow, path: WorkspacePath) -> TreeRow:
     """Record a rename that changes only the spelling, and return the new row."""
     kind = Operation.MOVE_DIRECTORY if row.kind == "directory" else Operation.MOVE
-    old = (row.path, row.key)
     number = found.add(
-        kind, path, row.key, old=old, before=row.version, after=row.version, mode=row.mode,
+        kind, path, row.key, old=(row.path, row.key), before=row.version, after=row.version, mode=row.mode,
         is_link=row.kind == "symlink",
     )  # fmt: skip
     rows.put([structs.replace(each, path=path + each.path[len(row.path) :]) for each in rows.below(row.key)])

@@ -304,7 +304,7 @@ def test_of_two_that_save_one_name_at_once_one_gets_it(
 def test_what_a_snapshot_needs_outlives_the_folder_it_was_in(relaxed: Journal) -> None:
     make_folder(relaxed, "d")
     for name, content in (("d/x", b"found"), ("d/y", b"other")):
-        relaxed.contents.keep_all({version(content): content})
+        relaxed.contents.keep_all([(version(content), content)])
         meet(relaxed, name, content)
     save(relaxed, "all", snapshot_of("d/x", content=b"found"), relaxed.position())
     relaxed.commit([delete_folder("d", applied=True)], ALICE)
@@ -406,7 +406,7 @@ def test_automatic_checkpoints_expire_the_oldest_first_and_the_newest_never(jour
 
 def test_bytes_are_kept_once_the_rows_protect_them(relaxed: Journal) -> None:
     def keep(_: object) -> frozenset[str]:
-        relaxed.contents.keep_all({version(b"1"): b"1"})
+        relaxed.contents.keep_all([(version(b"1"), b"1")])
         relaxed.maintain(retention_bytes=0, retention_records=0)
         return frozenset()
 

@@ -202,7 +202,7 @@ def test_after_a_failed_sync_before_a_checkpoint_the_write_ahead_file_is_written
 
 def checkpoint(journal: Journal, name: str, content: bytes, *, automatic: bool = True) -> None:
     """Make a checkpoint of an unrecorded file."""
-    journal.contents.keep_all({v(content): content})
+    journal.contents.keep_all([(v(content), content)])
     tree = {name: SnapshotRow(name, "file", len(content), 0o644, v(content))}
     assert save(journal, name, tree, journal.position(), automatic=automatic)
 
