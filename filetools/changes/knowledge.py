@@ -46,7 +46,7 @@ class Knowledge(Struct, frozen=True, kw_only=True):
     @property
     def encoding(self) -> str | None:
         """Codec that the actor named when it last read or wrote the file."""
-        return None if self.newest is None else self.newest.encoding
+        return self.rows[-1].encoding if self.rows else None
 
     def is_outdated(self, *versions: str | None) -> bool:
         """Return True if the actor knows the file, but none of these versions."""

@@ -323,6 +323,5 @@ def _left_out(path: str, line: int) -> dict[str, Any]:
 
 def _is_placeholder(line: str) -> bool:
     folded = line.lower()
-    return (
-        len(line) <= _LONGEST_LINE and any(sign in folded for sign in _SIGNS) and _PLACEHOLDER.search(line) is not None
-    )
+    has_sign = len(line) <= _LONGEST_LINE and [sign for sign in _SIGNS if sign in folded]
+    return bool(has_sign) and _PLACEHOLDER.search(line) is not None

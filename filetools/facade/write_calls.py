@@ -273,21 +273,23 @@ class WriteCalls(ActorCalls):
             EditConflictError: There is unsaved text that can neither be merged nor replaced.
             ChangedMeanwhileError: The unsaved text kept changing while a person was asked.
         """
-        first = PutFile(where, decide(on_conflict))
-        permit = await self._authorise(tool, [where], arguments, change=True, steps=[first], is_text=True)
-        wanted = answered.decide_as_allowed(permit, decide, on_conflict, self.actor)
+        step = PutFile(where, decide(on_conflict), create_parents=create_parents)
+        permit = await self._authorise(tool, [where], arguments, change=True, steps=[step], is_text=True)
+        if permit is not None:
+            wanted = answered.decide_as_allowed(permit, decide, on_conflict, self.actor)
+            step = PutFile(where, wanted, create_parents=create_parents)
         is_whole = "content" in arguments
         await self._ask_editors(tool, where, arguments.get("content", ""), on_conflict if is_whole else "merge")
         for _ in range(MOST_QUESTIONS):
-            step = PutFile(where, wanted, create_parents=create_parents)
             # An `AnsweredPut` itself checks that the file is what the person saw.
-            permits = [] if isinstance(wanted, answered.AnsweredPut) else [permit]
+            permits = [] if isinstance(step.wanted, answered.AnsweredPut) else [permit]
             change = self._runner.change([step], self.actor, lock_timeout_seconds=timeout_seconds, permits=permits)
             try:
                 return step, await change
             except unsaved.UnsavedQuestion as question:
                 text = await self._settled(tool, question, arguments, on_conflict)
                 wanted = answered.decide_as_settled(question, text, decide, self.actor)
+                step = PutFile(where, wanted, create_parents=create_parents)
         raise ChangedMeanwhileError(where, MOST_QUESTIONS)
 
     async def _settled(

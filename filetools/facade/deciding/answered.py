@@ -93,11 +93,11 @@ class AnsweredPut(Struct, frozen=True, kw_only=True):
         return made
 
 
-def decide_as_allowed(permit: Permit | None, decide: DecideWith, on_conflict: OnConflict, actor: Actor) -> Decide:
-    """Return the decision of a call about which a person may have been asked."""
-    drops = permit is not None and permit.settled is not None
-    text = None if permit is None else permit.settled if drops else permit.edited_text
-    if permit is None or text is None:
+def decide_as_allowed(permit: Permit, decide: DecideWith, on_conflict: OnConflict, actor: Actor) -> Decide:
+    """Return the decision of a call that a person has allowed."""
+    drops = permit.settled is not None
+    text = permit.settled if drops else permit.edited_text
+    if text is None:
         return decide(on_conflict)
     return AnsweredPut(
         text=text, unsaved_version=permit.proposal.unsaved_version, disk_version=permit.proposal.version,

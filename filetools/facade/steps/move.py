@@ -132,7 +132,7 @@ class MoveFile(Step):
 
     def compensations(self, parts: Parts) -> Sequence[Change]:
         """Records that set back both heads, and the path of the source's open document."""
-        source, destination = (_former(end, self.number) for end in self.seen)
+        source, destination = (_former(end, self._number) for end in self.seen)
         document = self.seen[0].view.document
         return (replace(source, returning=None if document is None else document.id), destination)
 

@@ -79,21 +79,17 @@ class PutFile(Step):
         """Return the decision for a look, without changing anything."""
         return followed(parts, seen, self.wanted(parts, seen))
 
-    def separated(self, parts: Parts) -> dict[str, Any] | None:
-        """Return the warning that the file's hard links keep the old bytes; None if it had none."""
+    def separated(self, parts: Parts) -> Sequence[dict[str, Any]]:
+        """Return a warning if the file had hard links, which keep the old bytes."""
         stat = self.seen.stat
         if stat is None or stat.links < 2 or self.decision.in_buffer:
-            return None
+            return ()
         names = [printable(name) for name in islice(other_names(parts.store, self.path, stat), MOST_NAMES)]
         others = [] if len(names) == stat.links - 1 else ["others"]
         kept = " and ".join([", ".join(names), *others] if names else others)
         message = f"{printable(self.path)} was one of {stat.links} names (hard links) of a file."
-        return {
-            "code": "HARD_LINK_BROKEN",
-            "path": self.path,
-            "message": f"{message} It is now a separate file; the old text remains in {kept}.",
-            "names": names,
-        }
+        message += f" It is now a separate file; the old text remains in {kept}."
+        return [{"code": "HARD_LINK_BROKEN", "path": self.path, "message": message, "names": names}]
 
     def prepare(self, parts: Parts) -> None:
         """Keep bytes that the journal lacks, and write the temporary file."""
@@ -161,7 +157,7 @@ class PutFile(Step):
         """The record that sets back the head and the open document."""
         back = taken_back(parts, self.seen, self.decision)
         if self.decision.in_buffer:
-            return (structs.replace(self._change, compensates=self.number, document=back),)
+            return (structs.replace(self._change, compensates=self._number, document=back),)
         stat = self.seen.stat
         return (
             Change(
@@ -173,7 +169,7 @@ class PutFile(Step):
                 size=None if stat is None else stat.size,
                 mode=None if stat is None else stat.mode,
                 applied=True,
-                compensates=self.number,
+                compensates=self._number,
                 document=back,
             ),
         )

@@ -107,7 +107,7 @@ class RestoreFolder(Step):
 
     def compensations(self, parts: Parts) -> Sequence[Change]:
         """One deletion for each record of this step; the records of a commit have consecutive numbers."""
-        first = self.number - len(self._changes) + 1
+        first = self._number - len(self._changes) + 1
         return [
             replace(
                 change,

@@ -71,7 +71,7 @@ class RemoveFile(Step):
 
     def exchange(self, parts: Parts) -> None:
         """Remove the file from the tree; an opaque one is moved to the trash."""
-        self._displaced = parts.store.remove(self.path, trash=str(self.number) if self.seen.is_opaque else None)
+        self._displaced = parts.store.remove(self.path, trash=str(self._number) if self.seen.is_opaque else None)
 
     def sync(self, parts: Parts) -> None:
         """For an opaque file, sync the trash first, so that a power cut never leaves it without a name."""
@@ -104,7 +104,7 @@ class RemoveFile(Step):
                 size=stat.size,
                 mode=stat.mode,
                 applied=True,
-                compensates=self.number,
+                compensates=self._number,
             ),
         )
 

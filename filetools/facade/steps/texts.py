@@ -63,7 +63,7 @@ class _PutText(Step):
 
     def compensations(self, parts: Parts) -> Sequence[Change]:
         """One record, with the texts swapped."""
-        return (self._change(self.then, self.now, compensates=self.number),)
+        return (self._change(self.then, self.now, compensates=self._number),)
 
     def _put(self, parts: Parts, now: bytes | None, then: bytes | None) -> None:
         raise NotImplementedError
