@@ -21,7 +21,7 @@ from filetools.errors import (
 )
 from filetools.events.types import Event, from_record
 from filetools.facade.background.tree_look import TreeLook
-from filetools.facade.deciding.preconditions import record_steps
+from filetools.facade.deciding.actor_knowledge import record_steps
 from filetools.facade.documents.document_news import DocumentNews
 from filetools.facade.parts import Parts
 from filetools.facade.steps import pipeline

@@ -17,9 +17,9 @@ from filetools.errors import (
     SyncFailedError,
 )
 from filetools.facade.parts import Parts
+from filetools.facade.steps.files import PutFile
 from filetools.facade.steps.folders import MakeFolderStep
 from filetools.facade.steps.look import found
-from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.step import Step
 from filetools.journal.changes import HeadMovedError
 from filetools.journal.commit import CommitDraft
