@@ -43,6 +43,11 @@ class DraftNode:
     made: bytes | None = field(default=None, compare=False, repr=False)
     """The bytes of the version, if the journal does not keep them."""
 
+    @property
+    def source(self) -> str:
+        """Current path of the entry; empty if it is created, or in the trash."""
+        return "" if self.origin is None or self.origin.trash is not None else self.origin.path
+
 
 PARENT: Final = DraftNode(kind="directory")
 """A folder that is only there because an entry comes back below it."""
@@ -129,11 +134,10 @@ class DraftTree:
         found: dict[str, DraftNode] = {}
         for relative, stat in self._store.trashed(WorkspacePath(path), trash):
             full = f"{path}/{relative}" if relative else path
-            node = self._node(Origin(path=full, trash=trash, top=path), stat)
-            if not relative and node.kind == "directory" and mode is not None:
-                node = replace(node, mode=mode)
             if self._is_seen(full):
-                found[full] = node
+                found[full] = self._node(Origin(path=full, trash=trash, top=path), stat)
+        if mode is not None and path in found and found[path].kind == "directory":
+            found[path] = replace(found[path], mode=mode)
         return found
 
     def version(self, node: DraftNode) -> str:
@@ -147,8 +151,8 @@ class DraftTree:
 
     def read_version(self, node: DraftNode) -> str:
         """Return the version of the file that is now at a node's origin."""
-        at = None if node.origin is None or node.origin.trash is not None else WorkspacePath(node.origin.path)
-        stat = None if at is None or node.kind == "symlink" else self._store.stat(at)
+        is_known = bool(node.source) and node.kind != "symlink"
+        stat = self._store.stat(WorkspacePath(node.source)) if is_known else None
         known = None if stat is None else self._facts.get(stat.identity)
         return version_of(self._content_at(node)) if known is None else known.version
 
@@ -238,21 +242,20 @@ class DraftTree:
 
     def made_anew(self, node: DraftNode | None, is_elsewhere: Callable[[str], bool]) -> DraftNode | None:
         """Return a node that needs no origin, if it has one in the tree for whose lock key `is_elsewhere` is true."""
-        origin = None if node is None else node.origin
-        if node is None or origin is None or origin.trash is not None or not is_elsewhere(self.key(origin.path)):
+        if node is None or not node.source or not is_elsewhere(self.key(node.source)):
             return node
         return replace(self.with_bytes(node), origin=None)
 
     def with_bytes(self, node: DraftNode) -> DraftNode:
         """Return a node that has its bytes without its origin; a folder has none."""
-        if node.kind == "directory":
+        if node.kind == "directory" or node.version is not None:
             return node
-        named = replace(node, version=self.version(node))
+        version, made = self.version(node), None
         try:
-            self.content(named)
+            self.contents.get(version)
         except VersionGoneError:
-            return named if node.version is not None else replace(named, made=self._content_at(node))
-        return named
+            made = self._content_at(node)
+        return replace(node, version=version, made=made)
 
     def changes(self) -> list[Drafted]:
         """Return each path whose draft differs from the current tree."""
@@ -261,13 +264,11 @@ class DraftTree:
 
     def is_same(self, now: DraftNode | None, then: DraftNode | None) -> bool:
         """True if two nodes are equal in kind, mode and bytes, whatever their origins."""
-        if now is None or then is None or now == then:
-            return now == then
-        if now.kind != then.kind or now.kind == "other":
-            return now.kind == then.kind
-        if now.kind == "directory":
-            return then.mode in (None, now.mode)
-        return now.mode == then.mode and self.version(now) == self.version(then)
+        if now is None or then is None or now.kind != then.kind:
+            return now is then
+        if now.kind in ("directory", "other"):
+            return now.kind == "other" or then.mode in (None, now.mode)
+        return now == then or (now.mode == then.mode and self.version(now) == self.version(then))
 
 
 def within(key: str) -> Iterator[str]:

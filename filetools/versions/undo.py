@@ -325,8 +325,7 @@ class Undoing:
         Call it before the draft is changed, as the current path is that of the draft's node.
         """
         node = None if where is None else self._tree.at(where)
-        origin = None if node is None else node.origin
-        now = "" if origin is None or origin.trash is not None else origin.path
+        now = "" if node is None else node.source
         finding = UndoFinding(records=tuple(records), path=records[0].path, now=now, outcome=outcome)
         self._findings.append((finding, None if where is None else self._names.place(where)))
 

@@ -63,10 +63,9 @@ def with_blocked(
     for finding in findings:
         stuck = next((blocked[each] for place in finding.places for each in within(place) if each in blocked), None)
         operations = {record.operation for record in finding.records}
-        touched = texts.get(finding.path) if operations <= OF_TEXTS else None
-        if not operations <= OF_TEXTS | OF_PLACES:
-            touched = folders.get(finding.path)
-        touched = touched or stuck
+        is_of_folder = not operations <= OF_TEXTS | OF_PLACES
+        known = folders if is_of_folder else texts if operations <= OF_TEXTS else {}
+        touched = known.get(finding.path, stuck)
         is_change = finding.outcome != "unchanged" or Operation.DELETE_DIRECTORY in operations
         if touched is not None and is_change and finding.outcome in SETTLED:
             finding = structs.replace(finding, outcome=touched)
@@ -148,8 +147,8 @@ def _staying(tree: DraftTree, drafted: Sequence[Drafted], blocked: Mapping[str, 
     """
     others: defaultdict[str, list[str]] = defaultdict(list)
     for path, node in tree.drafted.values():
-        if node is not None and node.origin is not None and node.origin.trash is None:
-            for end, other in ((path, node.origin.path), (node.origin.path, path)):
+        if node is not None and node.source:
+            for end, other in ((path, node.source), (node.source, path)):
                 for key in within(tree.key(end)):
                     others[key].append(other)
     swaps = {tree.key(one.path): one.path for one in drafted if one.is_swap and one.now and one.now.kind == "directory"}
