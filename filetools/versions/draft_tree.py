@@ -1,4 +1,4 @@
-"""A draft of the tree: the entries on disk, overlaid with changes that are not made yet."""
+"""A draft of the tree: the entries on disk with changes that are not made yet."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class DraftNode:
 
     kind: EntryType
     origin: Origin | None = None
-    """None for an entry that is created."""
+    """None for an entry that is created anew."""
     version: str | None = None
     """Version of a file or link that differs from its origin."""
     mode: int | None = None
@@ -50,7 +50,7 @@ class DraftNode:
 
 
 PARENT: Final = DraftNode(kind="directory")
-"""A folder that is only there because an entry comes back below it."""
+"""A folder that exists only because an entry is restored below it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class Drafted:
 
     @property
     def origin(self) -> Origin | None:
-        """Current place of the entry that comes to this path; None if the path is not free."""
+        """Origin of the entry that is put at this path; None if the path is not free."""
         return None if self.then is None or self.now is not None else self.then.origin
 
     @property
@@ -99,7 +99,7 @@ class DraftTree:
         self.key = workspace.key
         """Returns the lock key of a path."""
         self.wholes: set[str] = set()
-        """Lock keys of folders that are moved into the trash as a whole, because they came out of it as a whole."""
+        """Lock keys of folders that are moved into the trash as a whole, because they were restored from it as a whole."""
         self._is_addressable = workspace.is_addressable
         self._store = store
         self._facts = facts
@@ -107,7 +107,7 @@ class DraftTree:
         self._most_bytes = most_bytes
         self._versions: dict[Origin, str] = {}
         self.drafted: Final[dict[str, tuple[str, DraftNode | None]]] = {}
-        """Drafted paths and their nodes, by lock key; None for an entry that goes."""
+        """Drafted paths and their nodes, by lock key; None for an entry that is removed."""
         self._inside: defaultdict[str, dict[str, None]] = defaultdict(dict)
         """For the key of each folder, the keys in it that are drafted, or that have a drafted path below them."""
 
@@ -116,7 +116,7 @@ class DraftTree:
         try:
             stat = self._store.stat(WorkspacePath(path))
         except FileToolsError:
-            return None  # it cannot be reached, so it could not be put back either
+            return None  # it cannot be reached, so it cannot be restored either
         return None if stat is None else self._node(Origin(path=path), stat)
 
     def standing_below(self, path: str) -> Iterable[str]:
@@ -124,10 +124,10 @@ class DraftTree:
         return [below for below in self._walk(WorkspacePath(path)) if self._is_seen(below)]
 
     def trashed(self, path: str, trash: str, mode: int | None = None) -> dict[str, DraftNode]:
-        """Return the nodes that come back with an entry of the trash, by path, the entry itself first.
+        """Return the nodes that an entry of the trash restores, by path, the entry itself first.
 
         Args:
-            path: The path that the entry had, and gets again.
+            path: The path that the entry had, and at which it is restored.
             trash: Its name in the trash.
             mode: Permission bits of the folder when it was deleted, if they are known.
         """
@@ -141,7 +141,7 @@ class DraftTree:
         return found
 
     def version(self, node: DraftNode) -> str:
-        """Return the version of a file or link. It is read once a plan."""
+        """Return the version of a file or link. Its bytes are read at most once."""
         if node.version is not None:
             return node.version
         assert node.origin is not None
@@ -220,7 +220,7 @@ class DraftTree:
         yield from (path for path, node in drafted.values() if node is not None)
 
     def file_above(self, path: str) -> str | None:
-        """Return the path of a file or link where a folder is needed for a path; None if there is none."""
+        """Return the path of a file or link at which a path needs a folder; None if there is none."""
         for parent in within(path.rpartition("/")[0]):
             if (node := self.at(parent)) is not None:
                 return None if node.kind == "directory" else parent
@@ -247,7 +247,7 @@ class DraftTree:
         return replace(self.with_bytes(node), origin=None)
 
     def with_bytes(self, node: DraftNode) -> DraftNode:
-        """Return a node that has its bytes without its origin; a folder has none."""
+        """Return a node that has its bytes without its origin; a folder has no bytes."""
         if node.kind == "directory" or node.version is not None:
             return node
         version, made = self.version(node), None
