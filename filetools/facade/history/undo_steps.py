@@ -276,7 +276,7 @@ class StepMaker:
         """Move folders that were restored from the trash into it again: otherwise a redo would lose the links in them."""
         for one in self._rest():
             key = self._tree.key(one.path)
-            if one.then is not None or one.now is None or key not in self._tree.wholes:
+            if one.then is not None or one.now is None or one.now.kind != "directory" or key not in self._tree.wholes:
                 continue
             inside = [each for other, each in self._left.items() if other.startswith(f"{key}/")]
             if {each.path for each in inside if each.then is None} == set(self._tree.standing_below(one.path)):
