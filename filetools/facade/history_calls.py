@@ -161,9 +161,9 @@ class HistoryCalls(ActorCalls):
         )  # fmt: skip
         wanted = [structs.replace(meant, saved=True)]
         if run is not None:
-            found, last = await self._run_of(run)
-            wanted = selection.filters_of_run(wanted[0], found.session, number_of(found.first) + 1, last, found.foreign)
-        return await self._parts.workers.run(partial(_latest, self._parts, limit, wanted))
+            _, wanted = await self._parts.workers.run(partial(_run_and_filters, self._parts, run, wanted[0]))
+        found = partial(selection.selected, self._parts.journal.history, wanted, limit=limit)
+        return tuple(await self._parts.workers.run(found))
 
     async def look(self) -> LookResult:
         """Record all changes by other programs that were not noticed yet; returns the paths that could not be read.
@@ -194,7 +194,7 @@ class HistoryCalls(ActorCalls):
         """Undo changes, all or nothing; without arguments this actor's last change that is not undone.
 
         Later changes by others are kept: the text of each file is merged, and overlapping changes are a conflict, never
-        an overwrite. The undo is a change itself, which `redo` or another undo takes back. With call, session, since,
+        an overwrite. The undo is a change itself, which `redo` or another undo reverts. With call, session, since,
         until, path or run, changes by other programs in the whole tree are recorded first, as by `look`.
 
         Args:
@@ -309,7 +309,7 @@ class HistoryCalls(ActorCalls):
 
         Entries that are not in the checkpoint are removed if they were made since. Entries of unknown origin, ignored
         entries, and those whose names no call can use stay; the result lists those it has seen as "unknown". A restore is
-        a change itself, which `redo` takes back.
+        a change itself, which `redo` reverts.
 
         Args:
             name: Name of the checkpoint.
@@ -354,20 +354,10 @@ class HistoryCalls(ActorCalls):
         return await self._parts.workers.run(partial(work, where))
 
     async def _choosing_run(self, run_id: str) -> undoing.Choose:
-        run, last = await self._run_of(run_id)
+        run, filters = await self._parts.workers.run(partial(_run_and_filters, self._parts, run_id, RecordFilter()))
         if run.ended is None:
             raise InvalidArgumentError(f"The run {run_id} is under way", suggested_action="Stop it first.")
-        return lambda history: selection.choose_run(history, run.session, number_of(run.first) + 1, last, run.foreign)
-
-    async def _run_of(self, run_id: str) -> tuple[Run, int]:
-        """Return a run and the number up to which changes of its session are its own."""
-        runs = runs_of(self._parts)
-        run = await self._parts.workers.run(lambda: runs.get(run_id))
-        if run.first.partition(":")[0] != self._parts.journal.epoch:
-            raise InvalidArgumentError(f"The journal was rolled back, and has lost the changes of the run {run_id}")
-        # A run whose process died has no last position: it has all changes of its session up to the next run.
-        last = await self._parts.workers.run(lambda: runs.last_of(run))
-        return run, selection.MOST_NUMBER if last is None else number_of(last)
+        return lambda history: selection.effective(history, selection.selected(history, filters))
 
     async def _tree_of(self, name: str | None) -> tree_diff.WholeTree:
         """Return the tree at a checkpoint; None is the current tree."""
@@ -439,10 +429,20 @@ class HistoryCalls(ActorCalls):
         raise ChangedMeanwhileError(touched[0] if touched else ".", MOST_TRIES)
 
 
-def _latest(parts: Parts, limit: int, wanted: Sequence[RecordFilter]) -> tuple[ChangeRecord, ...]:
-    history = parts.journal.history
-    found = [record for each in wanted for record in history.select(each, limit=limit)]
-    return tuple(sorted(found, key=lambda record: -record.number)[:limit])
+def _run_and_filters(parts: Parts, run_id: str, wanted: RecordFilter) -> tuple[Run, list[RecordFilter]]:
+    """Return a run, and the filters that select its changes among those wanted."""
+    runs = runs_of(parts)
+    run = runs.get(run_id)
+    if run.first.partition(":")[0] != parts.journal.epoch:
+        raise InvalidArgumentError(f"The journal was rolled back, and has lost the changes of the run {run_id}")
+    # A run whose process died has no last position: it has all changes of its session up to the next run.
+    last = runs.last_of(run)
+    ends = [wanted.until, None if last is None else number_of(last)]
+    own = structs.replace(
+        wanted, session=run.session, since=max(wanted.since, number_of(run.first) + 1),
+        until=min((number for number in ends if number is not None), default=None),
+    )  # fmt: skip
+    return run, [own, structs.replace(wanted, numbers=tuple(run.foreign))]
 
 
 def _checkpoint_result(found: Checkpoint) -> CheckpointResult:

@@ -25,6 +25,7 @@ from filetools.facade.deciding.preconditions import record_steps
 from filetools.facade.documents.document_news import DocumentNews
 from filetools.facade.parts import Parts
 from filetools.facade.steps import pipeline
+from filetools.facade.steps.folders import FolderStep
 from filetools.facade.steps.look import is_as_recorded
 from filetools.facade.steps.pipeline import Outcome
 from filetools.facade.steps.step import Step
@@ -265,7 +266,8 @@ class CallRunner:
         if checks:
             changing = frozenset(paths)
             for step in steps:
-                step.be_allowed(changing)
+                if isinstance(step, FolderStep):
+                    step.be_allowed(changing)
         keys = [parts.workspace.key(path) for path in paths]
 
         def report(done: int, total: int) -> None:
@@ -280,8 +282,7 @@ class CallRunner:
                 self._collect([applying.outcome.records], publications, call.acquired)
                 (happened or partial(record_steps, parts, actor, steps))()
 
-        observer = pipeline.Observer(report_progress=report, report_found=lambda records: call.found.extend(records))
-        applying = pipeline.Pipeline(parts, steps, actor, observer, checks)
+        applying = pipeline.Pipeline(parts, steps, actor, report, lambda records: call.found.extend(records), checks)
         timeout = parts.settings.lock_timeout_seconds if lock_timeout_seconds is None else lock_timeout_seconds
         call = TurnCall(
             applying,

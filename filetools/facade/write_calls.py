@@ -254,7 +254,6 @@ class WriteCalls(ActorCalls):
             tool, change.path, arguments, on_conflict,
             lambda on_conflict: replace(change, on_conflict=on_conflict).decide,
         )  # fmt: skip
-        assert step.decision is not None
         return edit_result(step.seen, step.decision, outcome)
 
     async def _decided(

@@ -417,21 +417,20 @@ class Observation:
         A follower of the log must not lose what still exists: an entry that was here and is elsewhere now moves there first.
         """
         row, now = self._rows.at(path), stat_if_any(self._context.store, path)
-        if row is None:
-            return  # a folder above it has moved, and is looked at there
-        if row.kind == stat.type and (row.identity or ())[:2] == stat.identity[:2]:
-            return  # it was recorded with what it was exchanged for
+        if row is None or (row.kind == stat.type and (row.identity or ())[:2] == stat.identity[:2]):
+            return  # a folder above has moved, and is looked at there; or this was recorded with what changed places with it
         if now is None or now.identity[:2] != stat.identity[:2]:
             self._look_again(path)  # it changed once more
             return
         source = self._source_below(row, path, stat)
+        row = self._rows.get(row.key) or row  # absent if it has moved to a name that it was exchanged with
         if source is None and is_same_folder(self._context, row, path, stat):
             # The same folder with another inode, as drivers make them up, or one in its place with the same names.
             self._rows.put((structs.replace(row, identity=stat.identity, mode=stat.mode),))
             self._arrive(path)
             return
         if source is None or not source.key.startswith(f"{row.key}/"):
-            self._forget(self._rows.get(row.key) or row)
+            self._forget(row)
         if source is None:
             self._come(Scope(path=path.parent, names=None, deep=True), path, stat)
             return

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from filetools.errors import InvalidArgumentError
 from filetools.journal.history import History, RecordFilter
-from filetools.models.records import Actor, ChangeRecord, RecordState
+from filetools.models.records import Actor, ChangeRecord
 from filetools.models.words import ActorKind
 
 Moment = int | datetime
@@ -21,7 +21,6 @@ Moment = int | datetime
 
 MOST_NUMBER: Final = 2**62
 EVERYBODY: Final = "*"
-_MADE: Final = (RecordState.APPLIED, RecordState.BUFFER)
 
 
 def _is_number(number: object) -> bool:
@@ -106,28 +105,10 @@ def choose(history: History, caller: Actor, wanted: RecordFilter) -> list[Change
     return records if wanted.numbers is not None else effective(history, records)
 
 
-def choose_run(history: History, session: str, since: int, until: int, foreign: Sequence[int]) -> list[ChangeRecord]:
-    """Return the records of a run that are not taken back yet, newest first.
-
-    Args:
-        history: The journal's past records.
-        session: The session whose records belong to the run.
-        since: Lowest number that may belong to the run.
-        until: Highest number that may belong to the run, before the next run of the session.
-        foreign: Numbers of changes by other programs that count as the run's own.
-    """
-    filters = filters_of_run(RecordFilter(), session, since, until, foreign)
-    found = [record for each in filters for record in history.select(each, limit=MOST_NUMBER)]
-    return effective(history, sorted(found, key=lambda record: -record.number))
-
-
-def filters_of_run(
-    wanted: RecordFilter, session: str, since: int, until: int, foreign: Sequence[int]
-) -> list[RecordFilter]:
-    """Return the filters that together select a run's records among those wanted; for the arguments see `choose_run`."""
-    last = until if wanted.until is None else min(until, wanted.until)
-    own = structs.replace(wanted, session=session, since=max(since, wanted.since), until=last)
-    return [own, structs.replace(wanted, numbers=tuple(foreign))]
+def selected(history: History, filters: Sequence[RecordFilter], *, limit: int = MOST_NUMBER) -> list[ChangeRecord]:
+    """Return up to `limit` records that one of the filters selects, newest first."""
+    found = [record for each in filters for record in history.select(each, limit=limit)]
+    return sorted(found, key=lambda record: -record.number)[:limit]
 
 
 def _of_one_conversation(records: list[ChangeRecord], caller: Actor, wanted: RecordFilter) -> list[ChangeRecord]:
@@ -150,23 +131,20 @@ def _of_one_conversation(records: list[ChangeRecord], caller: Actor, wanted: Rec
 
 
 def choose_last(history: History, wanted: RecordFilter, *, redo: bool = False) -> list[ChangeRecord]:
-    """Return the records of the newest call that is not taken back: with `redo` of undos, else of all other calls."""
+    """Return the records of the newest call that is not undone: with `redo` an undo, else any other call."""
     newest = history.select(structs.replace(wanted, standing=True, undos=redo), limit=1)
     if not newest:
         return []
     record, actor = newest[0], newest[0].actor
+    same = RecordFilter(kind=actor.kind, id=actor.id, session=actor.session, standing=True)
     if actor.call is None:
-        together = [each for each in history.together_with(record)[::-1] if each.actor == actor and each.state in _MADE]
+        same = structs.replace(same, numbers=tuple(each.number for each in history.together_with(record)))
     else:
-        same = RecordFilter(
-            kind=actor.kind, id=actor.id, session=actor.session, call=actor.call, standing=True, undos=redo
-        )  # fmt: skip
-        together = history.select(same, limit=MOST_NUMBER)
-    numbers = {each.number for each in together}
-    left = numbers - history.undone(numbers)
-    # A redo is taken back on its own, without the other changes of the same call.
-    redos = history.targets(numbers, "redoes").keys()
-    return [each for each in together if each.number in left and (each.number in redos) == (record.number in redos)]
+        same = structs.replace(same, call=actor.call, undos=redo)
+    together = history.select(same, limit=MOST_NUMBER)
+    # A redo is undone on its own, without the other changes of the same call.
+    redos = history.targets((each.number for each in together), "redoes").keys()
+    return [each for each in together if (each.number in redos) == (record.number in redos)]
 
 
 def effective(history: History, records: Sequence[ChangeRecord]) -> list[ChangeRecord]:

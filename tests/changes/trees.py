@@ -60,10 +60,6 @@ def make(where: str, mode: int | None = None) -> Change:
     return lambda overlay: overlay.make_folder(WorkspacePath(where), mode)
 
 
-def remove_folder(where: str) -> Change:
-    return lambda overlay: overlay.remove_folder(WorkspacePath(where))
-
-
 def refusal_of(decide: Callable[[], object]) -> FileToolsError:
     """Return what a decision is refused with."""
     with pytest.raises(FileToolsError) as refusal:

@@ -618,6 +618,31 @@ async def test_a_folder_whose_trash_is_gone_is_made_anew_from_what_is_kept(files
     assert snapshot(root) == before
 
 
+async def test_a_file_in_place_of_a_restored_folder_is_removed(alice: FileToolsFacade, root: Path) -> None:
+    number = (await alice.delete_directory("d", recursive=True)).number or 0
+    deleted = snapshot(root)
+    await alice.undo()
+    await alice.delete_directory("d", recursive=True)
+    await alice.write_file("d", "a file\n")
+    await alice.undo(since=number + 1)
+    assert snapshot(root) == deleted
+
+
+@pytest.mark.parametrize("outcome", ["undone", "conflict"])
+async def test_a_folder_that_is_made_anew_is_one_change_in_the_result(
+    files: FileToolsFacade, root: Path, outcome: str
+) -> None:
+    await files.write_file("new/e.txt", "e\n")
+    await files.write_file("new/f.txt", "f\n")
+    number = (await files.delete_directory("new", recursive=True)).number or 0
+    shutil.rmtree(root / ".filetools/state/trash")
+    if outcome == "conflict":
+        await files.write_file("new/e.txt", "another\n")
+    result = await files.undo(numbers=[number], partial=True)
+    assert (root / "new/f.txt").read_bytes() == b"f\n"
+    assert [(one.number, one.outcome) for one in result.changes] == [(number, outcome)]
+
+
 async def test_a_file_renamed_by_others_in_a_moved_folder_keeps_its_name_when_all_is_undone(
     alice: FileToolsFacade, bob: FileToolsFacade, root: Path
 ) -> None:

@@ -578,6 +578,18 @@ def test_exchanged_names_move_one_and_make_the_other_anew(looker: Looker, one: s
     assert looker.whole() == []
 
 
+@pytest.mark.parametrize("folders", ["p q", "p d/q", "d/p q"])
+def test_of_exchanged_empty_folders_both_are_in_the_feed(looker: Looker, folders: str) -> None:
+    one, other = folders.split()
+    for path in (one, other):
+        (looker.root / path).mkdir(parents=True)
+    looker.whole()
+    looker.exchange(one, other)
+    looker.hinted(one, other)
+    looker.check_follower()
+    assert looker.whole() == []
+
+
 @pytest.mark.parametrize("names", ["abc", "bca", "cab", "cba"])
 def test_moves_over_each_other_are_recorded_from_the_end_of_the_chain(looker: Looker, names: str) -> None:
     for name in "abc":

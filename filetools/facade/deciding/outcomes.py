@@ -26,7 +26,6 @@ def write_result(step: PutFile, outcome: Outcome, index: int = 0) -> WriteResult
     """Return the result of one file's new bytes."""
     record = outcome.changes[index]
     decision = step.decision
-    assert decision is not None
     unchanged = record is None
     return WriteResult(
         path=step.path,

@@ -94,8 +94,6 @@ def record_steps(parts: Parts, actor: Actor, steps: Sequence[Step]) -> None:
 
 def _record_put(parts: Parts, actor: Actor, step: PutFile) -> None:
     decision = step.decision
-    if decision is None:
-        return
     key, sent = step.seen.key, decision.sent_version
     if decision.sent is None:
         _record_made(parts, actor, key, step)
@@ -110,7 +108,6 @@ def _record_put(parts: Parts, actor: Actor, step: PutFile) -> None:
 def _record_made(parts: Parts, actor: Actor, key: str, step: PutFile) -> None:
     """Record an edit of the file, of its unsaved text, or of both; the one that the actor knew comes first."""
     decision = step.decision
-    assert decision is not None
     made: list[tuple[str | None, str, bytes | None]] = []
     if not decision.in_buffer:
         made.append((step.seen.version, step.version, None))

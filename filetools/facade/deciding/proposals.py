@@ -26,10 +26,10 @@ from filetools.errors import (
     VersionMismatchError,
 )
 from filetools.facade.deciding.folders import FOLDER, Contents, contents_of, moved
-from filetools.facade.deciding.seeing import glance, unseen
+from filetools.facade.deciding.seeing import glance
 from filetools.facade.parts import Parts
 from filetools.facade.steps.folders import MoveFolder, RemoveFolderStep
-from filetools.facade.steps.look import Look
+from filetools.facade.steps.look import Look, unseen
 from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.remove import RemoveFile

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection
 from contextlib import suppress
 from functools import partial
@@ -16,7 +15,7 @@ from filetools.changes.seen_path import SeenPath, UnsavedText
 from filetools.content.facts import inspect
 from filetools.errors import ChangedMeanwhileError, PathNotFoundError, VersionGoneError
 from filetools.facade.parts import Parts
-from filetools.facade.steps.look import Look, content_of, facts_of
+from filetools.facade.steps.look import Look, content_of, facts_of, unseen
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.unsaved import unsaved_text
 from filetools.journal.changes import HeadMovedError
@@ -98,11 +97,3 @@ def tried(parts: Parts, step: PutFile) -> tuple[Look, PutDecision]:
             seen = glance(parts, step.path, parts.settings.max_write_bytes)
             return seen, step.preview(parts, seen)
     raise ChangedMeanwhileError(step.path, MOST_LOOKS)
-
-
-def unseen(parts: Parts, path: WorkspacePath) -> Look:
-    """Return the look at a path where nothing is."""
-    key, now_ns = parts.workspace.key(path), time.time_ns()
-    return Look(
-        path=path, key=key, view=parts.view(key), taken_ns=now_ns, stat=None, facts=None, version=None, content=None
-    )  # fmt: skip

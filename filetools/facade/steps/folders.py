@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-
-from msgspec import structs
+from contextlib import suppress
 
 from filetools.errors import (
     ChangedMeanwhileError,
     DirectoryNotEmptyError,
     DirectoryNotFoundError,
+    FileToolsError,
     HoldsStateError,
     InvalidArgumentError,
     PathExistsError,
@@ -19,10 +19,7 @@ from filetools.errors import (
 from filetools.facade.background.syncer import sync_files
 from filetools.facade.deciding.folders import Contents, contents_of
 from filetools.facade.parts import Parts
-from filetools.facade.steps.parents import (
-    missing_parents,
-    require_parent,
-)
+from filetools.facade.steps.look import missing_parents, require_parent
 from filetools.facade.steps.step import Step, sync_names
 from filetools.facade.steps.unsaved import refuse_unsaved_below
 from filetools.journal.changes import Change, HeadMovedError
@@ -67,17 +64,25 @@ class FolderStep(Step):
 
 
 class MakeFolderStep(Step):
-    """Makes one folder and its missing parents."""
+    """Makes one folder."""
 
-    def __init__(self, path: WorkspacePath, mode: int | None = None) -> None:
-        """Make a folder with the default permission bits, or with `mode`."""
+    def __init__(self, path: WorkspacePath, mode: int | None = None, *, key: str = "") -> None:
+        """Make a folder.
+
+        Args:
+            path: The folder.
+            mode: Permission bits; None for the default ones.
+            key: Key of the path, for a folder that another step needs, at which nobody looks again.
+        """
         super().__init__(path)
         self._path = path
         self._mode = mode
+        self._key = key
+        self._is_made = False
 
     def look(self, parts: Parts) -> None:
         """Look at the path; raises if something other than a folder is there."""
-        require_free(parts, self._path)
+        self._key = require_free(parts, self._path)
         stat = parts.store.stat(self._path)
         if stat is not None and stat.type == "symlink":
             raise SymlinkNotAllowedError(self._path, self._path)
@@ -87,37 +92,45 @@ class MakeFolderStep(Step):
 
     def decide(self, parts: Parts) -> bool:
         """False if the folder exists."""
+        self.missing = () if self._exists else missing_parents(parts, self._path)
         return not self._exists
 
-    def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
-        """The missing parents, then the folder."""
-        self._missing = (*missing_parents(parts, self._path), self._path)
-        return self._missing
-
     def prepare(self, parts: Parts) -> None:
-        """Record the folder's mode with it."""
-        super().prepare(parts)
-        self._parents = (*self._parents[:-1], structs.replace(self._parents[-1], mode=self._mode))
+        """Fail where the outermost folder cannot be made."""
+        outermost = (*self.missing, self._path)[0]
+        parts.store.prepare(outermost, b"", new=True).discard()
 
-    def make_folders(self, parts: Parts) -> None:
-        """Make the parents and the folder, and set its mode."""
-        super().make_folders(parts)
+    def drafts(self) -> Sequence[Change]:
+        """Return one record."""
+        change = Change(operation=Operation.CREATE_DIRECTORY, path=self._path, key=self._key, mode=self._mode)
+        return (change,)
+
+    def exchange(self, parts: Parts) -> None:
+        """Make the folder, unless another program has just made it, and set its mode.
+
+        Raises:
+            PathNotDirectoryError: Something other than a folder is there.
+        """
+        try:
+            self._is_made = parts.store.make_directory(self._path)
+        except PathExistsError as exc:
+            raise PathNotDirectoryError(self._path) from exc
         if self._mode is not None:
             parts.store.set_directory_mode(self._path, self._mode)
 
-    def drafts(self) -> Sequence[Change]:
-        """New parents, outermost first, then the folder."""
-        return self._parents
-
-    def exchange(self, parts: Parts) -> None:
-        """Nothing to do: `make_folders` has made it."""
-
     def set_back(self, parts: Parts) -> None:
-        """Nothing to do: `remove_folders` removes it."""
+        """Remove the folder if this step made it, unless somebody has put something in it."""
+        if self._is_made:
+            with suppress(FileToolsError):
+                parts.store.remove_empty_directory(self._path)
 
-    def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
-        """None: `without_folders` returns its record."""
-        return ()
+    def compensations(self, parts: Parts) -> Sequence[Change]:
+        """Return the record that the folder was removed again."""
+        gone = Change(
+            operation=Operation.DELETE_DIRECTORY, path=self._path, key=self._key, mode=self._mode,
+            applied=True, compensates=self.number,
+        )  # fmt: skip
+        return (gone,)
 
 
 class RemoveFolderStep(FolderStep):
@@ -152,7 +165,7 @@ class RemoveFolderStep(FolderStep):
         self._path = path
         self.is_recursive = recursive
         self._key = ""
-        self._taken: Displaced | None = None
+        self._trashed: Displaced | None = None
         self._mode = self._former_mode = mode
         self._permit = permit
         self.entries = 0
@@ -196,27 +209,27 @@ class RemoveFolderStep(FolderStep):
         """Rename the folder into the trash, named by the record's number; without `recursive`, remove the empty folder."""
         self._require_inside(parts)
         if self.is_recursive:
-            self._taken = parts.store.remove(self._path, trash=str(self._number))
+            self._trashed = parts.store.remove(self._path, trash=str(self.number))
         else:
             parts.store.remove_empty_directory(self._path)
 
     def sync(self, parts: Parts) -> None:
         """Sync the trash before the parent, so that a power cut never leaves the folder without a name."""
-        if self._taken is not None:
-            self._taken.sync()
+        if self._trashed is not None:
+            self._trashed.sync()
         sync_names(parts, self._path)
 
     def set_back(self, parts: Parts) -> None:
         """Rename the folder back, or make the empty one again."""
-        if self._taken is not None:
-            self._taken.put_back()
+        if self._trashed is not None:
+            self._trashed.put_back()
         else:
             parts.store.make_directory(self._path)
 
-    def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
+    def compensations(self, parts: Parts) -> Sequence[Change]:
         """One record, which also restores the heads of the files in the folder."""
         change = Change(
-            operation=Operation.CREATE_DIRECTORY, path=self._path, key=self._key, applied=True, compensates=number
+            operation=Operation.CREATE_DIRECTORY, path=self._path, key=self._key, applied=True, compensates=self.number
         )
         return (change,)
 
@@ -245,13 +258,11 @@ class MoveFolder(FolderStep):
 
     def decide(self, parts: Parts) -> bool:
         """False if the folder already has that name."""
+        self.missing = missing_parents(parts, self._destination)
         return self._source != self._destination
 
-    def _made_path(self) -> WorkspacePath | None:
-        return self._destination
-
     def drafts(self) -> Sequence[Change]:
-        """Return new parents, then one record for the whole folder."""
+        """Return one record for the whole folder."""
         move = Change(
             operation=Operation.MOVE_DIRECTORY,
             path=self._destination,
@@ -259,7 +270,7 @@ class MoveFolder(FolderStep):
             old_path=self._source,
             old_key=self._keys[0],
         )
-        return (*self._parents, move)
+        return (move,)
 
     def exchange(self, parts: Parts) -> None:
         """Rename the folder."""
@@ -274,7 +285,7 @@ class MoveFolder(FolderStep):
         """Rename the folder back."""
         parts.store.move(self._destination, self._source)
 
-    def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
+    def compensations(self, parts: Parts) -> Sequence[Change]:
         """One record, which moves the heads below back to their former names."""
         change = Change(
             operation=Operation.MOVE_DIRECTORY,
@@ -283,7 +294,7 @@ class MoveFolder(FolderStep):
             old_path=self._destination,
             old_key=self._keys[1],
             applied=True,
-            compensates=number,
+            compensates=self.number,
         )
         return (change,)
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from filetools.content.facts import ContentFacts, inspect
 from filetools.content.version import stat_version, version_of
@@ -38,13 +38,13 @@ class Look(Struct, frozen=True, kw_only=True):
     view: View
     taken_ns: int
     """Time just before the file was looked at."""
-    stat: FileStat | None
+    stat: FileStat | None = None
     """None if nothing is there."""
-    facts: ContentFacts | None
+    facts: ContentFacts | None = None
     """Facts of the content; None if there is no file or it is too large to read as a whole."""
-    version: str | None
+    version: str | None = None
     """None if nothing is there."""
-    content: bytes | None
+    content: bytes | None = None
     """The bytes, if they had to be read."""
     is_opaque: bool = False
     """True for a symbolic link, or a file too large to keep: its content is not read."""
@@ -78,30 +78,32 @@ def look(
         HeadMovedError: A move or deletion of a folder above is unfinished, or the file has just gone.
     """
     key = parts.workspace.key(path)
-    view = _settled(parts, path, key, parts.view(key))
-    path = _as_spelled(parts, path, view)
-    taken_ns = time.time_ns()
-    stat = parts.store.stat(path)
+    view = parts.view(key)
+    if view.blocked:
+        raise HeadMovedError(path)
+    if view.head is not None and not view.head.applied and not parts.is_inner:
+        parts.recovery.settle(path, key)
+        view = parts.view(key)
+    seen = Look(path=_as_spelled(parts, path, view), key=key, view=view, taken_ns=time.time_ns())
+    stat = parts.store.stat(seen.path)
     if stat is None:
-        return Look(
-            path=path, key=key, view=view, taken_ns=taken_ns, stat=None, facts=None, version=None, content=None,
-        )  # fmt: skip
+        return seen
     if takes_opaque and _is_opaque(parts, stat):
-        return Look(
-            path=path, key=key, view=view, taken_ns=taken_ns, stat=stat, facts=None,
-            version=stat_version(stat.identity), content=None, is_opaque=True,
-        )  # fmt: skip
-    refuse_other_kinds(stat.type, path)
+        return structs.replace(seen, stat=stat, version=stat_version(stat.identity), is_opaque=True)
+    refuse_other_kinds(stat.type, seen.path)
     facts = parts.facts.get(stat.identity)
     if facts is not None and view.head is not None and view.head.version == facts.version:
-        return Look(
-            path=path, key=key, view=view, taken_ns=taken_ns, stat=stat, facts=facts, version=facts.version,
-            content=None,
-        )  # fmt: skip
+        return structs.replace(seen, stat=stat, facts=facts, version=facts.version)
     try:
-        return _read(parts, path, key, view)
+        return _read(parts, seen)
     except (PathNotFoundError, PathNotDirectoryError) as exc:
-        raise HeadMovedError(path) from exc
+        raise HeadMovedError(seen.path) from exc
+
+
+def unseen(parts: Parts, path: WorkspacePath) -> Look:
+    """Return the look at a path where nothing is."""
+    key = parts.workspace.key(path)
+    return Look(path=path, key=key, view=parts.view(key), taken_ns=time.time_ns())
 
 
 def is_as_recorded(parts: Parts, path: WorkspacePath) -> bool:
@@ -180,15 +182,6 @@ def keep_seen(parts: Parts, seen: Look) -> None:
         parts.journal.contents.keep(content, seen.version)
 
 
-def _settled(parts: Parts, path: WorkspacePath, key: str, view: View) -> View:
-    if view.blocked:
-        raise HeadMovedError(path)
-    if view.head is not None and not view.head.applied and not parts.is_inner:
-        parts.recovery.settle(path, key)
-        view = parts.view(key)
-    return view
-
-
 def _as_spelled(parts: Parts, path: WorkspacePath, view: View) -> WorkspacePath:
     """Return a path as spelled on disk. Under another spelling some drivers keep showing a file that was replaced."""
     head = view.head
@@ -207,13 +200,13 @@ def _is_opaque(parts: Parts, stat: FileStat) -> bool:
     return stat.type == "file" and stat.size > parts.settings.max_write_bytes
 
 
-def _read(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
+def _read(parts: Parts, seen: Look) -> Look:
     """Read a file through one descriptor.
 
     Raises:
         FileBusyError: A program has the file open for writing with an unknown content, or changed it while it was read.
     """
-    taken_ns = time.time_ns()
+    path, head, taken_ns = seen.path, seen.view.head, time.time_ns()
     reader = parts.store.open(path)
     try:
         stat, facts, content = reader.stat, None, None
@@ -223,7 +216,7 @@ def _read(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
             content = reader.read_at(0, stat.size)
             facts = inspect(content, name=path)[0]
             version = facts.version
-        is_known = view.head is not None and view.head.version == version
+        is_known = head is not None and head.version == version
         # Ask for writers first: one that closes the file before the second check has changed its times.
         if (not is_known and reader.is_being_written()) or reader.has_changed():
             raise FileBusyError(path)
@@ -231,9 +224,7 @@ def _read(parts: Parts, path: WorkspacePath, key: str, view: View) -> Look:
         reader.close()
     if facts is not None:
         parts.facts.put(stat.identity, facts, taken_ns=taken_ns)
-    return Look(
-        path=path, key=key, view=view, taken_ns=taken_ns, stat=stat, facts=facts, version=version, content=content,
-    )  # fmt: skip
+    return structs.replace(seen, taken_ns=taken_ns, stat=stat, facts=facts, version=version, content=content)
 
 
 def hashed(parts: Parts, path: WorkspacePath) -> tuple[str, FileStat]:
@@ -259,3 +250,34 @@ def _hashed(parts: Parts, path: WorkspacePath, reader: Reader) -> str:
         digest.update(chunk)
         offset += len(chunk)
     return VERSION_PREFIX + digest.hexdigest()
+
+
+def missing_parents(parts: Parts, path: WorkspacePath) -> Sequence[WorkspacePath]:
+    """Return the folders above a path that do not exist, outermost first.
+
+    Raises:
+        PathNotDirectoryError: A parent is not a folder.
+    """
+    missing: list[WorkspacePath] = []
+    parent = path.parent
+    while not parent.is_root and (stat := parts.store.stat(parent)) is None:
+        missing.append(parent)
+        parent = parent.parent
+    if not parent.is_root and stat is not None and stat.type != "directory":
+        raise PathNotDirectoryError(parent)
+    return missing[::-1]
+
+
+def require_parent(parts: Parts, path: WorkspacePath) -> None:
+    """Raise unless the parent of a path is a folder.
+
+    Raises:
+        DirectoryNotFoundError, PathNotDirectoryError
+    """
+    if path.parent.is_root:
+        return
+    stat = parts.store.stat(path.parent)
+    if stat is None:
+        raise DirectoryNotFoundError(path.parent)
+    if stat.type != "directory":
+        raise PathNotDirectoryError(path.parent)

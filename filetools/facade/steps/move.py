@@ -16,7 +16,7 @@ from filetools.errors import (
     SymlinkNotAllowedError,
 )
 from filetools.facade.parts import Parts
-from filetools.facade.steps.look import Look, keep_seen, known_version, look
+from filetools.facade.steps.look import Look, keep_seen, known_version, look, missing_parents
 from filetools.facade.steps.step import Step, is_same_file, put_back, sync_names
 from filetools.journal.changes import Change
 from filetools.models.records import Operation
@@ -52,12 +52,7 @@ class MoveFile(Step):
                 f"Cannot move {self.source!r} to {self.destination!r}: one lies inside the other", path=self.source
             )
         ends = (self.source, self.destination)
-        self.seen = (look(parts, ends[0], takes_opaque=True), look(parts, ends[1], takes_opaque=True))
-
-    @property
-    def looks(self) -> Sequence[Look]:
-        """Those at source and destination."""
-        return self.seen
+        self.looks = self.seen = (look(parts, ends[0], takes_opaque=True), look(parts, ends[1], takes_opaque=True))
 
     def decide(self, parts: Parts) -> bool:
         """Refuse a missing source and a destination that must not be replaced."""
@@ -71,10 +66,8 @@ class MoveFile(Step):
         if destination.stat is not None and not self._overwrite:
             raise PathExistsError(self.destination)
         self.permit(source, destination)
+        self.missing = missing_parents(parts, self.destination)
         return True
-
-    def _made_path(self) -> WorkspacePath | None:
-        return self.destination
 
     def prepare(self, parts: Parts) -> None:
         """Keep the content of the destination, and prepare missing parents."""
@@ -82,9 +75,8 @@ class MoveFile(Step):
         super().prepare(parts)
 
     def drafts(self) -> Sequence[Change]:
-        """The new parents, the deletion of a replaced destination, and the move."""
+        """The deletion of a replaced destination, and the move."""
         source, destination = self.seen
-        replaced = () if destination.stat is None or source.key == destination.key else (self._replacement(),)
         move = Change(
             operation=Operation.MOVE,
             path=self.destination,
@@ -97,7 +89,16 @@ class MoveFile(Step):
             size=source.stat.size if source.stat is not None else None,
             mode=source.stat.mode if source.stat is not None else None,
         )
-        return (*self._parents, *replaced, move)
+        if destination.stat is None or source.key == destination.key:
+            return (move,)
+        replaced = Change(
+            operation=Operation.DELETE,
+            path=destination.path,
+            key=destination.key,
+            before=destination.version,
+            mode=destination.stat.mode,
+        )
+        return (replaced, move)
 
     def exchange(self, parts: Parts) -> None:
         """Rename the file."""
@@ -111,14 +112,17 @@ class MoveFile(Step):
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
         """Records of a foreign save at the destination between look and exchange, which is kept as a version."""
-        with suppress(FileToolsError):  # only a cache: the next look reads the file instead
-            self._remember(parts)
         source, end = self.seen
+        taken_ns = time.time_ns()
+        with suppress(FileToolsError):  # only a cache, for which the rename has changed the ctime
+            stat = parts.store.stat(self.destination)
+            if stat is not None and source.facts is not None and is_same_file(parts, source, stat):
+                parts.facts.put(stat.identity, source.facts, taken_ns=taken_ns)
         moved_again = Change(
             operation=Operation.MODIFY, path=end.path, key=end.key, after=source.version,
             size=None if source.stat is None else source.stat.size, applied=True,
         )  # fmt: skip
-        return self._foreign_save(parts, end, source.version, lambda before: replace(moved_again, before=before))
+        return self._foreign_save(parts, end, moved_again)
 
     def set_back(self, parts: Parts) -> None:
         """Rename the file back and restore the replaced destination."""
@@ -126,28 +130,11 @@ class MoveFile(Step):
         if self._displaced is not None:
             put_back(self._displaced, lambda _: False)
 
-    def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
+    def compensations(self, parts: Parts) -> Sequence[Change]:
         """Records that set back both heads, and the path of the source's open document."""
-        source, destination = (_former(end, number) for end in self.seen)
+        source, destination = (_former(end, self.number) for end in self.seen)
         document = self.seen[0].view.document
         return (replace(source, returning=None if document is None else document.id), destination)
-
-    def _remember(self, parts: Parts) -> None:
-        """Cache the facts of the moved file: the rename has changed its ctime."""
-        source, taken_ns = self.seen[0], time.time_ns()
-        stat = parts.store.stat(self.destination)
-        if stat is not None and source.facts is not None and is_same_file(parts, source, stat):
-            parts.facts.put(stat.identity, source.facts, taken_ns=taken_ns)
-
-    def _replacement(self) -> Change:
-        destination = self.seen[1]
-        return Change(
-            operation=Operation.DELETE,
-            path=destination.path,
-            key=destination.key,
-            before=destination.version,
-            mode=None if destination.stat is None else destination.stat.mode,
-        )
 
 
 def _former(end: Look, compensates: int) -> Change:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct, structs
@@ -18,14 +17,15 @@ from filetools.errors import (
     SyncFailedError,
 )
 from filetools.facade.parts import Parts
+from filetools.facade.steps.folders import MakeFolderStep
 from filetools.facade.steps.look import found
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.step import Step
-from filetools.journal.changes import Change, HeadMovedError
+from filetools.journal.changes import HeadMovedError
 from filetools.journal.commit import CommitDraft
 from filetools.journal.journal import Records
 from filetools.journal.tree_rows import Identity
-from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
+from filetools.models.records import Actor, ChangeRecord, RecordState
 from filetools.models.words import MirrorStatus
 from filetools.paths.workspace_path import WorkspacePath
 
@@ -65,15 +65,6 @@ def ignore_progress(_done: int, _total: int) -> None:
     """Report nothing."""
 
 
-class Observer(Struct, frozen=True, kw_only=True):
-    """Receives reports while a pipeline runs, in its thread."""
-
-    report_progress: ReportProgress = ignore_progress
-    """Called with the work done and the total until the commit; raises `AbortedError` to stop."""
-    report_found: Callable[[Sequence[ChangeRecord]], None] = lambda records: None
-    """Called with records of foreign changes that are not in the outcome; they stay even if the call fails."""
-
-
 class Pipeline:
     """Applies steps, all or nothing. Used once, in turns.
 
@@ -81,7 +72,8 @@ class Pipeline:
         parts: The workspace.
         steps: What to change.
         actor: Who changes it.
-        observer: Receives progress and foreign changes.
+        report_progress: Called until the commit, in the pipeline's thread; raises `AbortedError` to stop.
+        report_found: Called with records of foreign changes that are not in the outcome; they stay even if the call fails.
         checks: Called once all steps have looked; each raises unless this is still what a person approved.
     """
 
@@ -90,16 +82,19 @@ class Pipeline:
         parts: Parts,
         steps: Sequence[Step],
         actor: Actor,
-        observer: Observer,
+        report_progress: ReportProgress,
+        report_found: Callable[[Sequence[ChangeRecord]], None],
         checks: Sequence[Callable[[], None]] = (),
     ) -> None:
         self._parts = parts
         self._steps = steps
         self._actor = actor
-        self._observer = observer
+        self._report_progress = report_progress
+        self._report_found = report_found
         self._checks = checks
         self._active: Sequence[Step] = ()
-        self._drafted: list[int] = []
+        self._ends: list[int] = []
+        """For each active step the place after its last draft, which is its own change."""
         self.outcome: Outcome | None = None
         self.identities: Mapping[str, Identity] = {}
 
@@ -109,53 +104,63 @@ class Pipeline:
         After an error nothing was changed.
 
         Raises:
-            AbortedError: The observer asked to stop.
+            AbortedError: `report_progress` asked to stop.
             HeadMovedError: Another program changed a path; try again.
             FileBusyError: Another program is writing one of the files.
             FileToolsError: A step refused or failed.
             UnsavedQuestion: A person must decide first.
         """
-        parts, steps, report_progress = self._parts, self._steps, self._observer.report_progress
+        parts, steps = self._parts, self._steps
         parts.tracker.load(self._actor)
         for done, step in enumerate(steps):
-            report_progress(done, 2 * len(steps))
+            self._report_progress(done, 2 * len(steps))
             step.look(parts)
         for _ in range(MOST_LOOKS):
-            news = parts.observer.named(path for step in steps for path in step.unrecorded)
+            unrecorded = [_unrecorded(step) for step in steps]
+            news = parts.observer.named(path for paths in unrecorded for path in paths)
             if news is None:
                 break  # the looks match the records
-            self._observer.report_found(news)
-            for step in steps:
-                if step.unrecorded:
+            self._report_found(news)
+            for step, paths in zip(steps, unrecorded, strict=True):
+                if paths:
                     step.look(parts)
         for check in self._checks:
             check()
-        self._active = _decided(parts, steps, report_progress)
-        if not self._active:
+        decided = []
+        for step in steps:
+            self._report_progress(len(steps), 2 * len(steps))
+            if step.decide(parts):
+                decided.append(step)
+        if not decided:
             self.outcome = Outcome(records=(), changes=tuple(None for _ in steps), mirror=parts.sync.standing())
             return None
-        for step in self._active:
-            _refuse_recorded(parts, step.new_folders(parts))
+        self._active = _with_parents(parts, decided)
         try:
-            return self._prepared()
+            return self._prepared(decided)
         except BaseException:
             self.abandon()
             raise
 
-    def _prepared(self) -> CommitDraft:
-        active, report_progress = self._active, self._observer.report_progress
+    def _prepared(self, decided: Sequence[Step]) -> CommitDraft:
         if self._parts.sync.is_strict:
             self._parts.sync.check()
-        for done, step in enumerate(active):
-            report_progress(len(active) + done, 2 * len(active))
-            _prepare(self._parts, step)
-        changes = list(found(seen for step in active for seen in step.looks))
-        self._drafted, made = [len(changes)], set[str]()
-        for step in active:
-            changes += _drafts(step, made)
-            self._drafted.append(len(changes))
+        total = 2 * len(decided)
+        for done, step in enumerate(decided):
+            self._report_progress(len(decided) + done, total)
+            try:
+                step.prepare(self._parts)
+            except _OVERTAKEN as exc:
+                raise HeadMovedError(step.paths[0]) from exc
+        changes = list(found(seen for step in decided for seen in step.looks))
+        self._ends = []
+        for step in self._active:
+            *others, own = step.drafts()
+            if step.undone:
+                own = structs.replace(own, relations=tuple(dict.fromkeys((*own.relations, *step.undone))))
+            changes += (*others, own)
+            self._ends.append(len(changes))
         # The last chance to stop: preparing a large file takes long, and from here on the change is made.
-        report_progress(2 * len(active) - 1, 2 * len(active))
+        self._report_progress(total - 1, total)
         return CommitDraft(changes=changes, actor=self._actor)
 
     def apply(self, records: Records) -> None:
@@ -166,15 +171,15 @@ class Pipeline:
             FileToolsError: A step failed.
         """
         parts, active = self._parts, self._active
-        for step, ends in zip(active, pairwise(self._drafted), strict=True):
-            step.recorded(records[slice(*ends)])
-        own = [records[end - 1] for end in self._drafted[1:]]  # the last draft of each step is its own change
+        own = [records[end - 1] for end in self._ends]
+        for step, record in zip(active, own, strict=True):
+            step.number = record.number
         followed = [record for record in records if record.state is not RecordState.BUFFER]
         try:
             _exchange(parts, active, followed)
         except FileToolsError as exc:
-            self._observer.report_found([record for record in records if record.actor.kind == "external"])
-            _compensate(parts, active, own)
+            self._report_found([record for record in records if record.actor.kind == "external"])
+            _compensate(parts, active)
             if isinstance(exc, _OVERTAKEN):
                 raise HeadMovedError(active[0].paths[0]) from exc
             raise
@@ -189,7 +194,7 @@ class Pipeline:
             records=records + surprises,
             changes=tuple(changes.get(id(step)) for step in self._steps),
             mirror="off",
-            warnings=(*_kept(surprises), *_separated(parts, active)),
+            warnings=_warnings(parts, active, surprises),
             followed=(*followed, *surprises),
         )
 
@@ -198,38 +203,33 @@ class Pipeline:
         _abandon(self._parts, self._steps)
 
 
-def _decided(parts: Parts, steps: Sequence[Step], report_progress: ReportProgress) -> list[Step]:
-    active = []
+def _unrecorded(step: Step) -> Sequence[WorkspacePath]:
+    """Return paths where other programs may have made changes that are not recorded yet."""
+    return [seen.path for seen in step.looks if not seen.is_recorded] if step.looks else step.paths
+
+
+def _with_parents(parts: Parts, steps: Sequence[Step]) -> Sequence[Step]:
+    """Return steps with those that make their missing parents.
+
+    Raises:
+        HeadMovedError: A missing folder has a row: its removal must be recorded before it is made again.
+    """
+    if not [folder for step in steps for folder in step.missing]:
+        return steps
+    found: list[Step] = []
+    made = set[str]()
     for step in steps:
-        report_progress(len(steps), 2 * len(steps))
-        if step.decide(parts):
-            active.append(step)
-    return active
-
-
-def _drafts(step: Step, made: set[str]) -> Sequence[Change]:
-    """Return the drafts of a step except folders that earlier steps make; adds the keys of its folders to `made`."""
-    *others, own = step.drafts()
-    if step.undone:
-        own = structs.replace(own, relations=tuple(dict.fromkeys((*own.relations, *step.undone))))
-    new = [each for each in others if each.key not in made or each.operation is not Operation.CREATE_DIRECTORY]
-    made.update(each.key for each in (*new, own) if each.operation is Operation.CREATE_DIRECTORY)
-    return (*new, own)
-
-
-def _prepare(parts: Parts, step: Step) -> None:
-    try:
-        step.prepare(parts)
-    except _OVERTAKEN as exc:
-        raise HeadMovedError(step.paths[0]) from exc
-
-
-def _refuse_recorded(parts: Parts, missing: Sequence[WorkspacePath]) -> None:
-    """Raise HeadMovedError if a missing folder has a row: its removal must be recorded before it is made again."""
-    for folder in missing:
-        row = parts.journal.tree_index.get(parts.workspace.key(folder))
-        if row is not None and row.kind == "directory":
-            raise HeadMovedError(folder)
+        for folder in step.missing:
+            key = parts.workspace.key(folder)
+            row = parts.journal.tree_index.get(key)
+            if row is not None and row.kind == "directory":
+                raise HeadMovedError(folder)
+            if key not in made:
+                found.append(MakeFolderStep(folder, key=key))
+            made.add(key)
+        made.update(map(parts.workspace.key, step.paths))
+        found.append(step)
+    return found
 
 
 def _exchange(parts: Parts, active: Sequence[Step], records: Sequence[ChangeRecord]) -> None:
@@ -237,7 +237,6 @@ def _exchange(parts: Parts, active: Sequence[Step], records: Sequence[ChangeReco
     done: list[Step] = []
     try:
         for step in active:
-            step.make_folders(parts)
             step.exchange(parts)
             done.append(step)
             step.sync(parts)
@@ -246,8 +245,6 @@ def _exchange(parts: Parts, active: Sequence[Step], records: Sequence[ChangeReco
     except FileToolsError:
         for step in reversed(done):
             _set_back(parts, step)
-        for step in reversed(active):
-            step.remove_folders(parts)
         raise
 
 
@@ -260,15 +257,10 @@ def _set_back(parts: Parts, step: Step) -> None:
         _log.error("could not set back %s: %s", step.paths[0], exc)
 
 
-def _compensate(parts: Parts, active: Sequence[Step], own: Sequence[ChangeRecord]) -> None:
+def _compensate(parts: Parts, active: Sequence[Step]) -> None:
     try:
         for attempt in range(MOST_TAKING_BACK):
-            changes = [
-                change
-                for step, record in zip(active, own, strict=True)
-                for change in step.compensations(parts, record.number)
-            ]
-            changes += [change for step in reversed(active) for change in step.without_folders()]
+            changes = [change for step in reversed(active) for change in step.compensations(parts)]
             if attempt == MOST_TAKING_BACK - 1:
                 changes = [structs.replace(change, document=None) for change in changes]
             try:
@@ -314,8 +306,8 @@ def _keep_surprises(parts: Parts, active: Sequence[Step], actor: Actor) -> tuple
     return parts.journal.commit(surprises, actor)
 
 
-def _kept(surprises: Sequence[ChangeRecord]) -> Iterator[dict[str, Any]]:
-    return (
+def _warnings(parts: Parts, active: Sequence[Step], surprises: Sequence[ChangeRecord]) -> tuple[dict[str, Any], ...]:
+    kept = [
         {
             "code": "CHANGED_MEANWHILE",
             "path": record.path,
@@ -324,11 +316,9 @@ def _kept(surprises: Sequence[ChangeRecord]) -> Iterator[dict[str, Any]]:
         }
         for record in surprises
         if record.actor.kind == "external"
-    )
-
-
-def _separated(parts: Parts, steps: Sequence[Step]) -> Iterator[dict[str, Any]]:
-    return (warning for step in steps if isinstance(step, PutFile) and (warning := step.separated(parts)) is not None)
+    ]
+    separated = [step.separated(parts) for step in active if isinstance(step, PutFile)]
+    return (*kept, *(warning for warning in separated if warning is not None))
 
 
 def _behind(mirror: MirrorStatus) -> tuple[dict[str, Any], ...]:

@@ -13,8 +13,7 @@ from msgspec import structs
 from filetools.changes.decision import PutDecision
 from filetools.errors import FileToolsError, HardLinkedError
 from filetools.facade.parts import Parts
-from filetools.facade.steps.look import Look, keep_seen, look
-from filetools.facade.steps.parents import require_parent
+from filetools.facade.steps.look import Look, keep_seen, look, missing_parents, require_parent
 from filetools.facade.steps.step import Step, put_back
 from filetools.facade.steps.unsaved import followed, keep_unsaved, taken_back
 from filetools.journal.changes import Change
@@ -43,40 +42,36 @@ class PutFile(Step):
         self._create_parents = create_parents
         self.seen: Look
         """The look of the current try."""
-        self._prepared: Prepared | None = None
-        self.decision: PutDecision | None = None
+        self.decision: PutDecision
+        """What the current try writes."""
         self.version = ""
         self.identity: Identity | None = None
         """Identity of the new file after the exchange, if it is known."""
-
-    @property
-    def content(self) -> bytes:
-        """The bytes to write."""
-        assert self.decision is not None
-        return self.decision.content
+        self._prepared: Prepared | None = None
+        self._change: Change
 
     def look(self, parts: Parts) -> None:
         """Look at the current file."""
         self.seen = look(parts, self.path)
+        self.looks = (self.seen,)
         self.path = self.seen.path
-
-    @property
-    def looks(self) -> Sequence[Look]:
-        """The one at the file."""
-        return (self.seen,)
 
     def decide(self, parts: Parts) -> bool:
         """Decide what to write; False if the file already has these bytes and the wanted mode."""
-        self.decision = self.preview(parts, self.seen)
+        self.decision, self.missing = self.preview(parts, self.seen), ()
         self.version = self.decision.facts.version
         if self.decision.in_buffer:
             return self.decision.document is not None
-        if self.version == self.seen.version and not self._is_new_mode():
-            return False
         stat = self.seen.stat
-        if stat is None and not self._create_parents:
+        # A git patch may change only the permission bits.
+        is_new_mode = stat is not None and self.decision.mode not in (None, stat.mode)
+        if self.version == self.seen.version and not is_new_mode:
+            return False
+        if stat is None and self._create_parents:
+            self.missing = missing_parents(parts, self.path)
+        elif stat is None:
             require_parent(parts, self.path)
-        if stat is not None and stat.links > 1 and parts.settings.hard_links == "refuse":
+        elif stat.links > 1 and parts.settings.hard_links == "refuse":
             raise HardLinkedError(self.path, stat.links)
         return True
 
@@ -87,7 +82,7 @@ class PutFile(Step):
     def separated(self, parts: Parts) -> dict[str, Any] | None:
         """Return the warning that the file's hard links keep the old bytes; None if it had none."""
         stat = self.seen.stat
-        if stat is None or stat.links < 2 or self._in_buffer:
+        if stat is None or stat.links < 2 or self.decision.in_buffer:
             return None
         names = [printable(name) for name in islice(other_names(parts.store, self.path, stat), MOST_NAMES)]
         others = [] if len(names) == stat.links - 1 else ["others"]
@@ -100,44 +95,60 @@ class PutFile(Step):
             "names": names,
         }
 
-    def _made_path(self) -> WorkspacePath | None:
-        return self.path if self.seen.stat is None and self._create_parents and not self._in_buffer else None
-
     def prepare(self, parts: Parts) -> None:
         """Keep bytes that the journal lacks, and write the temporary file."""
-        assert self.decision is not None
-        keep_unsaved(parts, self.seen, self.decision)
-        if self._in_buffer:
+        decision = self.decision
+        keep_unsaved(parts, self.seen, decision)
+        if decision.in_buffer:
             return
         keep_seen(parts, self.seen)
-        self._draft_folders(parts)
         self._prepared = parts.store.prepare(
-            self.path, self.content, new=self.seen.stat is None, mode=self.decision.mode, like=self.decision.like,
-            within=self._missing[0].parent if self._missing else None,
+            self.path, decision.content, new=self.seen.stat is None, mode=decision.mode, like=decision.like,
+            within=self.missing[0].parent if self.missing else None,
         )  # fmt: skip
 
     def drafts(self) -> Sequence[Change]:
-        """The new parents, outermost first, then the file."""
-        return (*self._parents, self._change())
+        """Return the record of the new bytes."""
+        seen, decision, mode = self.seen, self.decision, self.decision.mode
+        if seen.stat is not None and mode is None:
+            mode = seen.stat.mode
+        elif seen.stat is None and self._prepared is not None:
+            mode = self._prepared.stat.mode
+        self._change = Change(
+            operation=Operation.CREATE if seen.stat is None and not decision.in_buffer else Operation.MODIFY,
+            path=self.path,
+            key=seen.key,
+            before=decision.shown.before if decision.in_buffer and decision.shown is not None else seen.version,
+            after=self.version,
+            content=decision.content,
+            size=len(decision.content),
+            mode=mode,
+            relations=decision.relations,
+            buffered=decision.in_buffer,
+            document=decision.document,
+        )
+        return (self._change,)
 
     def exchange(self, parts: Parts) -> None:
         """Exchange the temporary file with the current one."""
-        if self._in_buffer:
-            return
-        assert self._prepared is not None
-        self._displaced = self._prepared.exchange()
+        if self._prepared is not None:
+            self._displaced = self._prepared.exchange()
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
         """Records of a foreign save between look and exchange: its version, then this change again."""
-        if self._in_buffer:
+        if self._prepared is None:
             return ()
+        taken_ns = time.time_ns()
         with suppress(FileToolsError):  # only a cache: the next look reads the file instead
-            self._remember(parts)
-        return self._foreign_save(parts, self.seen, self.version, self._change_again)
+            stat = parts.store.stat(self.path)
+            if stat is not None and self._is_ours(stat):
+                parts.facts.put(stat.identity, self.decision.facts, taken_ns=taken_ns)
+                self.identity = settled_identity(stat, taken_ns, parts.store.tick_ns)
+        return self._foreign_save(parts, self.seen, structs.replace(self._change, applied=True, document=None))
 
     def set_back(self, parts: Parts) -> None:
         """Restore the former file, or remove the new one."""
-        if self._in_buffer:
+        if self._prepared is None:
             return
         if self._displaced is not None:
             put_back(self._displaced, self._is_ours)
@@ -146,12 +157,11 @@ class PutFile(Step):
         if not self._is_ours(self._displaced.stat):
             self._displaced.put_back()
 
-    def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
+    def compensations(self, parts: Parts) -> Sequence[Change]:
         """The record that sets back the head and the open document."""
-        assert self.decision is not None
         back = taken_back(parts, self.seen, self.decision)
-        if self._in_buffer:
-            return (structs.replace(self._change(), compensates=number, document=back),)
+        if self.decision.in_buffer:
+            return (structs.replace(self._change, compensates=self.number, document=back),)
         stat = self.seen.stat
         return (
             Change(
@@ -163,7 +173,7 @@ class PutFile(Step):
                 size=None if stat is None else stat.size,
                 mode=None if stat is None else stat.mode,
                 applied=True,
-                compensates=number,
+                compensates=self.number,
                 document=back,
             ),
         )
@@ -177,57 +187,11 @@ class PutFile(Step):
         finally:
             super().abandon(parts)
 
-    @property
-    def _in_buffer(self) -> bool:
-        return self.decision is not None and self.decision.in_buffer
-
     def _is_ours(self, stat: FileStat) -> bool:
         """True if a file is the one that this step wrote."""
         assert self._prepared is not None
         made = self._prepared.stat
         return (stat.inode, stat.size, stat.modified_ns) == (made.inode, made.size, made.modified_ns)
-
-    def _mode_there(self) -> int | None:
-        """Return the file's permission bits after the change; for a new file they are known once it is prepared."""
-        assert self.decision is not None
-        if self.seen.stat is None:
-            return self.decision.mode if self._prepared is None else self._prepared.stat.mode
-        return self.seen.stat.mode if self.decision.mode is None else self.decision.mode
-
-    def _is_new_mode(self) -> bool:
-        """True if the permission bits change; a git patch may change only these."""
-        assert self.decision is not None
-        wanted, stat = self.decision.mode, self.seen.stat
-        return wanted is not None and stat is not None and wanted != stat.mode
-
-    def _change(self) -> Change:
-        seen, decision = self.seen, self.decision
-        assert decision is not None
-        return Change(
-            operation=Operation.CREATE if seen.stat is None and not decision.in_buffer else Operation.MODIFY,
-            path=self.path,
-            key=seen.key,
-            before=decision.shown.before if decision.in_buffer and decision.shown is not None else seen.version,
-            after=self.version,
-            content=self.content,
-            size=len(self.content),
-            mode=self._mode_there(),
-            relations=decision.relations,
-            buffered=decision.in_buffer,
-            document=decision.document,
-        )
-
-    def _remember(self, parts: Parts) -> None:
-        """Cache the facts of the new file, unless it has already been replaced."""
-        assert self.decision is not None
-        taken_ns = time.time_ns()
-        stat = parts.store.stat(self.path)
-        if stat is not None and self._is_ours(stat):
-            parts.facts.put(stat.identity, self.decision.facts, taken_ns=taken_ns)
-            self.identity = settled_identity(stat, taken_ns, parts.store.tick_ns)
-
-    def _change_again(self, before: str) -> Change:
-        return structs.replace(self._change(), before=before, applied=True, document=None)
 
 
 def other_names(store: Store, path: WorkspacePath, stat: FileStat) -> Iterator[WorkspacePath]:

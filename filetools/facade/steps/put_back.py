@@ -15,6 +15,7 @@ from filetools.errors import (
     FileToolsError,
 )
 from filetools.facade.parts import Parts
+from filetools.facade.steps.look import missing_parents
 from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.step import Step, sync_names
 from filetools.journal.changes import Change, Relation
@@ -76,10 +77,8 @@ class RestoreFolder(Step):
         found = {self._place(relative) for relative, _ in self._entries if relative}
         if self._is_taken or not self._entries or found != set(self.paths[1:]):
             raise ChangedMeanwhileError(self._path, 1)
+        self.missing = missing_parents(parts, self._path)
         return True
-
-    def _made_path(self) -> WorkspacePath | None:
-        return self._path
 
     def prepare(self, parts: Parts) -> None:
         """Prepare missing parents, and keep the content of the files in the folder."""
@@ -89,10 +88,10 @@ class RestoreFolder(Step):
         ]
 
     def drafts(self) -> Sequence[Change]:
-        """The new parents, the folder, then its contents: recovery restores the folder before its files."""
+        """The folder, then its contents: recovery restores the folder before its files."""
         # Recovery finds the folder in the trash by this relation, and a restore learns that it is the removed folder.
         said = (*self.undone, Relation(kind="brings", number=int(self._trash)))
-        return (*self._parents, *(replace(change, relations=said) for change in self._changes))
+        return [replace(change, relations=said) for change in self._changes]
 
     def exchange(self, parts: Parts) -> None:
         """Rename the folder out of the trash."""
@@ -106,9 +105,9 @@ class RestoreFolder(Step):
         """Rename the folder into the trash again."""
         parts.store.remove(self._path, trash=self._trash)
 
-    def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
+    def compensations(self, parts: Parts) -> Sequence[Change]:
         """One deletion for each record of this step; the records of a commit have consecutive numbers."""
-        first = number - len(self._changes) + 1
+        first = self.number - len(self._changes) + 1
         return [
             replace(
                 change,

@@ -13,6 +13,7 @@ from filetools.facade.steps.step import Step, put_back, sync_names
 from filetools.journal.changes import Change
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import Displaced
 
 Permit = Callable[[Look], None]
 """Raises if the file must not be deleted as it is."""
@@ -36,18 +37,12 @@ class RemoveFile(Step):
         self.permit = permit
         self.seen: Look
         """The look of the current try."""
-        self._is_left_in_trash = False
 
     def look(self, parts: Parts) -> None:
         """Look at the current file."""
         seen = look(parts, self.path, takes_opaque=True)
         self.seen = seen if self._keeps_bytes else structs.replace(seen, content=None)
-        self._is_left_in_trash = self.seen.is_opaque
-
-    @property
-    def looks(self) -> Sequence[Look]:
-        """The look at the file."""
-        return (self.seen,)
+        self.looks = (self.seen,)
 
     def decide(self, parts: Parts) -> bool:
         """Refuse if the file does not exist or is not as expected."""
@@ -76,7 +71,7 @@ class RemoveFile(Step):
 
     def exchange(self, parts: Parts) -> None:
         """Remove the file from the tree; an opaque one is moved to the trash."""
-        self._displaced = parts.store.remove(self.path, trash=str(self._number) if self.seen.is_opaque else None)
+        self._displaced = parts.store.remove(self.path, trash=str(self.number) if self.seen.is_opaque else None)
 
     def sync(self, parts: Parts) -> None:
         """For an opaque file, sync the trash first, so that a power cut never leaves it without a name."""
@@ -89,14 +84,14 @@ class RemoveFile(Step):
         if self.seen.is_opaque:
             return ()  # the trash keeps the file
         gone_again = Change(operation=Operation.DELETE, path=self.path, key=self.seen.key, applied=True)
-        return self._foreign_save(parts, self.seen, None, lambda before: structs.replace(gone_again, before=before))
+        return self._foreign_save(parts, self.seen, gone_again)
 
     def set_back(self, parts: Parts) -> None:
         """Put the file back, unless there is a new one."""
         assert self._displaced is not None
         put_back(self._displaced, lambda _: False)
 
-    def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
+    def compensations(self, parts: Parts) -> Sequence[Change]:
         """The record that sets back the head."""
         stat = self.seen.stat
         assert stat is not None
@@ -109,28 +104,18 @@ class RemoveFile(Step):
                 size=stat.size,
                 mode=stat.mode,
                 applied=True,
-                compensates=number,
+                compensates=self.number,
             ),
         )
 
     def finish(self, parts: Parts) -> None:
         """Discard the file if its bytes are kept; an opaque one stays in the trash."""
-        self._leave_in_trash()
         if not self._keeps_bytes and self.seen.version and not parts.journal.contents.has(self.seen.version):
             self.shelve(parts)
         else:
             super().finish(parts)
 
-    def shelve(self, parts: Parts) -> None:
-        """Leave the displaced file in limbo, or an opaque one in the trash."""
-        self._leave_in_trash()
-        super().shelve(parts)
-
-    def abandon(self, parts: Parts) -> None:
-        """Keep the file if it could not be put back."""
-        self._leave_in_trash()
-        super().abandon(parts)
-
-    def _leave_in_trash(self) -> None:
-        if self._is_left_in_trash:
-            self._displaced = None
+    def _taken(self) -> Displaced | None:
+        """Return the displaced file, unless it is opaque, since that one stays in the trash."""
+        displaced = super()._taken()
+        return None if displaced is None or self.seen.is_opaque else displaced

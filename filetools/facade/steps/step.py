@@ -5,18 +5,15 @@ from __future__ import annotations
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 from msgspec import structs
 
 from filetools.content.identity_cache import tick_of
 from filetools.content.version import version_of
-from filetools.errors import FileToolsError, PathExistsError, PathNotDirectoryError
 from filetools.facade.parts import Parts
 from filetools.facade.steps.look import Look
-from filetools.facade.steps.parents import folder_change, missing_parents
 from filetools.journal.changes import Change, Relation
-from filetools.models.records import ChangeRecord, Operation
+from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Displaced, FileStat
 
@@ -27,89 +24,32 @@ class Step(ABC):
     def __init__(self, *paths: WorkspacePath) -> None:
         self.paths: Sequence[WorkspacePath] = paths
         """Paths that the step changes."""
+        self.looks: Sequence[Look] = ()
+        """The current try's looks at files."""
+        self.missing: Sequence[WorkspacePath] = ()
+        """Folders above that must be made before, outermost first; set by `decide`."""
         self.undone: Sequence[Relation] = ()
         """Relations for its record: the records that it undoes."""
-        self._missing: Sequence[WorkspacePath] = ()
-        self._parents: Sequence[Change] = ()
-        self._made: list[WorkspacePath] = []
-        self._made_records: Sequence[ChangeRecord] = ()
+        self.number = 0
+        """Number of its record, once it is recorded."""
         self._displaced: Displaced | None = None
-        self._number = 0
-
-    def be_allowed(self, paths: frozenset[WorkspacePath]) -> None:  # noqa: B027 - most steps see all they change
-        """Note that a person has approved what the look sees, together with the call's steps that change `paths`."""
 
     @abstractmethod
     def look(self, parts: Parts) -> None:
         """Look at the current state of the paths, replacing an earlier look."""
 
-    @property
-    def looks(self) -> Sequence[Look]:
-        """The looks at files."""
-        return ()
-
-    @property
-    def unrecorded(self) -> Sequence[WorkspacePath]:
-        """Paths where other programs may have made changes that are not recorded yet."""
-        return [seen.path for seen in self.looks if not seen.is_recorded] if self.looks else self.paths
-
     @abstractmethod
     def decide(self, parts: Parts) -> bool:
         """Decide what to do, or raise; False if there is nothing to change."""
 
-    def new_folders(self, parts: Parts) -> Sequence[WorkspacePath]:
-        """Return the folders that `make_folders` will make, outermost first; called before `prepare`."""
-        made = self._made_path()
-        self._missing = () if made is None else missing_parents(parts, made)
-        return self._missing
-
-    def _made_path(self) -> WorkspacePath | None:
-        """Return the path whose parents must exist; None if the step creates nothing."""
-        return None
-
     def prepare(self, parts: Parts) -> None:
         """Do what can fail for lack of space or rights, without any visible change."""
-        if self._missing:
-            parts.store.prepare(self._missing[0], b"", new=True).discard()  # fails where a folder cannot be made
-        self._draft_folders(parts)
-
-    def _draft_folders(self, parts: Parts) -> None:
-        self._parents = [folder_change(parts, folder) for folder in self._missing]
+        if self.missing:
+            parts.store.prepare(self.missing[0], b"", new=True).discard()  # fails where a folder cannot be made
 
     @abstractmethod
     def drafts(self) -> Sequence[Change]:
         """Return the drafts of this change's records; the last one is the change itself."""
-
-    def recorded(self, records: Sequence[ChangeRecord]) -> None:
-        """Receive the records of the drafts."""
-        self._number = records[-1].number
-        self._made_records = [record for record in records if record.path in self._missing]
-
-    def make_folders(self, parts: Parts) -> None:
-        """Make the missing folders; called before `exchange`.
-
-        Raises:
-            PathNotDirectoryError: Something other than a folder is at one of the paths.
-        """
-        for folder in self._missing:
-            try:
-                if parts.store.make_directory(folder):
-                    self._made.append(folder)
-            except PathExistsError as exc:
-                raise PathNotDirectoryError(folder) from exc
-
-    def remove_folders(self, parts: Parts) -> None:
-        """Remove the folders that were made, innermost first, except those that are no longer empty."""
-        for folder in reversed(self._made):
-            with suppress(FileToolsError):
-                parts.store.remove_empty_directory(folder)
-
-    def without_folders(self) -> Sequence[Change]:
-        """Return the records that the folders were removed again."""
-        return [
-            structs.replace(change, operation=Operation.DELETE_DIRECTORY, applied=True, compensates=record.number)
-            for record in reversed(self._made_records) for change in self._parents if change.path == record.path
-        ]  # fmt: skip
 
     @abstractmethod
     def exchange(self, parts: Parts) -> None:
@@ -125,16 +65,13 @@ class Step(ABC):
         """Return records that keep a foreign save between look and exchange."""
         return ()
 
-    def _foreign_save(
-        self, parts: Parts, seen: Look, ours: str | None, again: Callable[[str], Change]
-    ) -> Sequence[Change]:
+    def _foreign_save(self, parts: Parts, seen: Look, again: Change) -> Sequence[Change]:
         """Return the record of what another program saved between look and exchange, then this change again.
 
         Args:
             parts: The workspace.
             seen: The look.
-            ours: Version that this change wrote; None if it removed the file.
-            again: Returns the record of this change with a given version before it.
+            again: The record of this change, without the version before it.
         """
         displaced = self._displaced
         if displaced is None or is_same_file(parts, seen, displaced.stat):
@@ -144,33 +81,57 @@ class Step(ABC):
         if version == seen.version:
             return ()
         foreign = Change(
-            operation=Operation.CREATE if ours is None else Operation.MODIFY, path=seen.path, key=seen.key, before=ours,
-            after=version, content=content, size=len(content), mode=displaced.stat.mode, applied=True, external=True,
+            operation=Operation.CREATE if again.after is None else Operation.MODIFY, path=seen.path, key=seen.key,
+            before=again.after, after=version, content=content, size=len(content), mode=displaced.stat.mode,
+            applied=True, external=True,
         )  # fmt: skip
-        return (foreign, again(version))
+        return (foreign, structs.replace(again, before=version))
 
     @abstractmethod
     def set_back(self, parts: Parts) -> None:
         """Undo the exchange because another step of the call failed; a newer save by another program stays."""
 
     @abstractmethod
-    def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
+    def compensations(self, parts: Parts) -> Sequence[Change]:
         """Return the records that set the heads back to what the look saw."""
 
     def finish(self, parts: Parts) -> None:
-        """Release the displaced file; called last after a success."""
-        release(self._displaced, self._number)
-        self._displaced = None
+        """Discard the displaced file, or move it into limbo if a program has it open; called last after a success."""
+        displaced = self._taken()
+        if displaced is None:
+            return
+        if displaced.is_untouched():
+            displaced.discard()
+        else:
+            self._keep_in_limbo(displaced)
 
     def shelve(self, parts: Parts) -> None:
         """Leave the displaced file in limbo for the keeper's sweep, because it cannot be recorded now."""
-        shelve(self._displaced, self._number)
-        self._displaced = None
+        displaced = self._taken()
+        if displaced is not None:
+            self._keep_in_limbo(displaced)
 
     def abandon(self, parts: Parts) -> None:
-        """Discard what `prepare` made; called before another try and after a failure, perhaps twice."""
+        """Discard what `prepare` made; called before another try and after a failure, perhaps twice.
+
+        A displaced file that could not be put back is discarded if its bytes are kept; otherwise it stays in limbo.
+        """
+        displaced = self._taken()
+        if displaced is None or not displaced.temporary:
+            return
+        if displaced.stat.type == "file" and not parts.journal.contents.has(version_of(displaced.read())):
+            self._keep_in_limbo(displaced)
+        else:
+            displaced.discard()
+
+    def _taken(self) -> Displaced | None:
+        """Return the displaced file to dispose of, once."""
         displaced, self._displaced = self._displaced, None
-        drop(parts, displaced, self._number)
+        return displaced
+
+    def _keep_in_limbo(self, displaced: Displaced) -> None:
+        """Move a displaced file into limbo (the folder of displaced files), named by the record that displaced it."""
+        displaced.keep_in_limbo(f"{self.number}-{secrets.token_hex(4)}")
 
 
 def sync_names(parts: Parts, *paths: WorkspacePath) -> None:
@@ -184,37 +145,6 @@ def put_back(displaced: Displaced, is_ours: Callable[[FileStat], bool]) -> None:
     displaced.put_back()
     if displaced.temporary and not is_ours(displaced.stat):
         displaced.put_back()
-
-
-def drop(parts: Parts, displaced: Displaced | None, number: int) -> None:
-    """Discard a displaced file after a failure if its bytes are kept; otherwise leave it in limbo."""
-    if displaced is None or not displaced.temporary:
-        return
-    if displaced.stat.type == "file" and not parts.journal.contents.has(version_of(displaced.read())):
-        shelve(displaced, number)
-    else:
-        displaced.discard()
-
-
-def shelve(displaced: Displaced | None, number: int) -> None:
-    """Move a displaced file into limbo (the folder of displaced files), named by the record that displaced it."""
-    if displaced is not None:
-        displaced.keep_in_limbo(f"{number}-{secrets.token_hex(4)}")
-
-
-def release(displaced: Displaced | None, number: int) -> None:
-    """Discard a displaced file, or move it into limbo if a program still has it open for writing.
-
-    Args:
-        displaced: The file; None does nothing.
-        number: The record that displaced it; see `limbo.py`.
-    """
-    if displaced is None:
-        return
-    if displaced.is_untouched():
-        displaced.discard()
-    else:
-        shelve(displaced, number)
 
 
 def is_same_file(parts: Parts, seen: Look, stat: FileStat) -> bool:

@@ -61,9 +61,9 @@ class _PutText(Step):
         """Put the old text."""
         self._put(parts, self.then, self.now)
 
-    def compensations(self, parts: Parts, number: int) -> Sequence[Change]:
+    def compensations(self, parts: Parts) -> Sequence[Change]:
         """One record, with the texts swapped."""
-        return (self._change(self.then, self.now, compensates=number),)
+        return (self._change(self.then, self.now, compensates=self.number),)
 
     def _put(self, parts: Parts, now: bytes | None, then: bytes | None) -> None:
         raise NotImplementedError

@@ -195,7 +195,7 @@ class TransactionTracker(ReadTracker):
         if not rows:
             return
         decision = step.decision
-        if decision is not None and decision.sent is not None:
+        if decision.sent is not None:
             self._outer._hold(owner_of(actor), decision.sent_version, decision.sent)
         if step.version not in rows:
             self._outer.record_reported(actor, key, step.version)
@@ -238,10 +238,13 @@ def act(parts: Parts, held: HeldTree, step: Step) -> None:
         DirectoryNotFoundError, PathNotDirectoryError: The folder that it needs does not exist.
         InvalidArgumentError: It cannot be part of a transaction.
     """
+    is_first = not held.is_changed(held.key(step.paths[0]))
+    if isinstance(step, MoveFile | MoveFolder):
+        _refuse_one_name(held, step)
+    for folder in step.missing:
+        held.note(folder, becomes="directory")
     match step:
-        case PutFile(decision=decision) if decision is not None:
-            is_first = not held.is_changed(held.key(step.path))
-            _note_parents(parts, held, step)
+        case PutFile(decision=decision):
             held.note(step.path, step.seen, becomes="file")
             if decision.is_strict and is_first:
                 held.demand(step.path)
@@ -251,14 +254,14 @@ def act(parts: Parts, held: HeldTree, step: Step) -> None:
             held.overlay.remove(step.path)
             held.drop_empty(step.path)
         case MoveFile():
-            _move(parts, held, step)
+            _move(held, step)
         case MakeFolderStep():
-            for path in step.new_folders(parts):
+            for path in (*step.missing, step.paths[0]):
                 held.note(path, becomes="directory")
                 held.overlay.make_folder(path, FOLDER_MODE)
         case RemoveFolderStep():
             _note_whole(parts, held, step.paths[0])
-            held.overlay.remove_folder(step.paths[0])
+            held.overlay.remove(step.paths[0])
             held.drop_empty(step.paths[0])
         case MoveFolder():
             _move_folder(parts, held, step)
@@ -268,19 +271,10 @@ def act(parts: Parts, held: HeldTree, step: Step) -> None:
             )
 
 
-def _note_parents(parts: Parts, held: HeldTree, step: PutFile | MoveFile | MoveFolder) -> None:
-    for folder in step.new_folders(parts):
-        held.note(folder, becomes="directory")
-
-
-def _move(parts: Parts, held: HeldTree, step: MoveFile) -> None:
+def _move(held: HeldTree, step: MoveFile) -> None:
     source, destination = step.seen
-    _refuse_one_name(held, step)
-    _note_parents(parts, held, step)
     held.note(step.source, source)
     held.note(step.destination, destination, becomes="file")
-    if destination.stat is not None:
-        held.overlay.remove(step.destination)
     held.overlay.move(step.source, step.destination)
     held.drop_empty(step.source)
     held.demand(step.destination)  # there is no base to merge two files' texts by
@@ -288,8 +282,6 @@ def _move(parts: Parts, held: HeldTree, step: MoveFile) -> None:
 
 def _move_folder(parts: Parts, held: HeldTree, step: MoveFolder) -> None:
     source, destination = step.paths
-    _refuse_one_name(held, step)
-    _note_parents(parts, held, step)
     below = _note_whole(parts, held, source)
     held.note(destination, becomes="directory")
     for path, kind in below:

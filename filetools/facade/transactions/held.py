@@ -65,7 +65,7 @@ class HeldTree:
         self._limit = limit
         self._began_ns = time.time_ns()
         self._before: dict[str, DiskPath] = {}
-        self._saved = self._before
+        self._saved = (self._before, self.overlay.root)
 
     def is_changed(self, key: str) -> bool:
         """Return True if the path of a key, or a folder above it, was changed."""
@@ -131,7 +131,7 @@ class HeldTree:
             node = self.overlay.find(folder)
             if node is None or node.origin is not None or node.mode is not None or self.overlay.children(node):
                 break
-            self.overlay.clear(folder)
+            self.overlay.remove(folder)
 
     def demand(self, path: WorkspacePath) -> None:
         """Refuse at the exit what others change at a path that has changed here, instead of merging it."""
@@ -139,13 +139,12 @@ class HeldTree:
 
     def save(self) -> None:
         """Mark the state to which `restore` returns."""
-        self.overlay.save()
-        self._saved = dict(self._before)
+        self._saved = (dict(self._before), self.overlay.root)
 
     def restore(self) -> None:
         """Return to the marked state."""
-        self.overlay.restore()
-        self._before = self._saved
+        self._before, root = self._saved
+        self.overlay.restore(root)
 
     def _seen_path(self, path: WorkspacePath) -> SeenPath:
         # What others do where the transaction has changed something is compared at the exit.
