@@ -84,7 +84,7 @@ def test_a_root_that_was_kept_shows_none_of_the_changes_since() -> None:
     for change in (put("p/d/x"), remove("p"), put("p/n/m"), move("a", "d"), make("e")):
         change(overlay)
     assert shown_by(overlay) != kept
-    overlay.root = root
+    overlay.restore(root)
     assert shown_by(overlay) == kept
 
 
