@@ -174,7 +174,7 @@ for module in pkgutil.walk_packages(filetools.__path__, "filetools.", onerror=la
         importlib.import_module(module.name)
     except ImportError as error:
         lacking[module.name] = [str(error), error.name]
-for name in ("filetools.servers.mcp.door", "filetools.cli.commands.reading"):  # a module below one that cannot be imported
+for name in ("filetools.servers.mcp.server", "filetools.cli.commands.reading"):  # a module below one that cannot be imported
     try:
         importlib.import_module(name)
     except ImportError as error:
@@ -201,7 +201,7 @@ print(json.dumps(lacking))
             f"filetools.servers.http needs the package 'fastapi': {install('server')}", "fastapi",
         ],
         "filetools.servers.mcp": mcp,
-        "filetools.servers.mcp.door": mcp,
+        "filetools.servers.mcp.server": mcp,
     }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, get_args
 import click
 from click.shell_completion import get_completion_class
 
-from filetools.cli.desk import READING, Desk, SharedOptions
+from filetools.cli.runner import READING, CommandRunner, SharedOptions
 from filetools.cli.terminal import FAILED, INTERRUPTED, STDERR, exit_code_of, leave_quietly, print_error, use_terminal
 from filetools.distribution import version_line
 from filetools.errors import FileToolsError, InvalidArgumentError
@@ -153,7 +153,7 @@ def command(
     reads: bool | None = None,
     watch: bool = False,
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Turn a function into a command; its first argument is the `Desk`, its docstring the help.
+    """Turn a function into a command; its first argument is the `CommandRunner`, its docstring the help.
 
     A coroutine function also receives the files of the command's actor, in the workspace that is open while it runs.
 
@@ -174,14 +174,14 @@ def command(
                 each: value for each in shared if (value := values.pop(each))
             }
             options = SharedOptions(**{each: value for each, value in given.items() if value})
-            desk = Desk(options)
+            runner = CommandRunner(options)
             try:
                 if not inspect.iscoroutinefunction(body):
-                    body(desk, **values)
+                    body(runner, **values)
                 elif reads or (reads is None and (shared == READING or values.get("dry_run"))):
-                    desk.read(lambda files: body(desk, files, **values), lambda _: None)
+                    runner.read(lambda files: body(runner, files, **values), lambda _: None)
                 else:
-                    desk.perform(lambda files: body(desk, files, **values), lambda _: None, watch=watch)
+                    runner.perform(lambda files: body(runner, files, **values), lambda _: None, watch=watch)
                 sys.stdout.flush()
             except FileToolsError as error:
                 print_error(error, as_json=options.as_json)

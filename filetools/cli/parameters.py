@@ -11,8 +11,8 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
-from filetools.cli.desk import Desk, SharedOptions
 from filetools.cli.records import moment, verb_of
+from filetools.cli.runner import CommandRunner, SharedOptions
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Operation
@@ -29,8 +29,8 @@ _DIGITS: Final = 12
 
 def paths(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
     """Return the paths of a root elsewhere; the shell itself completes those below the working folder."""
-    desk = _desk(ctx)
-    if desk.is_inside():
+    runner = _runner(ctx)
+    if runner.is_inside():
         return [CompletionItem(incomplete, type="file")]
     folder = incomplete.rpartition("/")[0]
 
@@ -38,7 +38,7 @@ def paths(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
         page = await files.list_files(folder, limit=1000)
         return [(entry.path + ("/" if entry.type == "directory" else ""), "") for entry in page.entries]
 
-    return _fitting(desk.peek(work), incomplete)
+    return _fitting(runner.peek(work), incomplete)
 
 
 def versions(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
@@ -46,10 +46,10 @@ def versions(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
     path = ctx.params.get("path")
     if not isinstance(path, str):
         return []
-    desk = _desk(ctx)
+    runner = _runner(ctx)
 
     async def work(files: FileToolsFacade) -> Suggested:
-        found = (await files.versions(desk.path(path), limit=_MOST)).versions
+        found = (await files.versions(runner.path(path), limit=_MOST)).versions
         return [
             (
                 each.version.removeprefix("sha256:")[:_DIGITS],
@@ -59,12 +59,12 @@ def versions(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
             if each.kept
         ]
 
-    return _fitting(desk.peek(work), incomplete)
+    return _fitting(runner.peek(work), incomplete)
 
 
 def _offering(look: Callable[[FileToolsFacade], Awaitable[Suggested]]) -> Callable[..., Items]:
     def completed(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
-        return _fitting(_desk(ctx).peek(look), incomplete)
+        return _fitting(_runner(ctx).peek(look), incomplete)
 
     return completed
 
@@ -122,10 +122,10 @@ def tool_names(_: click.Context, __: click.Parameter, incomplete: str) -> Items:
     return _fitting([(tool.name, tool.group) for tool in FILE_TOOLS], incomplete)
 
 
-def _desk(ctx: click.Context) -> Desk:
+def _runner(ctx: click.Context) -> CommandRunner:
     given = {**ctx.find_root().params, **{name: value for name, value in ctx.params.items() if value is not None}}
     root, state = (given.get(name) for name in ("root", "state_dir"))
-    return Desk(
+    return CommandRunner(
         SharedOptions(
             root=None if root is None else Path(str(root)), state_dir=None if state is None else Path(str(state))
         )

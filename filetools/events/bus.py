@@ -16,9 +16,9 @@ from filetools.errors import InternalError, InvalidArgumentError
 from filetools.events.listeners import (
     BATCH_LIMIT_FACTOR,
     QUEUE_LIMIT_EVENTS,
-    BatchLane,
-    Lane,
+    BatchQueue,
     Listener,
+    ListenerQueue,
     Tally,
     is_async,
 )
@@ -62,7 +62,7 @@ class EventBus:
         self._tally = Tally()
         self._routes = _Routes()
         self._responders = _Responders(self._tally)
-        self._lanes: set[Lane] = set()
+        self._queues: set[ListenerQueue] = set()
         self._is_closed = False
 
     @property
@@ -85,12 +85,12 @@ class EventBus:
         """
         self._check_usable(pattern)
 
-        def open_lane(first: Awaitable[None] | None = None) -> Lane:
-            return self._keep(Lane(listener, self._tally, self.loop, limit=self._queue_limit, first=first))
+        def open_queue(first: Awaitable[None] | None = None) -> ListenerQueue:
+            return self._keep(ListenerQueue(listener, self._tally, self.loop, limit=self._queue_limit, first=first))
 
-        route = Route(pattern, listener, self._detach, tally=self._tally, make_lane=open_lane, once=once)
+        route = Route(pattern, listener, self._detach, tally=self._tally, make_queue=open_queue, once=once)
         if is_async(listener):
-            route.use(open_lane())
+            route.use(open_queue())
         self._routes.add(route)
         return route
 
@@ -111,9 +111,9 @@ class EventBus:
         if not 0 <= wait <= max_wait:
             raise InvalidArgumentError(f"Need 0 <= wait <= max_wait, got {wait!r} and {max_wait!r}")
         limit = self._queue_limit * BATCH_LIMIT_FACTOR
-        lane = self._keep(BatchLane(listener, self._tally, self.loop, limit=limit, wait=wait, max_wait=max_wait))
-        route = Route(pattern, listener, self._detach, tally=self._tally, make_lane=lambda _: lane, once=False)
-        route.use(lane)
+        queue = self._keep(BatchQueue(listener, self._tally, self.loop, limit=limit, wait=wait, max_wait=max_wait))
+        route = Route(pattern, listener, self._detach, tally=self._tally, make_queue=lambda _: queue, once=False)
+        route.use(queue)
         self._routes.add(route)
         return route
 
@@ -165,7 +165,7 @@ class EventBus:
         self._is_closed = True
         self._routes.clear()
         self._responders.clear()
-        tasks = {lane.task for lane in self._lanes} - {asyncio.current_task()}
+        tasks = {queue.task for queue in self._queues} - {asyncio.current_task()}
         if not tasks:
             return
         _, hanging = await asyncio.wait(tasks, timeout=timeout_seconds / 2)
@@ -183,17 +183,17 @@ class EventBus:
             raise InternalError("The event bus is closed")
         checked_pattern(pattern)
 
-    def _keep(self, lane: Lane) -> Lane:
-        self._lanes.add(lane)
-        lane.task.add_done_callback(lambda _: self._lanes.discard(lane))
-        return lane
+    def _keep(self, queue: ListenerQueue) -> ListenerQueue:
+        self._queues.add(queue)
+        queue.task.add_done_callback(lambda _: self._queues.discard(queue))
+        return queue
 
     def _detach(self, route: Subscription) -> None:
         if isinstance(route, Route):
             self._routes.remove(route)
-            if route.lane is not None:
+            if route.queue is not None:
                 # Queued events are still delivered to a listener that wanted only one, and when the bus closes.
-                route.lane.finish(drop=not (route.is_once or self._is_closed))
+                route.queue.finish(drop=not (route.is_once or self._is_closed))
 
 
 class _Routes:

@@ -1,6 +1,6 @@
 """Runs listeners so that none disturbs the publisher or another listener.
 
-A plain listener runs at once on the loop. An async one has a lane: a bounded queue and a task of its own.
+A plain listener runs at once on the loop. An async one has a bounded queue and a task of its own.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def is_async(listener: Callable[..., Any]) -> bool:
     return iscoroutinefunction(listener) or iscoroutinefunction(getattr(listener, "__call__", None))  # noqa: B004 - asks whether it is async, not whether it is callable
 
 
-class Lane:
-    """The queue and the task of one listener, until the subscription has ended and the queue is empty.
+class ListenerQueue:
+    """The queue and the task of one listener; they end when the subscription has ended and the queue is empty.
 
     A put costs the publisher the same whatever the listener does. A full queue is emptied, and one `Resync` replaces
     everything in it.
@@ -131,7 +131,7 @@ class Lane:
         try:
             await call
         except asyncio.CancelledError:
-            # A listener that awaits something cancelled elsewhere has failed; only our own cancellation ends the lane.
+            # A listener that awaits something cancelled elsewhere has failed; only our own cancellation ends the task.
             if (task := asyncio.current_task()) is None or task.cancelling():
                 raise
             self._tally.count_failure(self._listener)
@@ -151,8 +151,8 @@ def _last_position_before(lost: Iterable[Event]) -> int | None:
     return min(numbers, default=None)
 
 
-class BatchLane(Lane):
-    """A lane whose listener receives lists: all events up to a pause.
+class BatchQueue(ListenerQueue):
+    """A queue whose listener receives lists: all events up to a pause.
 
     It delivers early when its queue is half full, so that only a listener that hangs ever loses events.
     """

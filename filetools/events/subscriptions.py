@@ -10,13 +10,13 @@ from inspect import isawaitable
 from typing import Final
 
 from filetools.errors import InvalidArgumentError
-from filetools.events.listeners import Lane, Listener, Tally
+from filetools.events.listeners import Listener, ListenerQueue, Tally
 from filetools.events.types import Event
 
 LONGEST_COMPARED: Final = 100
 
-LaneMaker = Callable[[Awaitable[None] | None], Lane]
-"""Starts a lane for the listener; given the awaitable of a call already made, awaits that first."""
+QueueMaker = Callable[[Awaitable[None] | None], ListenerQueue]
+"""Starts a queue for the listener; given the awaitable of a call already made, awaits that first."""
 
 
 class Subscription:
@@ -49,21 +49,21 @@ class Route(Subscription):
         detach: Callable[[Subscription], None],
         *,
         tally: Tally,
-        make_lane: LaneMaker,
+        make_queue: QueueMaker,
         once: bool,
     ) -> None:
         super().__init__(pattern, detach)
-        self.lane: Lane | None = None
+        self.queue: ListenerQueue | None = None
         self.is_once = once
         self.entry: Callable[[Event], None] = self._only_first(self._call_plainly) if once else self._call_plainly
         self._listener = listener
         self._tally = tally
-        self._make_lane = make_lane
+        self._make_queue = make_queue
 
-    def use(self, lane: Lane) -> None:
-        """Deliver into a lane from the first event on."""
-        self.lane = lane
-        self.entry = self._only_first(lane.put) if self.is_once else lane.put
+    def use(self, queue: ListenerQueue) -> None:
+        """Deliver into a queue from the first event on."""
+        self.queue = queue
+        self.entry = self._only_first(queue.put) if self.is_once else queue.put
 
     def matches(self, name: str) -> bool:
         """True if the pattern matches events of this name."""
@@ -83,8 +83,8 @@ class Route(Subscription):
     def _call_plainly(self, event: Event) -> None:
         if not self.is_active:
             return  # an earlier listener of the same event ended it, and the emitter iterates over a copy of its list
-        if self.lane is not None:
-            self.lane.put(event)
+        if self.queue is not None:
+            self.queue.put(event)
             return
         try:
             answer = self._listener(event)
@@ -93,9 +93,9 @@ class Route(Subscription):
             return
         if answer is not None and isawaitable(answer):
             # A plain function that returns a coroutine shows only now that it is async.
-            self.lane = self._make_lane(answer)
+            self.queue = self._make_queue(answer)
             if self._detach is None:
-                self.lane.finish(drop=True)  # the listener ended itself before there was a lane to end
+                self.queue.finish(drop=True)  # the listener ended itself before there was a queue to end
 
 
 def known_pattern(pattern: str) -> str:

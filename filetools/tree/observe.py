@@ -417,10 +417,8 @@ class Observation:
         A follower of the log must not lose what still exists: an entry that was here and is elsewhere now moves there first.
         """
         row, now = self._rows.at(path), stat_if_any(self._context.store, path)
-        if row is None:
-            return  # a folder above it has moved, and is looked at there
-        if row.kind == stat.type and (row.identity or ())[:2] == stat.identity[:2]:
-            return  # it was recorded with what it was exchanged for
+        if row is None or (row.kind == stat.type and (row.identity or ())[:2] == stat.identity[:2]):
+            return  # a folder above has moved, and is looked at there; or this was recorded with what changed places with it
         if now is None or now.identity[:2] != stat.identity[:2]:
             self._look_again(path)  # it changed once more
             return

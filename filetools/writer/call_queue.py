@@ -11,7 +11,7 @@ from contextlib import suppress
 from threading import Lock
 from typing import Final
 
-from filetools.errors import FileToolsError, LockTimeoutError, WorkspaceGoneError
+from filetools.errors import LockTimeoutError, WorkspaceGoneError
 from filetools.writer.turn_calls import TurnCall
 from filetools.writer.worker_pool import CLOSED
 
@@ -124,7 +124,7 @@ class CallQueue:
             self._serve()
         except BaseException as exc:
             self._is_served = False
-            if not isinstance(exc, FileToolsError):
+            if not isinstance(exc, WorkspaceGoneError):
                 raise
             self.close()
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final, ParamSpec, TypeVar
 
-from filetools.errors import FileToolsError, StateDamagedError, WorkspaceGoneError
+from filetools.errors import FileToolsError, RateLimitedError, StateDamagedError, WorkspaceGoneError
 from filetools.journal.storage.forks import abandon_in_child
 
 T = TypeVar("T")
@@ -216,6 +216,7 @@ class WorkerPool(Executor):
 
         Raises:
             WorkspaceGoneError: The workspace was closed.
+            RateLimitedError: The pool has no thread yet, and the operating system refused one.
         """
         with self._lock:
             if self._is_closed:
@@ -226,7 +227,7 @@ class WorkerPool(Executor):
                 self._work.append(work)
 
     def _start_thread(self, work: Callable[[], None]) -> bool:
-        """Start a thread with its first work; False if the system allows no more threads and others will do the work."""
+        """Start a thread with its first work; False if the system refuses one and the other threads will do the work."""
         inbox = Inbox()
         inbox.put(work)
         # A daemon, because the interpreter joins all other threads before it runs the exit handler that ends these.
@@ -234,9 +235,9 @@ class WorkerPool(Executor):
         thread = threading.Thread(target=self._serve, args=(inbox,), name=name, daemon=True)
         try:
             thread.start()
-        except RuntimeError:
+        except RuntimeError as exc:
             if not self._threads:
-                raise
+                raise RateLimitedError("The operating system starts no more threads for this process") from exc
             return False
         self._threads.append(thread)
         return True

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import filetools
+import filetools.errors as errors
 from filetools.events.types import Event
 from filetools.models.records import Actor
 from filetools.writer.call_queue import CallQueue
@@ -329,7 +330,7 @@ async def test_the_first_thread_that_the_system_refuses_fails_one_call_alone(mon
 
     with monkeypatch.context() as refusing:
         refusing.setattr(threading.Thread, "start", refuse)
-        with pytest.raises(RuntimeError, match="new thread"):
+        with pytest.raises(errors.RateLimitedError, match="threads"):
             queue.add(call())
     assert not queue
     later = call()

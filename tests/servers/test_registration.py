@@ -21,8 +21,8 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.project.registry import Registry
 from filetools.servers.http.application import http_application
 from filetools.servers.http.options import HttpOptions
-from filetools.servers.mcp.door import Door
-from filetools.servers.mcp.options import DoorOptions
+from filetools.servers.mcp.options import McpOptions
+from filetools.servers.mcp.server import McpServer
 from tests.support import bearer, inside
 from tests.support.crashing import QUIET
 from tests.support.http_servers import http_server
@@ -123,13 +123,13 @@ async def test_a_server_over_http_works_while_it_is_called(root: Path) -> None:
 
 async def test_who_asks_for_the_status_gives_no_work(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registration, "NOTED_SECONDS", 0.0)
-    door = DoorOptions(tools=("core", "context"))
+    door = McpOptions(tools=("core", "context"))
     async with (
         filetools.open(root, settings=QUIET) as files,
         Registration(lambda: [files], "server") as noted,
-        http_application(files, HttpOptions(door=door), registration=noted) as application,
+        http_application(files, HttpOptions(mcp=door), registration=noted) as application,
         httpx2.AsyncClient(transport=httpx2.ASGITransport(application), base_url="http://127.0.0.1:8765") as client,
-        Door(files, door, registration=noted) as served,
+        McpServer(files, door, registration=noted) as served,
         Client(served.server) as agent,
     ):
         asked = {"tool": "get_instance_status", "input": {}}

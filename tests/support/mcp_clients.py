@@ -17,8 +17,8 @@ from mcp_types import CallToolResult, TextContent
 
 import filetools
 from filetools.facade.facade import FileToolsFacade
-from filetools.servers.mcp.door import Door
-from filetools.servers.mcp.options import DoorOptions
+from filetools.servers.mcp.options import McpOptions
+from filetools.servers.mcp.server import McpServer
 from tests.support import command_client
 from tests.support.declared import REPOSITORY
 from tests.support.terminal import shared_server
@@ -36,7 +36,7 @@ async def opened_door(
     """Open a root and connect a client to its door in memory."""
     async with (
         filetools.open(root, settings={**RELAXED, **(settings or {})}) as files,
-        Door(files, DoorOptions(**options)) as door,
+        McpServer(files, McpOptions(**options)) as door,
         Client(door.server, mode=mode, **client or {}) as calling,
     ):
         yield calling, files

@@ -20,8 +20,8 @@ from rich.text import Text
 
 import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
-from filetools.cli.desk import CHANGING, READING, Desk, open_terminal
 from filetools.cli.records import MOST_LISTED, WIDEST_PATH, moment
+from filetools.cli.runner import CHANGING, READING, CommandRunner, open_terminal
 from filetools.cli.terminal import (
     STDERR,
     STDOUT,
@@ -133,7 +133,12 @@ _REASONS: Final = {
 )
 @click.option("--checkpoint/--no-checkpoint", default=True, help="Make a checkpoint first, or do not.")
 def run(
-    desk: Desk, command: tuple[str, ...], *, session: str | None, output_dir: tuple[str, ...], checkpoint: bool
+    runner: CommandRunner,
+    command: tuple[str, ...],
+    *,
+    session: str | None,
+    output_dir: tuple[str, ...],
+    checkpoint: bool,
 ) -> None:
     """Run an agent, or any program; report what it changed and how to take it back.
 
@@ -144,7 +149,7 @@ def run(
     Other changes count if they are in an output folder that no other run shares, or if no other run is alive.
     """
     program = command[0].rpartition("/")[2][:_LISTED]
-    folders = [desk.path(each) for each in output_dir or ("claudedocs",)]
+    folders = [runner.path(each) for each in output_dir or ("claudedocs",)]
 
     async def work(files: FileToolsFacade) -> dict[str, Any] | None:
         from filetools.settings import environment_of_run
@@ -155,31 +160,31 @@ def run(
             code = await run_child(command, environment=environment_of_run(begun.session))
         except OSError as error:
             code = refuse_child(command, error)
-        desk.note_failure(code)
+        runner.note_failure(code)
         status: Any = "completed" if code == 0 else "cancelled" if code in _CANCELLED else "failed"
         try:
             with _without_warning():
                 told = await files.runs.finish(begun.id, status=status, exit_code=code)
             return {"run": (await files.runs.get(begun.id)).to_dict(), **told}
         except FileToolsError as error:
-            print_error(error, as_json=desk.options.as_json)  # keep the program's exit code
+            print_error(error, as_json=runner.options.as_json)  # keep the program's exit code
             return None
 
-    desk.perform(work, lambda told: _show_end(told, program), watch=True)
+    runner.perform(work, lambda told: _show_end(told, program), watch=True)
 
 
 @command("runs", READING, examples=("filetools runs", "filetools runs run-1a208eb102b5ff5"))
 @click.argument(
     "run_id", required=False, metavar="[ID]", shell_complete=suggestions.runs, help="One run, with its files."
 )
-async def runs(desk: Desk, files: FileToolsFacade, run_id: str | None) -> None:
+async def runs(runner: CommandRunner, files: FileToolsFacade, run_id: str | None) -> None:
     """List the runs of agents, newest first, or show one with the files it changed."""
     if run_id is None:
-        desk.show({"runs": [each.to_dict() for each in await files.runs.list()]}, _show_all)
+        runner.show({"runs": [each.to_dict() for each in await files.runs.list()]}, _show_all)
         return
     with _without_warning():
         told = {"run": (await files.runs.get(run_id)).to_dict(), **await files.runs.metadata(run_id)}
-    desk.show(told, _show_one)
+    runner.show(told, _show_one)
 
 
 @contextmanager
@@ -250,12 +255,12 @@ def _show_one(told: Mapping[str, Any]) -> None:
     "approvals", READING, examples=("filetools approvals", "filetools approvals --diff", "filetools approvals --json")
 )
 @click.option("--diff", is_flag=True, help="Also show what each would change.")
-async def approvals(desk: Desk, files: FileToolsFacade, *, diff: bool) -> None:
+async def approvals(runner: CommandRunner, files: FileToolsFacade, *, diff: bool) -> None:
     """List what agents wait for a person to allow.
 
     It covers agents in all processes; 'filetools approve' answers.
     """
-    desk.show(
+    runner.show(
         {"approvals": [request.to_dict() for request in await files.approvals()]},
         lambda found: _show_requests(found["approvals"], with_diff=diff),
     )
@@ -274,7 +279,9 @@ async def approvals(desk: Desk, files: FileToolsFacade, *, diff: bool) -> None:
 )
 @click.option("--deny", is_flag=True, help="Deny it.")
 @click.option("--for-run", is_flag=True, help="Allow it, and the agent's further calls of this tool in this run.")
-async def approve(desk: Desk, files: FileToolsFacade, approval_id: str, *, deny: bool, for_run: bool) -> None:
+async def approve(
+    runner: CommandRunner, files: FileToolsFacade, approval_id: str, *, deny: bool, for_run: bool
+) -> None:
     """Allow or deny one request of an agent.
 
     It needs a terminal, and is refused inside 'filetools run': agents do not answer themselves. If the agent has stopped
@@ -288,7 +295,7 @@ async def approve(desk: Desk, files: FileToolsFacade, approval_id: str, *, deny:
     if named_session() is not None or open_terminal() is None:
         raise AccessDeniedError(approval_id, "a person answers, at a terminal of their own or in the page")
     await files.answer_approval(approval_id, answer)
-    desk.show(
+    runner.show(
         {"approval_id": approval_id, "answer": answer},
         lambda done: print_line(f"{done['answer'].replace('_', ' ')}  ", printable(done["approval_id"])),
     )
@@ -323,9 +330,9 @@ folder_argument = click.argument("path", help="An existing folder, anywhere.")
 
 
 @command("list", _REGISTRY, group=project, examples=("filetools project list --json",), reads=True)
-async def list_projects(desk: Desk, files: FileToolsFacade) -> None:
+async def list_projects(runner: CommandRunner, files: FileToolsFacade) -> None:
     """List the projects, most recently active first."""
-    desk.show(
+    runner.show(
         {"projects": await files.projects.run(lambda registry: registry.list_projects())},
         lambda told: _show_registered(told["projects"], "There are no projects; 'filetools project add' adds one."),
     )
@@ -334,10 +341,10 @@ async def list_projects(desk: Desk, files: FileToolsFacade) -> None:
 @command("add", _REGISTRY, group=project, examples=("filetools project add ../library --name library",))
 @folder_argument
 @click.option("--name", help="Name; by default that of its repository or folder.")
-def add(desk: Desk, path: str, *, name: str | None) -> None:
+def add(runner: CommandRunner, path: str, *, name: str | None) -> None:
     """Register a folder as a project."""
-    place = _place(desk, path)
-    desk.perform(
+    place = _place(runner, path)
+    runner.perform(
         lambda files: files.projects.run(lambda registry: registry.create(place, name)),
         lambda told: _show_registered([told]),
     )
@@ -345,19 +352,19 @@ def add(desk: Desk, path: str, *, name: str | None) -> None:
 
 @command("remove", _REGISTRY, group=project, examples=("filetools project remove 1f0c2a9b",))
 @project_id_argument
-async def remove(desk: Desk, files: FileToolsFacade, project: str) -> None:
+async def remove(runner: CommandRunner, files: FileToolsFacade, project: str) -> None:
     """Forget a project; its files stay."""
     await files.projects.run(lambda registry: registry.delete_project(project))
-    desk.show({"id": project}, lambda _: print_note("removed; its files stay"))
+    runner.show({"id": project}, lambda _: print_note("removed; its files stay"))
 
 
 @command("move", _REGISTRY, group=project, examples=("filetools project move 1f0c2a9b ../library-2",))
 @project_id_argument
 @folder_argument
-def move(desk: Desk, project: str, path: str) -> None:
+def move(runner: CommandRunner, project: str, path: str) -> None:
     """Set the folder of a project that was moved."""
-    place = _place(desk, path)
-    desk.perform(
+    place = _place(runner, path)
+    runner.perform(
         lambda files: files.projects.run(lambda registry: registry.update_project(project, path=place)),
         lambda told: _show_registered([told]),
     )
@@ -366,7 +373,7 @@ def move(desk: Desk, project: str, path: str) -> None:
 @command("instances", _REGISTRY, examples=("filetools instances", "filetools instances pin 5c9d03e1"))
 @click.argument("action", type=click.Choice(["list", "pin", "unpin"]), default="list", help="list, pin or unpin.")
 @click.argument("instance", required=False, metavar="[ID]", help="Id of an instance.")
-def instances(desk: Desk, action: Literal["list", "pin", "unpin"], instance: str | None) -> None:
+def instances(runner: CommandRunner, action: Literal["list", "pin", "unpin"], instance: str | None) -> None:
     """List the agents and servers that run on this root, or pin one."""
     if (action == "list") != (instance is None):
         raise click.BadParameter("'pin' and 'unpin' go with an ID")
@@ -376,13 +383,13 @@ def instances(desk: Desk, action: Literal["list", "pin", "unpin"], instance: str
             await files.projects.run(lambda registry: registry.pin_instance(instance, action == "pin"))
         return {"instances": await files.projects.run(lambda registry: registry.instances(detailed=True))}
 
-    act = desk.read if instance is None else desk.perform
+    act = runner.read if instance is None else runner.perform
     act(work, lambda told: _show_registered(told["instances"], "No instance runs on this root."))
 
 
-def _place(desk: Desk, path: str) -> str:
+def _place(runner: CommandRunner, path: str) -> str:
     """Return an absolute path; the registry expands `~`."""
-    return path if path == "~" or path.startswith("~/") else str(desk.workplace.folder / path)
+    return path if path == "~" or path.startswith("~/") else str(runner.workplace.folder / path)
 
 
 def _show_registered(rows: Sequence[Mapping[str, Any]], none: str = "") -> None:

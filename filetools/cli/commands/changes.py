@@ -9,7 +9,6 @@ import click
 import filetools.cli.parameters as suggestions
 import filetools.models as models
 from filetools.cli.command import command
-from filetools.cli.desk import CHANGING, READING, Desk
 from filetools.cli.parameters import (
     is_folder,
     path_argument,
@@ -35,6 +34,7 @@ from filetools.cli.records import (
     unsure_lines,
     verb_of,
 )
+from filetools.cli.runner import CHANGING, READING, CommandRunner
 from filetools.cli.terminal import (
     DIFFERS,
     STDERR,
@@ -77,7 +77,7 @@ _MOST_GROUPED: Final = 1000
 @since_option
 @until_option
 async def log(
-    desk: Desk,
+    runner: CommandRunner,
     files: FileToolsFacade,
     path: str | None,
     *,
@@ -96,16 +96,16 @@ async def log(
     one line, unless -p or --json asks for each change.
     """
     start, end = time_or_number(since), time_or_number(until)
-    where = None if path is None else desk.path(path) or None
+    where = None if path is None else runner.path(path) or None
     seen = await files.look() if await is_folder(files, where or "") else models.LookResult()
-    is_each = patch or desk.options.as_json
+    is_each = patch or runner.options.as_json
     records = await files.latest_changes(
         number if is_each else _MOST_GROUPED, path=where, actor=of, session=session, run=run, since=start, until=end
     )
     if not records and where is not None:
         await files.file_info(where)  # raises if the path does not exist either
-    patches = [await patch_of(files, record, exact=_is_for_programs(desk)) if patch else None for record in records]
-    if not desk.options.as_json:
+    patches = [await patch_of(files, record, exact=_is_for_programs(runner)) if patch else None for record in records]
+    if not runner.options.as_json:
         groups = [(record,) for record in records] if is_each else together(records)
         for group, text in zip(groups[:number], patches, strict=False):
             STDOUT.print(group_line(group))
@@ -114,8 +114,8 @@ async def log(
             print_note(f"Older changes: --until {records[-1].number - 1}")
         if not records:
             print_note("No change is recorded.")
-        if desk.lacks_state:
-            desk.note_no_state()
+        if runner.lacks_state:
+            runner.note_no_state()
         elif not seen.recorded:
             print_note("What changed while nobody watched cannot be recorded: the state cannot be written.")
         print_unread(seen.unread)
@@ -124,7 +124,7 @@ async def log(
         change_to_dict(record, epoch) | ({} if text is None else {"diff": text})
         for record, text in zip(records, patches, strict=True)
     ]
-    desk.show({"changes": changes, "unread": seen.unread}, lambda _: None)
+    runner.show({"changes": changes, "unread": seen.unread}, lambda _: None)
 
 
 def _show_patch(text: str | None) -> None:
@@ -140,7 +140,7 @@ def _show_patch(text: str | None) -> None:
     watch=True,
 )
 @click.option("--since", metavar="POSITION", help="Start after this position, such as 3f2a9c:120; default: now.")
-async def follow(desk: Desk, files: FileToolsFacade, *, since: str | None) -> None:
+async def follow(runner: CommandRunner, files: FileToolsFacade, *, since: str | None) -> None:
     """Print changes as they happen, until interrupted.
 
     With --json every change is one line with the position to pass to --since.
@@ -152,7 +152,7 @@ async def follow(desk: Desk, files: FileToolsFacade, *, since: str | None) -> No
         print_note("Some changes since that position are no longer known: read the tree again.")
 
     def show(record: ChangeRecord) -> None:
-        if desk.options.as_json:
+        if runner.options.as_json:
             print_json(change_to_dict(record, epoch))
         else:
             STDOUT.print(change_line(record))
@@ -170,16 +170,16 @@ _MOST_CHANGES: Final = 10_000
 @command("versions", READING, examples=("filetools versions src/app.py",))
 @path_argument
 @click.option("-n", "--number", type=click.IntRange(1, 1000), default=20, help="Maximum number of changes.")
-async def versions(desk: Desk, files: FileToolsFacade, path: str, *, number: int) -> None:
+async def versions(runner: CommandRunner, files: FileToolsFacade, path: str, *, number: int) -> None:
     """List the versions that a file has had, newest first.
 
     The list includes versions by other programs, and replaced ones; read one with 'filetools read --version'.
     """
-    where = desk.path(path)
+    where = runner.path(path)
     result = await files.versions(where, limit=number)
     if not result.versions:
         await files.file_info(where)  # raises if the file does not exist either
-    desk.show(result, lambda result: _show_versions(desk, result))
+    runner.show(result, lambda result: _show_versions(runner, result))
 
 
 @command(
@@ -222,7 +222,7 @@ async def versions(desk: Desk, files: FileToolsFacade, path: str, *, number: int
 )
 @run_option
 async def diff(
-    desk: Desk,
+    runner: CommandRunner,
     files: FileToolsFacade,
     path: str | None,
     old: str | None,
@@ -242,7 +242,7 @@ async def diff(
     if (since is not None and run is not None) or (until is not None and not is_of_tree) or (old and is_of_tree):
         raise click.BadParameter("--until goes with --since or with --run, and none of them with versions")
 
-    where = "" if path is None else desk.path(path)
+    where = "" if path is None else runner.path(path)
     if is_of_tree or (old is None and await is_folder(files, where)):
         name = since or await checkpoint_to_compare(files, run)
         if name is None:
@@ -252,53 +252,53 @@ async def diff(
                 " --run, or a file; 'filetools log -p' shows each change.",
             )
         tree = await files.diff_tree(
-            name, until, path=where, patch=True, limit=_MOST_CHANGES, exact=_is_for_programs(desk)
+            name, until, path=where, patch=True, limit=_MOST_CHANGES, exact=_is_for_programs(runner)
         )
         if tree.total:
-            desk.note_failure(DIFFERS)
-        desk.show(tree, _show_tree_diff)
+            runner.note_failure(DIFFERS)
+        runner.show(tree, _show_tree_diff)
         return
-    file = await _file_diff(desk, files, where, old, new)
+    file = await _file_diff(runner, files, where, old, new)
     if file.diff:
-        desk.note_failure(DIFFERS)
-    desk.show(file, _show_diff)
+        runner.note_failure(DIFFERS)
+    runner.show(file, _show_diff)
 
 
-def _is_for_programs(desk: Desk) -> bool:
+def _is_for_programs(runner: CommandRunner) -> bool:
     """Return True if a diff is written to a pipe or a file, so that it must be exact and applicable."""
-    return not desk.options.as_json and not STDOUT.is_terminal
+    return not runner.options.as_json and not STDOUT.is_terminal
 
 
 async def _file_diff(
-    desk: Desk, files: FileToolsFacade, where: str, old: str | None, new: str | None
+    runner: CommandRunner, files: FileToolsFacade, where: str, old: str | None, new: str | None
 ) -> models.DiffResult:
     if old is None and not await files.latest_changes(1, path=where):
         await files.file_info(where)  # raises if the file does not exist either
     first, second = await whole_version(files, where, old), await whole_version(files, where, new)
-    return await files.diff(where, first, second, exact=_is_for_programs(desk))
+    return await files.diff(where, first, second, exact=_is_for_programs(runner))
 
 
 @command("who", READING, examples=("filetools who src/app.py", "filetools who --json a.md"))
 @path_argument
-async def who(desk: Desk, files: FileToolsFacade, path: str) -> None:
+async def who(runner: CommandRunner, files: FileToolsFacade, path: str) -> None:
     """Show who wrote each line of a file last.
 
     Each line has its change, actor and time; the runs of agents that wrote lines are listed below. Moves are followed.
     "external" is a program that does not use filetools; lines without a name are older than the known history.
     """
-    where = desk.path(path)
+    where = runner.path(path)
     result = await files.provenance(where)
-    if not desk.options.as_json:
+    if not runner.options.as_json:
         _show_lines(result, (await files.read_file(where)).content)
-    desk.show(result, lambda _: None)
+    runner.show(result, lambda _: None)
 
 
-def _show_versions(desk: Desk, result: VersionsResult) -> None:
+def _show_versions(runner: CommandRunner, result: VersionsResult) -> None:
     for entry in result.versions:
         print_line(*_version_parts(entry))
     if not result.versions:
         print_note(f"No version of {result.path} is recorded.")
-        desk.note_no_state()
+        runner.note_no_state()
 
 
 def _version_parts(entry: VersionEntry) -> list[tuple[str, str]]:

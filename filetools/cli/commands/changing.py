@@ -12,8 +12,8 @@ from rich.text import Text
 
 import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
-from filetools.cli.desk import CHANGING, Desk
 from filetools.cli.parameters import dry_run_option, expected_version_option, force_option, is_folder, path_argument
+from filetools.cli.runner import CHANGING, CommandRunner
 from filetools.cli.terminal import STDOUT, amount, print_line, print_note, printable, printable_line
 from filetools.content.formats import UTF8, marked_format
 from filetools.errors import (
@@ -56,7 +56,13 @@ source_option = click.option(
 @expected_version_option
 @click.option("-f", "--force", is_flag=True, help="Replace what others wrote meanwhile, and unsaved text of editors.")
 def write(
-    desk: Desk, path: str, *, content: str | None, source: Path | None, expected_version: str | None, force: bool
+    runner: CommandRunner,
+    path: str,
+    *,
+    content: str | None,
+    source: Path | None,
+    expected_version: str | None,
+    force: bool,
 ) -> None:
     """Create or replace a file.
 
@@ -69,10 +75,10 @@ def write(
 
     async def work(files: FileToolsFacade) -> WriteResult:
         if force:
-            return await _replace(files, _new_path(desk, path), given)
-        return await files.write_file(_new_path(desk, path), given, expected_version=expected_version)
+            return await _replace(files, _new_path(runner, path), given)
+        return await files.write_file(_new_path(runner, path), given, expected_version=expected_version)
 
-    desk.perform(work, _show_written)
+    runner.perform(work, _show_written)
 
 
 @command(
@@ -82,7 +88,9 @@ def write(
 @content_option
 @source_option
 @expected_version_option
-def append(desk: Desk, path: str, *, content: str | None, source: Path | None, expected_version: str | None) -> None:
+def append(
+    runner: CommandRunner, path: str, *, content: str | None, source: Path | None, expected_version: str | None
+) -> None:
     """Add to the end of a file; create it if missing.
 
     The added text comes from standard input, --content or --from.
@@ -90,9 +98,9 @@ def append(desk: Desk, path: str, *, content: str | None, source: Path | None, e
     given = _given(content, source)
 
     async def work(files: FileToolsFacade) -> WriteResult:
-        return await files.append_file(_new_path(desk, path), given, expected_version=expected_version)
+        return await files.append_file(_new_path(runner, path), given, expected_version=expected_version)
 
-    desk.perform(work, lambda result: _show_written(result, appended=True))
+    runner.perform(work, lambda result: _show_written(result, appended=True))
 
 
 async def _replace(files: FileToolsFacade, path: str, content: str | bytes) -> WriteResult:
@@ -166,7 +174,7 @@ _PATCHED: Final = {
 @expected_version_option
 @dry_run_option
 async def edit(
-    desk: Desk,
+    runner: CommandRunner,
     files: FileToolsFacade,
     path: str,
     *,
@@ -180,8 +188,8 @@ async def edit(
     from filetools.content.editing.edits import Edit
 
     edits = [Edit(old=old, new=new, replace_all=replace_all)]
-    desk.show(
-        await files.edit_file(desk.path(path), edits, expected_version=expected_version, dry_run=dry_run), _show_edit
+    runner.show(
+        await files.edit_file(runner.path(path), edits, expected_version=expected_version, dry_run=dry_run), _show_edit
     )
 
 
@@ -193,7 +201,7 @@ async def edit(
     help="File with the patch; - or no FILE reads standard input.",
 )
 @dry_run_option
-def patch(desk: Desk, file: Path | None, *, dry_run: bool) -> None:
+def patch(runner: CommandRunner, file: Path | None, *, dry_run: bool) -> None:
     """Apply a patch to any number of files, all or nothing.
 
     Takes a unified diff, as diff and git write it, or the *** Begin Patch form. Its paths are relative to the root, like
@@ -208,7 +216,7 @@ def patch(desk: Desk, file: Path | None, *, dry_run: bool) -> None:
             error.suggested_action = _OTHER_TEXT
             raise
 
-    (desk.read if dry_run else desk.perform)(work, _show_patched)
+    (runner.read if dry_run else runner.perform)(work, _show_patched)
 
 
 def _text_of(file: Path | None) -> str:
@@ -263,7 +271,7 @@ destination_argument = click.argument(
 )
 @click.option("-r", "--recursive", is_flag=True, help="Delete folders with everything in them.")
 @expected_version_option
-def rm(desk: Desk, paths: tuple[str, ...], *, recursive: bool, expected_version: str | None) -> None:
+def rm(runner: CommandRunner, paths: tuple[str, ...], *, recursive: bool, expected_version: str | None) -> None:
     """Delete files or folders.
 
     They are deleted one by one; the bytes of files stay readable by version.
@@ -279,25 +287,25 @@ def rm(desk: Desk, paths: tuple[str, ...], *, recursive: bool, expected_version:
     async def work(files: FileToolsFacade) -> None:
         for path in paths:
             try:
-                desk.show(await remove(files, desk.path(path)), _show_deleted)
+                runner.show(await remove(files, runner.path(path)), _show_deleted)
             except FileToolsError as error:
-                await desk.refuse(files, error)
+                await runner.refuse(files, error)
 
-    desk.perform(work, lambda _: None)
+    runner.perform(work, lambda _: None)
 
 
 @command("mv", CHANGING, examples=("filetools mv draft.md notes.md", "filetools mv -f notes.md docs/"))
 @source_argument
 @destination_argument
 @force_option
-async def mv(desk: Desk, files: FileToolsFacade, source: str, destination: str, *, force: bool) -> None:
+async def mv(runner: CommandRunner, files: FileToolsFacade, source: str, destination: str, *, force: bool) -> None:
     """Move or rename a file or folder.
 
     Bytes, mode and attributes are untouched; missing folders are created.
     """
-    origin = desk.path(source)
-    desk.show(
-        await files.move_file(origin, await _target(files, desk, origin, destination), overwrite=force), _show_moved
+    origin = runner.path(source)
+    runner.show(
+        await files.move_file(origin, await _target(files, runner, origin, destination), overwrite=force), _show_moved
     )
 
 
@@ -305,29 +313,29 @@ async def mv(desk: Desk, files: FileToolsFacade, source: str, destination: str, 
 @source_argument
 @destination_argument
 @force_option
-async def cp(desk: Desk, files: FileToolsFacade, source: str, destination: str, *, force: bool) -> None:
+async def cp(runner: CommandRunner, files: FileToolsFacade, source: str, destination: str, *, force: bool) -> None:
     """Copy a file's bytes and mode."""
-    origin = desk.path(source)
-    desk.show(
-        await files.copy_file(origin, await _target(files, desk, origin, destination), overwrite=force), _show_copied
+    origin = runner.path(source)
+    runner.show(
+        await files.copy_file(origin, await _target(files, runner, origin, destination), overwrite=force), _show_copied
     )
 
 
 @command("mkdir", CHANGING, examples=("filetools mkdir docs/pictures",))
 @click.argument("path", help="New folder.")
-async def mkdir(desk: Desk, files: FileToolsFacade, path: str) -> None:
+async def mkdir(runner: CommandRunner, files: FileToolsFacade, path: str) -> None:
     """Make a folder and its missing parents."""
-    desk.show(await files.create_directory(desk.path(path)), _show_made)
+    runner.show(await files.create_directory(runner.path(path)), _show_made)
 
 
-def _new_path(desk: Desk, path: str) -> str:
+def _new_path(runner: CommandRunner, path: str) -> str:
     """Return the workspace path of a file; a trailing slash is kept, so that the workspace refuses it."""
-    return f"{desk.path(path)}/" if path.endswith("/") else desk.path(path)
+    return f"{runner.path(path)}/" if path.endswith("/") else runner.path(path)
 
 
-async def _target(files: FileToolsFacade, desk: Desk, origin: str, destination: str) -> str:
+async def _target(files: FileToolsFacade, runner: CommandRunner, origin: str, destination: str) -> str:
     """Return the target path; if the destination is a folder, the entry goes into it, as with mv and cp."""
-    target = desk.path(destination)
+    target = runner.path(destination)
     if destination.endswith("/") or await is_folder(files, target):
         return f"{target}/{origin.rpartition('/')[2]}"
     return target

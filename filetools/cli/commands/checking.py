@@ -15,7 +15,7 @@ from filetools.app.health import Health, Rescue, StateRepair, examine, repair
 from filetools.app.state import own_directory
 from filetools.app.surroundings import Check, extras, facts, installation, look_around
 from filetools.cli.command import command
-from filetools.cli.desk import CHECKING, NO_STATE, Desk
+from filetools.cli.runner import CHECKING, NO_STATE, CommandRunner
 from filetools.cli.terminal import (
     FAILED,
     STDOUT,
@@ -41,36 +41,36 @@ _COLUMN: Final = 16
 @command("doctor", CHECKING, examples=("filetools doctor", "filetools doctor --settings", "filetools doctor --repair"))
 @click.option("--settings", is_flag=True, help="Print each setting, its value and source.")
 @click.option("--repair", "mend", is_flag=True, help="Replace a damaged journal; your files stay.")
-def doctor(desk: Desk, *, settings: bool, mend: bool) -> None:
+def doctor(runner: CommandRunner, *, settings: bool, mend: bool) -> None:
     """Say what is missing or wrong, and what to do about it.
 
     Checks this installation and the state of the root. The exit code is 1 if the root cannot be opened. With --repair a
     damaged journal is set aside, and a fresh one keeps its contents, unsaved texts and mirrors.
     """
     if settings:
-        _show_settings(desk)
+        _show_settings(runner)
         return
-    mended = _mend(desk) if mend else None
-    health = examine(desk.workplace.root, desk.options.state_dir)
-    if desk.options.as_json:
-        print_json({"success": _is_well(health), "data": _findings(desk, health, mended)})
+    mended = _mend(runner) if mend else None
+    health = examine(runner.workplace.root, runner.options.state_dir)
+    if runner.options.as_json:
+        print_json({"success": _is_well(health), "data": _findings(runner, health, mended)})
     else:
         _print_installation()
-        _print_root(desk, health)
+        _print_root(runner, health)
     if not _is_well(health):
-        desk.note_failure(FAILED)
-    desk.end()
+        runner.note_failure(FAILED)
+    runner.end()
 
 
-def _mend(desk: Desk) -> StateRepair | None:
-    mended = repair(desk.workplace.root, desk.options.state_dir)
-    if desk.options.as_json:
+def _mend(runner: CommandRunner) -> StateRepair | None:
+    mended = repair(runner.workplace.root, runner.options.state_dir)
+    if runner.options.as_json:
         return mended
     if mended is None:
         print_line(("nothing to repair", "green"))
         return None
     print_line(("repaired  ", "bold green"), printable(mended.damage))
-    aside = (desk.options.state_dir or desk.workplace.root / STATE_PATH) / mended.aside
+    aside = (runner.options.state_dir or runner.workplace.root / STATE_PATH) / mended.aside
     print_line(f"          what was damaged is kept in {printable(str(aside))}")
     for name in mended.misplaced:
         print_line(("          put aside, and made anew: ", "yellow"), printable(f"{name}{_LOSSES.get(name, '')}"))
@@ -102,16 +102,16 @@ def _is_well(health: Health) -> bool:
     return health.exists and health.problem is None
 
 
-def _checks(desk: Desk, health: Health) -> list[Check]:
-    settings, _ = desk.settings()
-    options = desk.options
+def _checks(runner: CommandRunner, health: Health) -> list[Check]:
+    settings, _ = runner.settings()
+    options = runner.options
     return look_around(
-        desk.workplace.root, settings, state_directory=options.state_dir, mirror=options.mirror,
+        runner.workplace.root, settings, state_directory=options.state_dir, mirror=options.mirror,
         added=() if health.journal is None else health.journal.mirrors,
     )  # fmt: skip
 
 
-def _findings(desk: Desk, health: Health, mended: StateRepair | None) -> dict[str, Any]:
+def _findings(runner: CommandRunner, health: Health, mended: StateRepair | None) -> dict[str, Any]:
     journal = health.journal
     return {
         **facts(),
@@ -120,7 +120,7 @@ def _findings(desk: Desk, health: Health, mended: StateRepair | None) -> dict[st
         "root": {"exists": health.exists, "has_state": health.has_state, "is_open": health.is_open},
         "journal": None if journal is None else _journal_to_dict(journal),
         "misplaced": list(health.misplaced),
-        "checks": [to_builtins(check) for check in _checks(desk, health)],
+        "checks": [to_builtins(check) for check in _checks(runner, health)],
         "repair": None if mended is None else to_builtins(mended),
     }
 
@@ -140,9 +140,9 @@ def _print_installation() -> None:
     _print_checks(installation())
 
 
-def _print_root(desk: Desk, health: Health) -> None:
+def _print_root(runner: CommandRunner, health: Health) -> None:
     print_line()
-    print_line(("root ", "bold"), printable(str(desk.workplace.root)))
+    print_line(("root ", "bold"), printable(str(runner.workplace.root)))
     journal = health.journal
     if journal is None:
         _print_row("--", "dim", "journal", NO_STATE)
@@ -150,7 +150,7 @@ def _print_root(desk: Desk, health: Health) -> None:
         _print_row("!!", "bold red", "journal", f"{journal.problem.code}: it cannot be opened")
     else:
         _print_journal(health)
-    _print_checks(_checks(desk, health))
+    _print_checks(_checks(runner, health))
     if health.problem is not None:
         print_error(health.problem)
 
@@ -190,10 +190,10 @@ def _print_row(sign: str, style: str, name: str, text: str, remedy: str | None =
         print_beside(Text(), f"→ {printable(remedy)}", start=_COLUMN, style="cyan")
 
 
-def _show_settings(desk: Desk) -> None:
-    values, sources = desk.settings()
+def _show_settings(runner: CommandRunner) -> None:
+    values, sources = runner.settings()
     plain = to_builtins(values)
-    if desk.options.as_json:
+    if runner.options.as_json:
         told = {name: {"value": plain[name], "source": sources[name]} for name in plain}
         print_json({"success": True, "data": told})
         return
@@ -205,7 +205,7 @@ def _show_settings(desk: Desk) -> None:
         style = "" if sources[name] == "default" else "bold"
         table.add_row(name, Text(printable(shown), style=style), Text(sources[name], style=style or "dim"))
     print_table(table)
-    own = own_directory(desk.workplace.root, desk.options.state_dir)
+    own = own_directory(runner.workplace.root, runner.options.state_dir)
     print_note(f"Settings for every root: {user_directory() / SETTINGS_FILE}")
     if own is not None:
         print_note(f"Settings for this root: {own / SETTINGS_FILE}")

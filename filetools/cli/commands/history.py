@@ -21,7 +21,7 @@ from msgspec.structs import asdict
 
 import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
-from filetools.cli.desk import Desk, SharedOptions
+from filetools.cli.runner import CommandRunner, SharedOptions
 from filetools.cli.terminal import FAILED, STDOUT, printable, printable_text
 from filetools.cli.workplace import root_above
 from filetools.errors import FileToolsError, InvalidArgumentError
@@ -88,13 +88,13 @@ def _complain(text: str) -> None:
 @no_worktrees_option
 @format_option
 def list_sessions(
-    desk: Desk, *, project: str, logs: str | None, no_worktrees: bool, form: Literal["text", "json"]
+    runner: CommandRunner, *, project: str, logs: str | None, no_worktrees: bool, form: Literal["text", "json"]
 ) -> None:
     """List the logged sessions of a project, newest first."""
 
     found = session_logs.list_sessions(project, logs=logs, with_worktrees=not no_worktrees)
-    if _wants_json(desk, form):
-        _write_array(map(asdict, found), desk)
+    if _wants_json(runner, form):
+        _write_array(map(asdict, found), runner)
         return
     short = _shortened([info.session_id for info in found])
     _print("".join(f"[{short[info.session_id]}] {info.title}\n" for info in found) or "No sessions found\n")
@@ -115,7 +115,9 @@ def list_sessions(
 @logs_option
 @no_worktrees_option
 @output_option
-def extract(desk: Desk, prefix: str, *, project: str, logs: str | None, no_worktrees: bool, output: str | None) -> None:
+def extract(
+    runner: CommandRunner, prefix: str, *, project: str, logs: str | None, no_worktrees: bool, output: str | None
+) -> None:
     """Print what was said in one session and its sub-agents, as JSON."""
 
     wanted = prefix.strip().lower()
@@ -134,7 +136,7 @@ def extract(desk: Desk, prefix: str, *, project: str, logs: str | None, no_workt
         items = session_logs.extract_feedback(session_id, project, logs=logs, with_worktrees=not no_worktrees)
     if not found and not items:
         raise ValueError(f"No session found with prefix '{prefix}'")
-    _write_array(map(asdict, items), desk, output)
+    _write_array(map(asdict, items), runner, output)
 
 
 @command(
@@ -151,14 +153,14 @@ def extract(desk: Desk, prefix: str, *, project: str, logs: str | None, no_workt
 @logs_option
 @no_worktrees_option
 @output_option
-def collect(desk: Desk, *, project: str, logs: str | None, no_worktrees: bool, output: str | None) -> None:
+def collect(runner: CommandRunner, *, project: str, logs: str | None, no_worktrees: bool, output: str | None) -> None:
     """Print what was said in all sessions of a project, newest session first, as JSON."""
 
     items = session_logs.collect_feedback(
         project, logs=logs, with_worktrees=not no_worktrees,
         failed=lambda session_id, error: _complain(f"Warning: Failed to extract from {session_id}: {error.message}"),
     )  # fmt: skip
-    _write_array(map(asdict, items), desk, output)
+    _write_array(map(asdict, items), runner, output)
 
 
 @command(
@@ -176,13 +178,13 @@ def collect(desk: Desk, *, project: str, logs: str | None, no_worktrees: bool, o
 @sidechains_option
 @errors_option
 def analyze(
-    desk: Desk, *, source: str, form: Literal["text", "json"], include_sidechains: bool, include_errors: bool
+    runner: CommandRunner, *, source: str, form: Literal["text", "json"], include_sidechains: bool, include_errors: bool
 ) -> None:
     """Count what was said, by category."""
 
     items = _items(source)
     found = session_logs.analyze(items, include_sidechains=include_sidechains, include_errors=include_errors)
-    if _wants_json(desk, form):
+    if _wants_json(runner, form):
         _print(f"{printable_json(found)}\n")
         return
     counts = "".join(f"  {name}: {count}\n" for name, count in found["categories"].items())
@@ -205,7 +207,7 @@ def analyze(
 @errors_option
 @click.option("--min-length", type=click.IntRange(0), default=20, metavar="N", help="Minimum characters of a rule.")
 def rules(
-    desk: Desk,
+    runner: CommandRunner,
     *,
     source: str,
     form: Literal["text", "json"],
@@ -218,14 +220,14 @@ def rules(
     found = session_logs.rules(
         _items(source), min_length=min_length, include_sidechains=include_sidechains, include_errors=include_errors
     )
-    if _wants_json(desk, form):
-        _write_array(found, desk)
+    if _wants_json(runner, form):
+        _write_array(found, runner)
         return
     _print("".join(f"{rule['index']}. {rule['content'].replace(chr(10), chr(10) + '   ')}\n" for rule in found))
 
 
-def _wants_json(desk: Desk, form: str) -> bool:
-    return form == "json" or desk.options.as_json
+def _wants_json(runner: CommandRunner, form: str) -> bool:
+    return form == "json" or runner.options.as_json
 
 
 def _shortened(ids: Sequence[str]) -> dict[str, str]:
@@ -248,7 +250,7 @@ def _print(text: str) -> None:
     sys.stdout.buffer.write((printable_text(text) if STDOUT.is_terminal else text).encode("utf-8", "replace"))
 
 
-def _write_array(rows: Iterable[Mapping[str, Any]], desk: Desk, output: str | None = None) -> None:
+def _write_array(rows: Iterable[Mapping[str, Any]], runner: CommandRunner, output: str | None = None) -> None:
     """Write a JSON array, one row per line, to a file or standard output; nothing is written before it is complete."""
     with SpooledTemporaryFile(_MOST_HELD_BYTES) as held:
         end = b"["
@@ -260,7 +262,7 @@ def _write_array(rows: Iterable[Mapping[str, Any]], desk: Desk, output: str | No
         if output is None:
             shutil.copyfileobj(held, sys.stdout.buffer)
         else:
-            save(held, output, actor=desk.options.actor)
+            save(held, output, actor=runner.options.actor)
 
 
 def save(content: IO[bytes], output: str, *, actor: str | None) -> None:
@@ -280,15 +282,15 @@ def save(content: IO[bytes], output: str, *, actor: str | None) -> None:
     if root is None:
         _replace(place, content)
         return
-    desk = _Raising(SharedOptions(root=root, actor=actor))
+    runner = _Raising(SharedOptions(root=root, actor=actor))
 
     async def work(files: FileToolsFacade) -> WriteResult:
-        return await files.replace_file(desk.path(str(place)), content.read())
+        return await files.replace_file(runner.path(str(place)), content.read())
 
-    desk.perform(work, lambda _: None)
+    runner.perform(work, lambda _: None)
 
 
-class _Raising(Desk):
+class _Raising(CommandRunner):
     def fail(self, error: FileToolsError) -> NoReturn:
         raise error
 

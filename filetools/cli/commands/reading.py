@@ -13,8 +13,8 @@ import click
 
 import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
-from filetools.cli.desk import READING, Desk
 from filetools.cli.parameters import path_argument, whole_version
+from filetools.cli.runner import READING, CommandRunner
 from filetools.cli.terminal import (
     FAILED,
     STDOUT,
@@ -64,18 +64,24 @@ _MARKS: Final = (
     help="Read this earlier version; its first digits suffice.",
 )
 async def read(
-    desk: Desk, files: FileToolsFacade, path: str, *, offset: int | None, limit: int | None, version: str | None
+    runner: CommandRunner,
+    files: FileToolsFacade,
+    path: str,
+    *,
+    offset: int | None,
+    limit: int | None,
+    version: str | None,
 ) -> None:
     """Print a file, or some of its lines.
 
     A pipe gets the exact bytes of the file. A terminal gets text with control characters escaped; binary files are refused
     there.
     """
-    where = desk.path(path)
+    where = runner.path(path)
     wanted = await whole_version(files, where, version)
-    desk.show(
+    runner.show(
         await files.read_file(where, offset=offset, limit=limit, version=wanted),
-        lambda result: _show_content(desk, result, from_start=offset in (None, 1)),
+        lambda result: _show_content(runner, result, from_start=offset in (None, 1)),
     )
 
 
@@ -87,7 +93,7 @@ async def read(
 @click.option("--cursor", metavar="CURSOR", help="Continue where a page ended.")
 @click.option("--all-pages", is_flag=True, help="Print every page, not only one.")
 async def ls(
-    desk: Desk,
+    runner: CommandRunner,
     files: FileToolsFacade,
     path: str,
     *,
@@ -104,9 +110,9 @@ async def ls(
     # A pipe gets all pages, since nobody can ask for the next one, unless a page is requested explicitly.
     goes_on = all_pages or (limit is None and cursor is None and not STDOUT.is_terminal)
     # Plain rows avoid the result models, which take as long to load as everything else.
-    is_plain = goes_on and cursor is None and not (STDOUT.is_terminal or long or desk.options.as_json)
+    is_plain = goes_on and cursor is None and not (STDOUT.is_terminal or long or runner.options.as_json)
 
-    where, following = desk.path(path), cursor
+    where, following = runner.path(path), cursor
     if is_plain:
         walk = files.walk_files(where) if recursive else files.walk_files(where, max_depth=1, all=True)
         async for rows in walk:
@@ -114,27 +120,27 @@ async def ls(
         return
     while True:
         page = await files.list_files(where, recursive=recursive, limit=limit or _PAGE, cursor=following, details=long)
-        desk.show(page, lambda page: _show_page(page, long=long))
+        runner.show(page, lambda page: _show_page(page, long=long))
         following = page.next_cursor
         if following is None or not goes_on:
             break
-    if following is not None and not desk.options.as_json:
+    if following is not None and not runner.options.as_json:
         print_note(f"More follows: add --cursor {following}, or --all-pages.")
 
 
 @command("info", READING, examples=("filetools info src/app.py",))
 @path_argument
-async def info(desk: Desk, files: FileToolsFacade, path: str) -> None:
+async def info(runner: CommandRunner, files: FileToolsFacade, path: str) -> None:
     """Show what is known about a file or folder."""
-    desk.show(await files.file_info(desk.path(path)), _show_info)
+    runner.show(await files.file_info(runner.path(path)), _show_info)
 
 
-def _show_content(desk: Desk, result: ReadResult, *, from_start: bool) -> None:
+def _show_content(runner: CommandRunner, result: ReadResult, *, from_start: bool) -> None:
     if sys.stdout.isatty():
         if result.is_binary:
             what = f"{result.path} is binary ({result.mime_type}, {amount(result.size, 'byte')})"
             print_refusal(what, f"Write it to a file: filetools read {shlex.quote(result.path)} > FILE")
-            desk.note_failure(FAILED)
+            runner.note_failure(FAILED)
             return
         sys.stdout.write(printable_text(result.content))
     else:

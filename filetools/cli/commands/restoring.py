@@ -14,9 +14,9 @@ from rich.text import Text
 import filetools.cli.parameters as suggestions
 import filetools.models as models
 from filetools.cli.command import command
-from filetools.cli.desk import CHANGING, READING, Desk
 from filetools.cli.parameters import dry_run_option, since_option, time_or_number, until_option
 from filetools.cli.records import moment, print_unread
+from filetools.cli.runner import CHANGING, READING, CommandRunner
 from filetools.cli.terminal import CONFLICT, STDERR, print_line, print_note, printable
 from filetools.errors import EditConflictError, InvalidArgumentError, PathNotFoundError
 from filetools.facade.facade import FileToolsFacade
@@ -42,7 +42,7 @@ _WIDEST_NAME: Final = 40
 )
 @click.option("--replace", is_flag=True, help="Replace a checkpoint of that name.")
 @click.option("--delete", is_flag=True, help="Delete the checkpoint of that name.")
-def checkpoint(desk: Desk, name: str | None, *, replace: bool, delete: bool) -> None:
+def checkpoint(runner: CommandRunner, name: str | None, *, replace: bool, delete: bool) -> None:
     """Keep the state of the whole tree, to restore it later.
 
     It contains all files that ignore rules do not exclude, up to 16 MiB each. What changes after a checkpoint is kept,
@@ -56,13 +56,13 @@ def checkpoint(desk: Desk, name: str | None, *, replace: bool, delete: bool) -> 
             return await files.delete_checkpoint(name)
         return await files.checkpoint(await _free_name(files) if name is None else name, replace=replace)
 
-    desk.perform(work, lambda result: _show_checkpoint(result, "deleted" if delete else "made"))
+    runner.perform(work, lambda result: _show_checkpoint(result, "deleted" if delete else "made"))
 
 
 @command("checkpoints", READING, examples=("filetools checkpoints", "filetools checkpoints --json"))
-def checkpoints(desk: Desk) -> None:
+def checkpoints(runner: CommandRunner) -> None:
     """List the checkpoints, oldest first, with time and size."""
-    desk.read(lambda files: files.checkpoints(), _show_checkpoints)
+    runner.read(lambda files: files.checkpoints(), _show_checkpoints)
 
 
 async def _free_name(files: FileToolsFacade) -> str:
@@ -150,7 +150,7 @@ partial_option = click.option("--partial", is_flag=True, help="Take back what is
 @partial_option
 @dry_run_option
 def undo(
-    desk: Desk,
+    runner: CommandRunner,
     path: str | None,
     *,
     number: tuple[int, ...],
@@ -177,7 +177,7 @@ def undo(
         try:
             return await files.undo(
                 call=call, session=session, since=start, until=end, actor=of, numbers=number or None, run=run,
-                path=None if path is None else desk.path(path), dry_run=dry_run, partial=partial,
+                path=None if path is None else runner.path(path), dry_run=dry_run, partial=partial,
             )  # fmt: skip
         except PathNotFoundError as error:
             if path is not None and path.isdecimal():
@@ -186,16 +186,16 @@ def undo(
                 ) from error
             raise
 
-    act = desk.read if dry_run else desk.perform
-    act(lambda files: _go_back(desk, work(files), "undo"), lambda _: None)
+    act = runner.read if dry_run else runner.perform
+    act(lambda files: _go_back(runner, work(files), "undo"), lambda _: None)
 
 
 @command("redo", CHANGING, examples=("filetools redo", "filetools redo --dry-run"))
 @partial_option
 @dry_run_option
-async def redo(desk: Desk, files: FileToolsFacade, *, partial: bool, dry_run: bool) -> None:
+async def redo(runner: CommandRunner, files: FileToolsFacade, *, partial: bool, dry_run: bool) -> None:
     """Take back your last undo or restore."""
-    await _go_back(desk, files.redo(dry_run=dry_run, partial=partial), "redo")
+    await _go_back(runner, files.redo(dry_run=dry_run, partial=partial), "redo")
 
 
 @command(
@@ -208,28 +208,28 @@ async def redo(desk: Desk, files: FileToolsFacade, *, partial: bool, dry_run: bo
 @partial_option
 @dry_run_option
 async def restore(
-    desk: Desk, files: FileToolsFacade, name: str, path: str | None, *, partial: bool, dry_run: bool
+    runner: CommandRunner, files: FileToolsFacade, name: str, path: str | None, *, partial: bool, dry_run: bool
 ) -> None:
     """Return the tree, or a part of it, to a checkpoint.
 
     Bytes, modes, links and folders become what they were, no matter who changed them. Entries that were not in the
     checkpoint and were not created since are listed as unknown and stay (exit code 3).
     """
-    where = None if path is None else desk.path(path)
-    await _go_back(desk, files.restore(name, where, dry_run=dry_run, partial=partial), "restore")
+    where = None if path is None else runner.path(path)
+    await _go_back(runner, files.restore(name, where, dry_run=dry_run, partial=partial), "restore")
 
 
-async def _go_back(desk: Desk, work: Awaitable[UndoResult], verb: str) -> None:
+async def _go_back(runner: CommandRunner, work: Awaitable[UndoResult], verb: str) -> None:
     try:
         result = await work
     except EditConflictError as error:
         # An overlap with unsaved text has places, but no path for each.
-        if not desk.options.as_json and all("path" in each for each in error.details.get("conflicts", ())):
+        if not runner.options.as_json and all("path" in each for each in error.details.get("conflicts", ())):
             _show_conflicts([models.UndoConflict.model_validate(each) for each in error.details.get("conflicts", ())])
         raise
     if result.conflicts or result.unknown:
-        desk.note_failure(CONFLICT)
-    desk.show(result, lambda result: _show(result, verb))
+        runner.note_failure(CONFLICT)
+    runner.show(result, lambda result: _show(result, verb))
 
 
 def _show(result: UndoResult, verb: str) -> None:

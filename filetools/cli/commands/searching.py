@@ -15,7 +15,7 @@ from rich.text import Text
 import filetools.cli.parameters as suggestions
 import filetools.models as models
 from filetools.cli.command import command
-from filetools.cli.desk import READING, Desk
+from filetools.cli.runner import READING, CommandRunner
 from filetools.cli.terminal import FAILED, STDOUT, print_line, print_note, printable, printable_line
 from filetools.errors import AccessDeniedError, InvalidArgumentError, PathNotFoundError
 from filetools.facade.facade import FileToolsFacade
@@ -37,21 +37,21 @@ limit_option = click.option("-m", "--limit", type=click.IntRange(1), help="Stop 
 @all_option
 @limit_option
 async def find(
-    desk: Desk, files: FileToolsFacade, pattern: str, path: str, *, everything: bool, limit: int | None
+    runner: CommandRunner, files: FileToolsFacade, pattern: str, path: str, *, everything: bool, limit: int | None
 ) -> None:
     """Find files and folders by name.
 
     A pattern without * ? [ is any part of the path, in any case; other patterns are globs. Exit code 1 if nothing is found.
     """
-    where, cursor, found = desk.path(path), None, 0
+    where, cursor, found = runner.path(path), None, 0
     while True:
         wanted = min(_PAGE, _PAGE if limit is None else limit - found)
         page = await files.search_files(pattern, path=where, all=everything, limit=wanted, cursor=cursor)
-        desk.show(page, _show_names)
+        runner.show(page, _show_names)
         cursor, found = page.next_cursor, found + len(page.entries)
         if cursor is None or found == limit:
             break
-    _end(desk, found, is_complete=cursor is None)
+    _end(runner, found, is_complete=cursor is None)
 
 
 @command(
@@ -88,7 +88,7 @@ async def find(
 @all_option
 @limit_option
 async def grep(
-    desk: Desk,
+    runner: CommandRunner,
     files: FileToolsFacade,
     pattern: str,
     paths: tuple[str, ...],
@@ -125,11 +125,16 @@ async def grep(
         multiline=multiline, whole_words=whole_words, context=0 if only_matching else max(above, below),
         only_matching=mode == "content" and (only_matching or is_highlighted), all=everything,
     )  # fmt: skip
-    await _search_all(desk, files, paths or (".",), search, limit, form)
+    await _search_all(runner, files, paths or (".",), search, limit, form)
 
 
 async def _search_all(
-    desk: Desk, files: FileToolsFacade, paths: Sequence[str], search: Search, limit: int | None, form: MatchForm
+    runner: CommandRunner,
+    files: FileToolsFacade,
+    paths: Sequence[str],
+    search: Search,
+    limit: int | None,
+    form: MatchForm,
 ) -> None:
     """Search the paths one by one; a missing one is reported, and the search continues."""
     printer, found, is_complete = MatchPrinter(form), 0, True
@@ -138,24 +143,24 @@ async def _search_all(
             is_complete = False
             break
         try:
-            where, cursor = desk.path(path), None
+            where, cursor = runner.path(path), None
             while True:
                 wanted = min(_PAGE, _PAGE if limit is None else limit - found)
                 page = await search(path=where, limit=wanted, cursor=cursor)
-                desk.show(page, printer.show)
+                runner.show(page, printer.show)
                 cursor, found = page.next_cursor, found + len(page.matches) + len(page.files)
                 if cursor is None or found == limit:
                     break
             is_complete = cursor is None
         except (PathNotFoundError, AccessDeniedError) as error:
-            await desk.refuse(files, error)
-    _end(desk, found, is_complete=is_complete)
+            await runner.refuse(files, error)
+    _end(runner, found, is_complete=is_complete)
 
 
-def _end(desk: Desk, found: int, *, is_complete: bool) -> None:
+def _end(runner: CommandRunner, found: int, *, is_complete: bool) -> None:
     if not found:
-        desk.note_failure(FAILED)
-    elif not is_complete and not desk.options.as_json:
+        runner.note_failure(FAILED)
+    elif not is_complete and not runner.options.as_json:
         print_note(f"More than {found} are found; raise --limit for more.")
 
 

@@ -21,7 +21,7 @@ from msgspec import structs
 from filetools.app.opening import Opening, open_workspace
 from filetools.app.state import TOKEN_FILE, own_directory, own_token, read_token
 from filetools.cli.command import command
-from filetools.cli.desk import Desk, SharedOptions, user_name
+from filetools.cli.runner import CommandRunner, SharedOptions, user_name
 from filetools.cli.terminal import FAILED, print_line, print_note, print_refusal, printable
 from filetools.cli.workplace import refuse_relative
 from filetools.distribution import install_command
@@ -33,8 +33,8 @@ from filetools.tools.dialects import DIALECTS, Dialect, dialect_named
 if TYPE_CHECKING:  # `mcp` does not need HTTP
     from filetools.servers.http.application import ServerApplication
     from filetools.servers.http.serving import Listener
-    from filetools.servers.mcp.options import DoorOptions
-    from filetools.servers.mcp.roots_door import Folder
+    from filetools.servers.mcp.options import McpOptions
+    from filetools.servers.mcp.roots_server import Folder
 
 _SEVERAL: Final = ", ".join(dialect.name for dialect in DIALECTS if dialect.takes_several_roots)
 allow_roots_option = click.option(
@@ -80,7 +80,7 @@ structured_option = click.option(
 @click.option("--editor", is_flag=True, help="The client is an editor that you use: its calls are yours.")
 @allow_roots_option
 def mcp(
-    desk: Desk,
+    runner: CommandRunner,
     roots: tuple[str, ...],
     *,
     tools: str | None,
@@ -100,15 +100,15 @@ def mcp(
         print_refusal("serving MCP needs the package 'mcp'", install_command("mcp"))
         raise click.exceptions.Exit(FAILED)
     # Takes half a second to import, and only this command needs it.
-    from filetools.servers.mcp.options import DoorOptions
+    from filetools.servers.mcp.options import McpOptions
     from filetools.servers.mcp.transports import until_signal
     from filetools.settings import named_session
 
     spoken = None if dialect is None else dialect_named(dialect)
     folders = _folders(roots or ())
-    _refuse_number(desk, spoken, len(roots or ()))
+    _refuse_number(runner, spoken, len(roots or ()))
     refuse_relative(roots or ())
-    options = DoorOptions(
+    options = McpOptions(
         tools=named(tools),
         dialect=spoken,
         is_editor=editor,
@@ -120,18 +120,22 @@ def mcp(
     )
     options.selected()
     preset: Preset | None = "read_only" if read_only else permissions
-    _leave(asyncio.run(until_signal(_serve(desk, folders, options, preset, allow_root or ()))))
+    _leave(asyncio.run(until_signal(_serve(runner, folders, options, preset, allow_root or ()))))
 
 
 async def _serve(
-    desk: Desk, folders: Sequence[Folder], options: DoorOptions, permissions: Preset | None, allow_roots: Sequence[str]
+    runner: CommandRunner,
+    folders: Sequence[Folder],
+    options: McpOptions,
+    permissions: Preset | None,
+    allow_roots: Sequence[str],
 ) -> None:
     from filetools.servers.mcp.transports import serve_roots_stdio, serve_stdio
 
     def opening(place: Path) -> Opening:
-        settings = allowing(_settings(desk, place, options.dialect, permissions)[0], allow_roots)
+        settings = allowing(_settings(runner, place, options.dialect, permissions)[0], allow_roots)
         # The mirror and the state directory belong to the folder of the command line, not to roots from a client.
-        shared = desk.options if any(place == folder.given for folder in folders) else SharedOptions()
+        shared = runner.options if any(place == folder.given for folder in folders) else SharedOptions()
         return open_workspace(place, mirror=shared.mirror, state_dir=shared.state_dir, settings=settings)
 
     if options.dialect is not None and options.dialect.takes_several_roots:
@@ -168,7 +172,7 @@ def _leave(received: signal.Signals | None) -> NoReturn:
 
 def _folders(names: Sequence[str]) -> list[Folder]:
     """Return the folders of the command line; if there are several, missing ones are skipped with a warning."""
-    from filetools.servers.mcp.roots_door import folder_at
+    from filetools.servers.mcp.roots_server import folder_at
 
     found = {name: folder_at(name) for name in names}
     missing = [name for name, folder in found.items() if folder is None]
@@ -179,7 +183,7 @@ def _folders(names: Sequence[str]) -> list[Folder]:
     return [folder for folder in found.values() if folder is not None]
 
 
-def _refuse_number(desk: Desk, dialect: Dialect | None, count: int) -> None:
+def _refuse_number(runner: CommandRunner, dialect: Dialect | None, count: int) -> None:
     """Check that the number of roots is supported.
 
     Raises:
@@ -191,16 +195,16 @@ def _refuse_number(desk: Desk, dialect: Dialect | None, count: int) -> None:
         what = "needs a ROOT" if not count else "serves one ROOT"
         who = "This command" if dialect is None else f"The dialect {dialect.name!r}"
         raise InvalidArgumentError(f"{who} {what}; only {_SEVERAL} serves several, or the client's own")
-    for name, value in (("--mirror", desk.options.mirror), ("--state-dir", desk.options.state_dir)):
+    for name, value in (("--mirror", runner.options.mirror), ("--state-dir", runner.options.state_dir)):
         if value is not None:
             raise InvalidArgumentError(f"{name} goes with one ROOT only")
 
 
 def _settings(
-    desk: Desk, root: Path, dialect: Dialect | None, permissions: Preset | None
+    runner: CommandRunner, root: Path, dialect: Dialect | None, permissions: Preset | None
 ) -> tuple[Settings, Mapping[str, str]]:
     """Return the settings of a root with their sources; settings that are not set take the dialect's default."""
-    settings, sources = Desk(structs.replace(desk.options, root=root)).settings(permissions=permissions)
+    settings, sources = CommandRunner(structs.replace(runner.options, root=root)).settings(permissions=permissions)
     usual = {} if dialect is None else dialect.settings
     wanted = {name: value for name, value in usual.items() if sources[name] == "default"}
     return replace(settings, **wanted), sources
@@ -245,7 +249,7 @@ def _settings(
 @click.option("--max-steps", type=click.IntRange(1), default=200, help="Maximum turns with tools of the agent.")
 @click.option("--max-seconds", type=click.IntRange(1), default=1200, help="Maximum time of the agent for one answer.")
 def serve(
-    desk: Desk,
+    runner: CommandRunner,
     root: Path,
     *,
     host: str,
@@ -274,21 +278,21 @@ def serve(
     from filetools.servers.http.options import AgentOptions, HttpOptions
     from filetools.servers.http.serving import listen
     from filetools.servers.http.serving import serve as serve_http
-    from filetools.servers.mcp.options import DoorOptions
+    from filetools.servers.mcp.options import McpOptions
     from filetools.sessions.agent_process import AgentLimits
 
     refuse_relative([str(root)])
     place = root.resolve()
-    mirror, state = desk.options.mirror, desk.options.state_dir
+    mirror, state = runner.options.mirror, runner.options.state_dir
     spoken = None if dialect is None else dialect_named(dialect)
-    door = DoorOptions(tools=named(tools), dialect=spoken, only_reads=read_only, structured=structured)
-    door.selected()
-    settings, sources = _settings(desk, place, spoken, "read_only" if read_only else permissions)
+    mcp_options = McpOptions(tools=named(tools), dialect=spoken, only_reads=read_only, structured=structured)
+    mcp_options.selected()
+    settings, sources = _settings(runner, place, spoken, "read_only" if read_only else permissions)
     must_ask = open_page and sources["permissions"] == "default"  # a person is present, and no preset was chosen
     settings = allowing(replace(settings, permissions="ask") if must_ask else settings, allow_root)
     token = None if token_file is None else read_token(token_file)
     options = HttpOptions(
-        host=host, port=port, names=tuple(name), origins=tuple(allow_origin), door=door,
+        host=host, port=port, names=tuple(name), origins=tuple(allow_origin), mcp=mcp_options,
         person=user_name(), token=token,
         agent=None if not agent else AgentOptions(command=agent, max_steps=max_steps, limits=AgentLimits(seconds=max_seconds)),
     )  # fmt: skip

@@ -14,7 +14,7 @@ from rich.text import Text
 
 import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
-from filetools.cli.desk import CHANGING, READING, Desk
+from filetools.cli.runner import CHANGING, READING, CommandRunner
 from filetools.cli.terminal import (
     STDOUT,
     amount,
@@ -46,7 +46,7 @@ DEFAULT_GROUP: Final = "core"
 @click.argument(
     "arguments", default="{}", metavar="[JSON]", help="Its arguments as a JSON object; - reads standard input."
 )
-def call(desk: Desk, tool: str, arguments: str) -> None:
+def call(runner: CommandRunner, tool: str, arguments: str) -> None:
     """Call a tool as an agent does and print its envelope.
 
     Paths in the arguments are relative to the root.
@@ -55,14 +55,14 @@ def call(desk: Desk, tool: str, arguments: str) -> None:
 
     async def work(files: FileToolsFacade) -> None:
         envelope = await files.call_tool(tool, given)
-        if desk.options.as_json or not STDOUT.is_terminal:
+        if runner.options.as_json or not STDOUT.is_terminal:
             print_json(envelope)
         else:
             STDOUT.console.print_json(data=envelope)
         if not envelope["success"]:
-            desk.note_failure(exit_code(envelope["error_code"], envelope["details"].get("cause")))
+            runner.note_failure(exit_code(envelope["error_code"], envelope["details"].get("cause")))
 
-    (desk.read if _only_reads(tool) else desk.perform)(work, lambda _: None)
+    (runner.read if _only_reads(tool) else runner.perform)(work, lambda _: None)
 
 
 def _only_reads(name: str) -> bool:
@@ -99,9 +99,11 @@ def _only_reads(name: str) -> bool:
     metavar="NAME",
     help=f"The tools of another product: {', '.join(each.name for each in DIALECTS)}.",
 )
-def tools(desk: Desk, *, form: Literal["table", "json", ExportFormat], wanted: str | None, dialect: str | None) -> None:
+def tools(
+    runner: CommandRunner, *, form: Literal["table", "json", ExportFormat], wanted: str | None, dialect: str | None
+) -> None:
     """List the tools that agents get, or print their definitions for a model."""
-    if desk.options.as_json and form == "table":
+    if runner.options.as_json and form == "table":
         form = "json"
     spoken = None if dialect is None else dialect_named(dialect)
     present = FILE_TOOLS if spoken is None else spoken.tools
@@ -163,7 +165,7 @@ Pieces = list[tuple[str, str]]
 )
 @click.argument("path", default=".", help="Any folder; by default the working folder.")
 @click.option("--prompt", is_flag=True, help="Print only the text for a prompt.")
-def context(desk: Desk, path: str, *, prompt: bool) -> None:
+def context(runner: CommandRunner, path: str, *, prompt: bool) -> None:
     """Show what an agent learns about a folder, and the text for a prompt.
 
     Nothing in the folder is run or changed.
@@ -175,8 +177,8 @@ def context(desk: Desk, path: str, *, prompt: bool) -> None:
             lambda registry: {"projects": registry.list_projects(), "instances": registry.instances()}
         )
 
-    found = overview(path, base=str(desk.workplace.folder), **desk.peek(registered) or {})
-    desk.show(found, (lambda _: print_line(found["prompt"].rstrip("\n"))) if prompt else _show_context)
+    found = overview(path, base=str(runner.workplace.folder), **runner.peek(registered) or {})
+    runner.show(found, (lambda _: print_line(found["prompt"].rstrip("\n"))) if prompt else _show_context)
 
 
 def _show_context(found: Part) -> None:
@@ -248,11 +250,11 @@ fd_argument = click.argument("fd", help="Id, such as fd:1; 'filetools fd list' l
 
 
 @command("list", READING, group=fd, examples=("filetools fd list --actor claude-code",))
-def list_descriptors(desk: Desk) -> None:
+def list_descriptors(runner: CommandRunner) -> None:
     """List the descriptors that can be read, with their sizes."""
     from filetools.tools.arguments import NoParameters
 
-    desk.read(lambda files: descriptor_tools.list_fds(_context(files), NoParameters()), _show_rows)
+    runner.read(lambda files: descriptor_tools.list_fds(_context(files), NoParameters()), _show_rows)
 
 
 @command(
@@ -266,7 +268,12 @@ def list_descriptors(desk: Desk) -> None:
 @click.option("--start", type=int, metavar="N", help="The first one; characters count from 0.")
 @click.option("--count", type=int, metavar="N", help="How many; one by default.")
 def read(
-    desk: Desk, fd: str, *, mode: Literal["page", "line", "char"] | None, start: int | None, count: int | None
+    runner: CommandRunner,
+    fd: str,
+    *,
+    mode: Literal["page", "line", "char"] | None,
+    start: int | None,
+    count: int | None,
 ) -> None:
     """Print the text of a descriptor: all of it, or some pages, lines or characters."""
 
@@ -274,7 +281,7 @@ def read(
     asked = descriptor_tools.ReadFd(
         fd=fd, read_all=is_whole, mode=mode or "page", start=start, count=1 if count is None else count
     )
-    desk.read(
+    runner.read(
         lambda files: descriptor_tools.read_fd(_context(files), asked), lambda frame: _show_text(frame["content"])
     )
 
@@ -291,7 +298,14 @@ def read(
 @click.option("--ignore-case", "-i", is_flag=True, help="Ignore case.")
 @click.option("--context", "-C", type=click.IntRange(0, 20), default=0, metavar="N", help="Lines around each match.")
 async def search(
-    desk: Desk, files: FileToolsFacade, fd: str, pattern: str, *, regex: bool, ignore_case: bool, context: int
+    runner: CommandRunner,
+    files: FileToolsFacade,
+    fd: str,
+    pattern: str,
+    *,
+    regex: bool,
+    ignore_case: bool,
+    context: int,
 ) -> None:
     """Find lines in the text of a descriptor."""
     asked = descriptor_tools.SearchFd(
@@ -305,8 +319,8 @@ async def search(
 
     found = await descriptor_tools.search_fd(_context(files), asked)
     if not found["matches"]:
-        desk.note_failure(1)  # like grep
-    desk.show(found, _show_rows)
+        runner.note_failure(1)  # like grep
+    runner.show(found, _show_rows)
 
 
 @command(
@@ -319,13 +333,13 @@ async def search(
 @click.argument("path", help="File to write.")
 @click.option("--append", is_flag=True, help="Add to the end of the file.")
 @click.option("--new", is_flag=True, help="Fail if the file exists.")
-def save(desk: Desk, fd: str, path: str, *, append: bool, new: bool) -> None:
+def save(runner: CommandRunner, fd: str, path: str, *, append: bool, new: bool) -> None:
     """Write the whole text of a descriptor to a file."""
 
     asked = descriptor_tools.FdToFile(
-        fd=fd, file_path=desk.path(path), mode="append" if append else "write", exist_ok=not new
+        fd=fd, file_path=runner.path(path), mode="append" if append else "write", exist_ok=not new
     )
-    desk.perform(
+    runner.perform(
         lambda files: descriptor_tools.fd_to_file(_context(files), asked), lambda frame: print_note(frame["message"])
     )
 

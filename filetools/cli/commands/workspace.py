@@ -18,7 +18,6 @@ from filetools.app.mirrors import ListedMirror, add_mirror, list_mirrors, remove
 from filetools.app.state import prepare_state
 from filetools.app.trust import accept, brought_journal, newest_aside
 from filetools.cli.command import command
-from filetools.cli.desk import CHANGING, NO_STATE, Desk
 from filetools.cli.parameters import run_option
 from filetools.cli.records import (
     MOST_LISTED,
@@ -32,6 +31,7 @@ from filetools.cli.records import (
     unsure_lines,
     verb_of,
 )
+from filetools.cli.runner import CHANGING, NO_STATE, CommandRunner
 from filetools.cli.terminal import (
     FAILED,
     STDERR,
@@ -60,20 +60,20 @@ from filetools.models.words import STATE_PATH
 @click.argument(
     "path", type=click.Path(path_type=Path), required=False, help="An existing folder; else the working folder."
 )
-def init(desk: Desk, path: Path | None) -> None:
+def init(runner: CommandRunner, path: Path | None) -> None:
     """Make a folder a root, with the state that keeps its history.
 
     The first change in a folder does this, too. To prevent accidents, the home folder, the folders above it, and a folder
     inside another root become roots only with --root. If the state exists already, nothing is done.
     """
-    named = desk.options.root
+    named = runner.options.root
     if path is not None and named is not None:
         raise click.BadParameter("give PATH or --root, not both")
-    place = find_workplace(path).root if path is not None else named or desk.workplace.folder
+    place = find_workplace(path).root if path is not None else named or runner.workplace.folder
     if named is None:
         refuse_new_root(place)
-    there = Desk(replace(desk.options, root=place))
-    root, state = there.workplace.root, desk.options.state_dir
+    there = CommandRunner(replace(runner.options, root=place))
+    root, state = there.workplace.root, runner.options.state_dir
     told = {"root": str(root), "state": os.path.abspath(state or root / STATE_PATH)}
     if prepare_state(root, state).has_begun:
         there.show(told | {"created": False}, _show_made)
@@ -100,17 +100,17 @@ def _show_made(told: dict[str, Any]) -> None:
     "trust", ("root", "as_json"), examples=("filetools trust", "filetools trust --yes"),
 )  # fmt: skip
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-def trust(desk: Desk, *, yes: bool) -> None:
+def trust(runner: CommandRunner, *, yes: bool) -> None:
     """Use a state that came with the folder, once you know what it holds.
 
     A '.filetools' that came with a clone, an archive or a copy is set aside when the folder is opened first: its history
     would be read, its mirrors written to and its projects shown to agents. This command says what it holds and puts it
     back; what was used until now is set aside instead.
     """
-    state = desk.workplace.root / STATE_PATH
+    state = runner.workplace.root / STATE_PATH
     aside = newest_aside(state)
     if aside is None:
-        desk.show({"accepted": None}, lambda _: print_note("Nothing was set aside: no state came with this folder."))
+        runner.show({"accepted": None}, lambda _: print_note("Nothing was set aside: no state came with this folder."))
         return
     report, projects = brought_journal(aside)
     told = {
@@ -120,12 +120,12 @@ def trust(desk: Desk, *, yes: bool) -> None:
         "projects": projects,
         "problem": str(report.problem) if report and report.problem else None,
     }
-    if not desk.options.as_json:
+    if not runner.options.as_json:
         _show_brought(told)
     if not yes and not (STDERR.is_terminal and click.confirm("Use it from now on?", err=True)):
         raise click.UsageError("nothing was changed; to accept it, run: filetools trust --yes")
     accept(state, aside)
-    desk.show(told, lambda _: print_note("It is used from now on. What was used until now is set aside."))
+    runner.show(told, lambda _: print_note("It is used from now on. What was used until now is set aside."))
 
 
 def _show_brought(told: dict[str, Any]) -> None:
@@ -153,7 +153,7 @@ MOST_SHOWN: Final = 50
 )
 @run_option
 @click.option("-v", "--verbose", is_flag=True, help="Also show what the journal holds, and settings.")
-async def status(desk: Desk, files: FileToolsFacade, *, run: str | None, verbose: bool) -> None:
+async def status(runner: CommandRunner, files: FileToolsFacade, *, run: str | None, verbose: bool) -> None:
     """Show what changed since your last checkpoint, and what waits for you.
 
     Automatic checkpoints do not count. Without a checkpoint of yours it shows the newest changes. It also shows whether
@@ -167,13 +167,13 @@ async def status(desk: Desk, files: FileToolsFacade, *, run: str | None, verbose
     unread = (await files.look()).unread if changes is None else changes.unread
     state = await files.status()
     latest = [] if changes is not None else await files.latest_changes(MOST_LATEST)
-    if desk.lacks_state:
+    if runner.lacks_state:
         # These values belong to the temporary state, which ends with the command.
         state |= {"epoch": None, "position": None, "read_only": None}
-    desk.show(
+    runner.show(
         state
         | {
-            "has_state": not desk.lacks_state,
+            "has_state": not runner.lacks_state,
             "changes": None if changes is None else changes.to_dict(),
             "latest": [change_to_dict(record, state["epoch"]) for record in latest],
             "approvals": [request.id for request in await files.approvals()],
@@ -190,7 +190,7 @@ async def status(desk: Desk, files: FileToolsFacade, *, run: str | None, verbose
 )
 @click.option("--verify", is_flag=True, help="Read and hash every file, trusting nothing.")
 @click.option("--preview", is_flag=True, help="Only show what would be done.")
-async def sync(desk: Desk, files: FileToolsFacade, *, verify: bool, preview: bool) -> None:
+async def sync(runner: CommandRunner, files: FileToolsFacade, *, verify: bool, preview: bool) -> None:
     """Make the mirror equal to the workspace.
 
     It updates all mirrors that the root remembers, and that of --mirror. Foreign files in a mirror are kept as versions
@@ -199,8 +199,8 @@ async def sync(desk: Desk, files: FileToolsFacade, *, verify: bool, preview: boo
     with sync_progress(files):
         result = await files.sync_all(preview, verify=verify)
     if not result.success:
-        desk.note_failure(FAILED)
-    desk.show(result, _show_sync)
+        runner.note_failure(FAILED)
+    runner.show(result, _show_sync)
 
 
 @contextmanager
@@ -325,7 +325,9 @@ _ALL_OF_IT: Final = ("root", "state_dir", "as_json")
     "folder", type=click.Path(path_type=Path), required=False, metavar="[DIR]", help="Folder of the mirror."
 )
 @click.option("--adopt", is_flag=True, help="With add: take over a folder with other content; it becomes equal.")
-def mirror(desk: Desk, action: Literal["list", "add", "remove"], folder: Path | None, *, adopt: bool) -> None:
+def mirror(
+    runner: CommandRunner, action: Literal["list", "add", "remove"], folder: Path | None, *, adopt: bool
+) -> None:
     """List, add or remove the mirrors that the root remembers.
 
     An added mirror gets a copy of every change by any command, server or program. While its folder is missing, changes wait
@@ -334,27 +336,27 @@ def mirror(desk: Desk, action: Literal["list", "add", "remove"], folder: Path | 
     """
     if (action == "list") != (folder is None) or (adopt and action != "add"):
         raise click.BadParameter("'add' and 'remove' go with a DIR, '--adopt' with 'add'")
-    root, state = desk.workplace.root, desk.options.state_dir
+    root, state = runner.workplace.root, runner.options.state_dir
     if folder is None:
         listed = [asdict(each) for each in list_mirrors(root, state_directory=state)]
-        desk.show({"mirrors": listed}, _show_list)
+        runner.show({"mirrors": listed}, _show_list)
         return
-    desk.workplace.refuse_accident()
+    runner.workplace.refuse_accident()
     if action == "remove":
-        desk.show(asdict(remove_mirror(root, folder, state_directory=state)), _show_removed)
+        runner.show(asdict(remove_mirror(root, folder, state_directory=state)), _show_removed)
     else:
-        _fill(desk, add_mirror(root, folder, state_directory=state, adopt=adopt))
+        _fill(runner, add_mirror(root, folder, state_directory=state, adopt=adopt))
 
 
-def _fill(desk: Desk, added: ListedMirror) -> None:
+def _fill(runner: CommandRunner, added: ListedMirror) -> None:
     async def work(files: FileToolsFacade) -> dict[str, Any]:
         with sync_progress(files):
             result = await files.sync_all()
         if not result.success:
-            desk.note_failure(FAILED)
+            runner.note_failure(FAILED)
         return {"path": added.path, "synced_files": result.synced_files, "errors": result.errors}
 
-    desk.perform(work, _show_added)
+    runner.perform(work, _show_added)
 
 
 def _show_added(told: dict[str, Any]) -> None:

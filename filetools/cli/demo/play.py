@@ -24,7 +24,7 @@ from filetools.app.opening import open_workspace
 from filetools.cli.command import command
 from filetools.cli.demo.agent import SETTINGS, insert, remark
 from filetools.cli.demo.page import page_of
-from filetools.cli.desk import Desk
+from filetools.cli.runner import CommandRunner
 from filetools.cli.terminal import FAILED, STDOUT, print_beside, print_json, print_refusal
 from filetools.content.editing.edits import Edit
 from filetools.content.editing.text_edits import TextEdit
@@ -135,7 +135,7 @@ _POLL_SECONDS: Final = 0.02
 
 @command("demo", ("as_json",), examples=("filetools demo", "filetools demo --open"))
 @click.option("--open", "on_page", is_flag=True, help="Also show it, slowly, in the editor page in your browser.")
-def demo(desk: Desk, *, on_page: bool) -> None:
+def demo(runner: CommandRunner, *, on_page: bool) -> None:
     """See many writers at work, and count what is lost.
 
     Two agents, a person with unsaved text, a shell, a mirror that is lost and a process that is killed work on a small
@@ -146,17 +146,17 @@ def demo(desk: Desk, *, on_page: bool) -> None:
             print_refusal(f"the editor page needs the package {package!r}", install_command("editor"))
             raise click.exceptions.Exit(FAILED)
     started = time.monotonic()
-    STDOUT.console.quiet = desk.options.as_json
+    STDOUT.console.quiet = runner.options.as_json
     found = asyncio.run(_play(on_page=on_page))
     found.append(CountRow("seconds", f"{time.monotonic() - started:.1f}"))
     holds = all(finding.holds for finding in found)
-    if desk.options.as_json:
+    if runner.options.as_json:
         print_json({"success": holds, "data": {finding.name: finding.value for finding in found}})
     else:
         _print_count(found)
     if not holds:
-        desk.note_failure(FAILED)
-    desk.end()
+        runner.note_failure(FAILED)
+    runner.end()
 
 
 class Play:

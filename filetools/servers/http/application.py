@@ -19,7 +19,7 @@ from filetools.servers.http.live.hub import Hub
 from filetools.servers.http.openapi import describe
 from filetools.servers.http.options import HttpOptions
 from filetools.servers.http.problems import adding, answer_failures
-from filetools.servers.http.routes import changes, chat, files, live, looking, pages, tools
+from filetools.servers.http.routes import changes, chat, files, live, pages, queries, tools
 from filetools.servers.http.security import AGENT_PATHS, Bodies, Guard
 from filetools.servers.http.shared import Callers, Logins, Shared
 from filetools.servers.http.telemetry import Metrics, tracing
@@ -49,9 +49,9 @@ async def http_application(
     hub = Hub(files, log)
     # Any HTTP client could claim that a person has approved its request; only a login proves it.
     is_enabled = files.settings.file_descriptor.enabled
-    usual = (DEFAULT_GROUP, DESCRIPTOR_GROUP) if is_enabled and options.door.dialect is None else None
-    door = replace(options.door, tools=options.door.tools or usual, asks=False, is_editor=False)
-    keeps = is_enabled or any(tool.group == DESCRIPTOR_GROUP for tool in door.selected())
+    usual = (DEFAULT_GROUP, DESCRIPTOR_GROUP) if is_enabled and options.mcp.dialect is None else None
+    mcp_options = replace(options.mcp, tools=options.mcp.tools or usual, asks=False, is_editor=False)
+    keeps = is_enabled or any(tool.group == DESCRIPTOR_GROUP for tool in mcp_options.selected())
     callers = Callers(files, person=options.person, log=log, keeps_results=keeps)
     agent = options.agent
     agents = None if agent is None else AgentRuns(agent.command, max_steps=agent.max_steps, limits=agent.limits)
@@ -59,7 +59,9 @@ async def http_application(
         files=files, options=options, callers=callers, log=log, hub=hub, logins=Logins(), metrics=Metrics(),
         agents=agents, page=installed_page(), registration=registration,
     )  # fmt: skip
-    async with mcp_application(files, door, path=MCP_PATH, is_guarded=True, log=log, registration=registration) as mcp:
+    async with mcp_application(
+        files, mcp_options, path=MCP_PATH, is_guarded=True, log=log, registration=registration
+    ) as mcp:
         try:
             yield ServerApplication(shared, mcp)
         finally:
@@ -133,7 +135,7 @@ def _routes(shared: Shared) -> FastAPI:
         openapi_url="/openapi.json",
     )
     application.state.shared = shared
-    modules = (pages, files, looking, tools, changes, live, *(() if shared.agents is None else (chat,)))
+    modules = (pages, files, queries, tools, changes, live, *(() if shared.agents is None else (chat,)))
     routers = [module.router for module in modules]
     for router in routers:
         application.include_router(router)

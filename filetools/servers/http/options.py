@@ -18,7 +18,7 @@ from pydantic_core import Url
 from starlette.types import Scope
 
 from filetools.errors import InvalidArgumentError
-from filetools.servers.mcp.options import DoorOptions
+from filetools.servers.mcp.options import McpOptions
 from filetools.sessions.agent_process import AgentLimits
 
 MIB: Final = 1024 * 1024
@@ -85,7 +85,7 @@ class HttpOptions(Struct, frozen=True, kw_only=True):
     """Further origins whose pages may call, such as `https://editor.example`; stored in the form that browsers send."""
     person: str = "person"
     """Actor name of the person who logs in."""
-    door: DoorOptions = field(default_factory=DoorOptions)
+    mcp: McpOptions = field(default_factory=McpOptions)
     """Options of the MCP server at `/mcp`; over HTTP it sends no elicitations and treats no client as an editor."""
     agent: AgentOptions | None = None
     """The agent at `/v1/chat/completions`; None disables the route."""
@@ -153,13 +153,13 @@ def reachable_hosts(listening: socket.socket, host: str) -> tuple[str, ...]:
     if not ipaddress.ip_address(listening.getsockname()[0]).is_unspecified:
         return (host,)
     here = "::1" if listening.family == socket.AF_INET6 else "127.0.0.1"
-    with socket.socket(listening.family, socket.SOCK_DGRAM) as asking:
+    with socket.socket(listening.family, socket.SOCK_DGRAM) as probe:
         try:
             # Connecting a UDP socket sends nothing; the system only selects the route and with it our address.
-            asking.connect((_FAR[listening.family], 9))
+            probe.connect((_FAR[listening.family], 9))
         except OSError:  # no route to other machines
             return (here,)
-        return (here, asking.getsockname()[0])
+        return (here, probe.getsockname()[0])
 
 
 def is_host_name(name: str) -> bool:

@@ -18,7 +18,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from filetools.models.words import OnConflict
 from filetools.printable import printable
-from filetools.servers.mcp.options import DoorOptions
+from filetools.servers.mcp.options import McpOptions
 from filetools.tools.call_log import CallLog
 from filetools.tools.registry import ToolRegistry
 from filetools.tools.tool import AnyTool
@@ -46,7 +46,7 @@ class McpCallers:
     """
 
     def __init__(
-        self, files: FileToolsFacade, options: DoorOptions, tools: Sequence[AnyTool], log: CallLog | None = None
+        self, files: FileToolsFacade, options: McpOptions, tools: Sequence[AnyTool], log: CallLog | None = None
     ) -> None:
         self._files = files
         self._options = options
@@ -84,7 +84,7 @@ class McpCallers:
         return json.dumps([self._options.kind, client_of(request), session_of(request, self._options.session or "")])
 
 
-def can_ask(request: Request, options: DoorOptions) -> bool:
+def can_ask(request: Request, options: McpOptions) -> bool:
     """Return True if the client can show forms to a person, and is trusted to."""
     if not options.asks:
         return False
@@ -93,7 +93,7 @@ def can_ask(request: Request, options: DoorOptions) -> bool:
     return offered is not None and (offered.form is not None or offered.url is None)
 
 
-def usual_conflict(request: Request, options: DoorOptions) -> OnConflict:
+def usual_conflict(request: Request, options: McpOptions) -> OnConflict:
     """Return how a client's writes treat unsaved text that cannot be merged: ask its person, or else an attending one."""
     return "merge_or_ask" if can_ask(request, options) else "ask_if_attended"
 

@@ -14,8 +14,8 @@ from pydantic import TypeAdapter
 
 from filetools.errors import FileToolsError
 from filetools.printable import printable
-from filetools.servers.mcp.asking import Asking
 from filetools.servers.mcp.callers import FindRegistry, Request
+from filetools.servers.mcp.elicitation import Elicitation
 from filetools.servers.mcp.resources import descriptor_address, file_address
 from filetools.tools.answers.seen import FileLink, ShownCall, TextLimits
 from filetools.tools.answers.shown import shown
@@ -40,7 +40,7 @@ class ToolCalls:
     Args:
         find: Returns the tools of a request's caller.
         tools: The published tools.
-        asking: Sends questions to the client.
+        elicitation: Sends questions to the client.
         limits: Maximum amount of text returned at once.
         structured: If True, results are also returned as JSON, for programs.
         is_deferred: If True, clients may load all tools on demand.
@@ -50,14 +50,14 @@ class ToolCalls:
         self,
         find: FindRegistry,
         tools: Sequence[AnyTool],
-        asking: Asking,
+        elicitation: Elicitation,
         *,
         limits: TextLimits,
         structured: bool = False,
         is_deferred: bool = False,
     ) -> None:
         self._find = find
-        self._asking = asking
+        self._elicitation = elicitation
         self._tools = {tool.name: tool for tool in tools}
         self._structured = structured
         self._is_deferred = is_deferred
@@ -87,7 +87,7 @@ class ToolCalls:
             except FileToolsError as unknown:  # or no folder is served, which is reported as well
                 sentence = f"{unknown.message}. {unknown.suggested_action}"
                 raise MCPError(wire.INVALID_PARAMS, sentence, unknown.details) from unknown
-        told = await self._asking.lead(request, given, lambda: self._envelope(request, tool, given))
+        told = await self._elicitation.lead(request, given, lambda: self._envelope(request, tool, given))
         return told if isinstance(told, wire.InputRequiredResult) else self._result(tool, told)
 
     def _result(self, tool: AnyTool, envelope: dict[str, Any]) -> wire.CallToolResult:

@@ -20,7 +20,7 @@ DEFAULT_GROUP = "core"
 EDITOR_GROUP = "editor"
 
 
-class DoorOptions(Struct, frozen=True, kw_only=True):
+class McpOptions(Struct, frozen=True, kw_only=True):
     """Options of one MCP server."""
 
     tools: tuple[str, ...] | None = None

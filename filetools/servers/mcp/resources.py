@@ -19,7 +19,7 @@ from filetools.models.files import ReadResult
 from filetools.models.searching import Entry
 from filetools.printable import printable
 from filetools.servers.mcp.callers import McpCallers, Request
-from filetools.servers.mcp.options import DoorOptions
+from filetools.servers.mcp.options import McpOptions
 from filetools.tools.envelope import failure_envelope
 from filetools.tools.handlers.reading import pages
 
@@ -153,7 +153,7 @@ class Resources:
         options: Say which URIs are supported.
     """
 
-    def __init__(self, callers: McpCallers, options: DoorOptions) -> None:
+    def __init__(self, callers: McpCallers, options: McpOptions) -> None:
         self._callers = callers
         self._root = options.file_root
 

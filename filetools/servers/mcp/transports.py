@@ -38,9 +38,9 @@ from starlette.types import ASGIApp
 
 from filetools.app.registration import Registration
 from filetools.facade.facade import FileToolsFacade
-from filetools.servers.mcp.door import Door
-from filetools.servers.mcp.options import DoorOptions
-from filetools.servers.mcp.roots_door import Folder, OpenFolder, roots_server
+from filetools.servers.mcp.options import McpOptions
+from filetools.servers.mcp.roots_server import Folder, OpenFolder, roots_server
+from filetools.servers.mcp.server import McpServer
 from filetools.tools.call_log import CallLog
 
 if sys.platform == "linux":
@@ -353,7 +353,7 @@ async def run_until_cancelled(serving: Awaitable[None]) -> None:
         raise asyncio.CancelledError from group
 
 
-async def serve_stdio(files: FileToolsFacade, options: DoorOptions) -> None:
+async def serve_stdio(files: FileToolsFacade, options: McpOptions) -> None:
     """Serve one client over standard input and output until it closes them; nothing else is written to them.
 
     Args:
@@ -365,13 +365,13 @@ async def serve_stdio(files: FileToolsFacade, options: DoorOptions) -> None:
     """
     async with (
         Registration(lambda: [files]) as registration,
-        Door(files, options, registration=registration) as door,
+        McpServer(files, options, registration=registration) as mcp_server,
         standard_streams() as (incoming, outgoing),
     ):
-        await run_until_cancelled(door.server.run(incoming, outgoing, door.initialization))
+        await run_until_cancelled(mcp_server.server.run(incoming, outgoing, mcp_server.initialization))
 
 
-async def serve_roots_stdio(opener: OpenFolder, folders: Sequence[Folder], options: DoorOptions) -> None:
+async def serve_roots_stdio(opener: OpenFolder, folders: Sequence[Folder], options: McpOptions) -> None:
     """Serve several folders to one client over standard input and output; the client's own roots take precedence.
 
     Args:
@@ -390,7 +390,7 @@ async def serve_roots_stdio(opener: OpenFolder, folders: Sequence[Folder], optio
 @asynccontextmanager
 async def http_application(
     files: FileToolsFacade,
-    options: DoorOptions,
+    options: McpOptions,
     *,
     path: str = "/mcp",
     is_guarded: bool = False,
@@ -411,7 +411,7 @@ async def http_application(
     """
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False) if is_guarded else None
     options = replace(options, file_root=None, is_shared=True)
-    async with Door(files, options, log=log, registration=registration) as door:
-        application = door.server.streamable_http_app(streamable_http_path=path, transport_security=security)
-        async with door.server.session_manager.run():
+    async with McpServer(files, options, log=log, registration=registration) as mcp_server:
+        application = mcp_server.server.streamable_http_app(streamable_http_path=path, transport_security=security)
+        async with mcp_server.server.session_manager.run():
             yield application

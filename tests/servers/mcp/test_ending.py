@@ -20,8 +20,8 @@ from mcp_types import JSONRPCMessage
 from pydantic import TypeAdapter
 
 import filetools
-from filetools.servers.mcp.door import Door
-from filetools.servers.mcp.options import DoorOptions
+from filetools.servers.mcp.options import McpOptions
+from filetools.servers.mcp.server import McpServer
 from filetools.servers.mcp.transports import run_until_cancelled
 from tests.servers.mcp.test_stdio import HELLO
 from tests.support.declared import REPOSITORY
@@ -131,7 +131,7 @@ async def test_a_server_cancelled_while_messages_wait_ends_by_the_cancellation_a
     outgoing, answers = create_memory_object_stream[SessionMessage](200)
     for each in [HELLO, READY, *(request(number, "ping") for number in range(2, 150))]:
         sender.send_nowait(SessionMessage(messages.validate_python(each)))
-    async with filetools.open(tmp_path) as files, Door(files, DoorOptions()) as door:
+    async with filetools.open(tmp_path) as files, McpServer(files, McpOptions()) as door:
         serving = asyncio.create_task(run_until_cancelled(door.server.run(incoming, outgoing, door.initialization)))
         for _ in range(step):
             await asyncio.sleep(0)

@@ -17,7 +17,7 @@ from mcp_types import ResourceUpdatedNotification
 
 import filetools
 from filetools.facade.facade import FileToolsFacade
-from filetools.servers.mcp.options import DoorOptions
+from filetools.servers.mcp.options import McpOptions
 from filetools.servers.mcp.transports import http_application
 from tests.support.mcp_clients import ERAS, RELAXED, refused
 from tests.support.opened import steps_until
@@ -30,7 +30,7 @@ async def served(root: Path) -> AsyncIterator[tuple[str, FileToolsFacade]]:
     """Serve a root over HTTP on a free port."""
     async with (
         filetools.open(root, settings=RELAXED) as files,
-        http_application(files, DoorOptions(file_root=root)) as application,
+        http_application(files, McpOptions(file_root=root)) as application,
     ):
         config = uvicorn.Config(application, port=0, lifespan="off", log_level="error", timeout_graceful_shutdown=1)
         server = uvicorn.Server(config)

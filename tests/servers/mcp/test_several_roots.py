@@ -19,8 +19,8 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 import filetools
 from filetools.app.opening import Opening
 from filetools.errors import InvalidArgumentError
-from filetools.servers.mcp.options import DoorOptions
-from filetools.servers.mcp.roots_door import Folder, folder_at, outermost, roots_server
+from filetools.servers.mcp.options import McpOptions
+from filetools.servers.mcp.roots_server import Folder, folder_at, outermost, roots_server
 from filetools.tools.dialects import dialect_named
 from tests.support.crashing import grow
 from tests.support.mcp_clients import ERAS, RELAXED, command, failure, forked, text
@@ -28,7 +28,7 @@ from tests.support.mcp_people import Person, shown_to
 
 pytestmark = pytest.mark.filterwarnings("ignore:The roots capability is deprecated")
 """Those who use the revisions that have it."""
-OPTIONS = DoorOptions(dialect=dialect_named("mcp-filesystem"))
+OPTIONS = McpOptions(dialect=dialect_named("mcp-filesystem"))
 
 
 def ours(*folders: Path) -> StdioServerParameters:
@@ -85,8 +85,8 @@ def places(tmp_path: Path) -> tuple[Path, Path]:
 
 async def test_only_a_dialect_of_several_roots_is_served_over_several() -> None:
     with pytest.raises(InvalidArgumentError):
-        await roots_server(opening, [], DoorOptions()).__aenter__()
-    wrong = DoorOptions(dialect=OPTIONS.dialect, tools=("raed_file",))
+        await roots_server(opening, [], McpOptions()).__aenter__()
+    wrong = McpOptions(dialect=OPTIONS.dialect, tools=("raed_file",))
     with pytest.raises(InvalidArgumentError, match="did you mean 'read_file'"):
         await roots_server(opening, [], wrong).__aenter__()
 

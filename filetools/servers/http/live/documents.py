@@ -18,7 +18,7 @@ from filetools.servers.http.live.open_document import OpenDocument
 from filetools.tools.handlers.buffers import edits_or_text
 
 
-class DocumentDesk:
+class OpenDocuments:
     """The open documents of one session.
 
     Args:
@@ -46,7 +46,7 @@ class DocumentDesk:
         self._one_text = asyncio.Lock()
 
     @property
-    def documents(self) -> Collection[OpenDocument]:
+    def all(self) -> Collection[OpenDocument]:
         """The open documents."""
         return self._open.values()
 
@@ -125,18 +125,18 @@ class DocumentDesk:
 
     async def bring_all_up(self) -> None:
         """Send the whole texts of all documents that have missed edits."""
-        for document in list(self.documents):
+        for document in list(self.all):
             if document.is_stale:
                 await self.bring_up(document.handle, "overflow")
 
     def lose(self) -> None:
         """Mark all documents stale because queued edits were dropped."""
-        for document in self.documents:
+        for document in self.all:
             document.is_stale = True
 
     async def renew(self) -> None:
         """Renew all handles, and drop those that have lapsed."""
-        for document in list(self.documents):
+        for document in list(self.all):
             try:
                 await self._files.buffers.renew(document.handle)
             except BufferClosedError:

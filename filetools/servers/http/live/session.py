@@ -14,7 +14,7 @@ from msgspec import Struct
 from filetools.errors import BufferClosedError, FileToolsError, InternalError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.http.live import frames
-from filetools.servers.http.live.documents import DocumentDesk
+from filetools.servers.http.live.documents import OpenDocuments
 from filetools.servers.http.live.frames import PROTOCOL, Outbox, asked, error_text, frame_text
 from filetools.servers.http.live.hub import Hub
 from filetools.servers.http.options import HttpLimits
@@ -61,7 +61,7 @@ class LiveSession:
         self._open_files = open_files
         self._hub = hub
         self._files: FileToolsFacade | None = None
-        self._desk: DocumentDesk | None = None
+        self._documents: OpenDocuments | None = None
         self._early: list[str] | None = []
         self._behind = asyncio.Event()
         self._is_dropping = False
@@ -83,7 +83,7 @@ class LiveSession:
         self.outbox.close()
         if self._leave is not None:
             self._leave()
-        self._hub.leave(self.offer, [] if self._desk is None else self._desk.documents)
+        self._hub.leave(self.offer, [] if self._documents is None else self._documents.all)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -95,8 +95,8 @@ class LiveSession:
             return True
         if not self._is_dropping and self.outbox.offer(text):
             return True
-        if not self._is_dropping and self._desk is not None:
-            self._desk.lose()
+        if not self._is_dropping and self._documents is not None:
+            self._documents.lose()
         self._is_dropping = True
         self._behind.set()
         return False
@@ -149,23 +149,27 @@ class LiveSession:
             **await _snapshot(files, self._hub.log),
         )
         self._files = files
-        self._desk = DocumentDesk(files, self._hub, self.outbox, self.offer, self._behind.set)
+        self._documents = OpenDocuments(files, self._hub, self.outbox, self.offer, self._behind.set)
         self.outbox.put_now(welcome)
         early, self._early = self._early or [], None
         for text in early:
             self.offer(text)
-        for work in (self._follow(files, position), self._catch_up(files, self._desk), self._renew(self._desk)):
+        for work in (
+            self._follow(files, position),
+            self._catch_up(files, self._documents),
+            self._renew(self._documents),
+        ):
             self._keep(self._lasting(work))
 
     async def _begin(self, frame: frames.Request) -> None:
-        if self._files is None or self._desk is None:
+        if self._files is None or self._documents is None:
             raise InvalidArgumentError("The first frame is hello")
         await self._free.acquire()
-        self._keep(self._answered(frame, self._files, self._desk))
+        self._keep(self._answered(frame, self._files, self._documents))
 
-    async def _answered(self, frame: frames.Request, files: FileToolsFacade, desk: DocumentDesk) -> None:
+    async def _answered(self, frame: frames.Request, files: FileToolsFacade, documents: OpenDocuments) -> None:
         try:
-            await self._act(frame, files, desk)
+            await self._act(frame, files, documents)
         except (
             Exception
         ) as exc:  # outermost handler of a request: a defect must not leave the client without a response
@@ -174,20 +178,20 @@ class LiveSession:
                 logger.exception("A frame of type %s failed unexpectedly", frame.type)
             await self._refuse(error, frame.id)
             if isinstance(frame, frames.ChangeFrame) and not isinstance(error, BufferClosedError):
-                await desk.bring_up(frame.handle, "refused")
+                await documents.bring_up(frame.handle, "refused")
         finally:
             self._free.release()
 
-    async def _act(self, frame: frames.Request, files: FileToolsFacade, desk: DocumentDesk) -> None:
+    async def _act(self, frame: frames.Request, files: FileToolsFacade, documents: OpenDocuments) -> None:
         match frame:
             case frames.Open():
-                await desk.open(frame)
+                await documents.open(frame)
             case frames.ChangeFrame():
-                await desk.change(frame)
+                await documents.change(frame)
             case frames.SaveFrame():
-                await self._acknowledge(frame, await desk.save(frame))
+                await self._acknowledge(frame, await documents.save(frame))
             case frames.Close():
-                await self._acknowledge(frame, await desk.close(frame))
+                await self._acknowledge(frame, await documents.close(frame))
             case frames.AnswerFrame():
                 await files.answer_approval(frame.approval_id, frame.answer, edited_text=frame.edited_text)
                 await self._acknowledge(frame, {})
@@ -207,14 +211,14 @@ class LiveSession:
             for text in self._hub.texts_of(page):
                 await self.outbox.put(text)
 
-    async def _catch_up(self, files: FileToolsFacade, desk: DocumentDesk) -> None:
+    async def _catch_up(self, files: FileToolsFacade, documents: OpenDocuments) -> None:
         """After frames were dropped, wait until the client reads again and send it the current state."""
         while True:
             await self._behind.wait()
             await self.outbox.drained()
             self._behind.clear()
             was_dropping, self._is_dropping = self._is_dropping, False
-            await desk.bring_all_up()
+            await documents.bring_all_up()
             if was_dropping:
                 snapshot = await _snapshot(files, self._hub.log)
                 await self.outbox.put(frame_text("resync", reason="overflow", snapshot=snapshot))
@@ -227,12 +231,12 @@ class LiveSession:
             self.outbox.put_now(error_text(error, None))
         self.outbox.close()
 
-    async def _renew(self, desk: DocumentDesk) -> None:
+    async def _renew(self, documents: OpenDocuments) -> None:
         """Renew the handles until the connection ends; the transport detects that end."""
         while True:
             await asyncio.sleep(RENEW_SECONDS)
             with suppress(FileToolsError):
-                await desk.renew()
+                await documents.renew()
 
     def _keep(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from filetools.errors import InvalidArgumentError, InvalidPathError, RunNotFoundError
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.reading.watching import change_entry
-from filetools.facade.transactions.results import TransactionResult
+from filetools.facade.transactions.transaction import TransactionResult
 from filetools.models.history import UndoResult
 from filetools.models.searching import WatchResult
 from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text
@@ -22,7 +22,7 @@ from filetools.servers.http.live.frames import asked
 from filetools.servers.http.openapi import Described, failures
 from filetools.servers.http.operations import FILES, OperationList, UndoOrder, decoded_path, file_location
 from filetools.servers.http.problems import Refusal
-from filetools.servers.http.routes.looking import MOST_ROWS, RowsQuery
+from filetools.servers.http.routes.queries import MOST_ROWS, RowsQuery
 from filetools.servers.http.shared import Caller, Calling, SharedParts
 from filetools.sessions.runs import Run
 from filetools.tools.arguments import Parameters

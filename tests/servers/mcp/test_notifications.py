@@ -17,9 +17,9 @@ import filetools
 from filetools.editors import documents
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
-from filetools.servers.mcp import notices
-from filetools.servers.mcp.door import Door
-from filetools.servers.mcp.options import DoorOptions
+from filetools.servers.mcp import notifications
+from filetools.servers.mcp.options import McpOptions
+from filetools.servers.mcp.server import McpServer
 from tests.support.mcp_clients import RELAXED, facts, opened_door, refused, text
 from tests.support.opened import lapse_leases, steps_until
 
@@ -129,7 +129,7 @@ async def test_an_editor_wakes_when_others_change_its_document(root: Path) -> No
 
 
 async def test_a_document_stays_open_while_its_editor_listens(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notices, "RENEW_SECONDS", 0.05)
+    monkeypatch.setattr(notifications, "RENEW_SECONDS", 0.05)
     async with opened_door(root, is_editor=True) as (client, files):
         opened = await facts(client, "buffer_open", path="notes.md")
         async with client.listen(resource_subscriptions=[f"filetools:///buffers/{opened['handle']}"]):
@@ -141,18 +141,18 @@ async def test_a_document_stays_open_while_its_editor_listens(root: Path, monkey
 
 
 @asynccontextmanager
-async def shared_door(root: Path) -> AsyncIterator[tuple[Door, FileToolsFacade]]:
+async def shared_door(root: Path) -> AsyncIterator[tuple[McpServer, FileToolsFacade]]:
     """One door for several clients, as an HTTP server has it."""
     async with (
         filetools.open(root, settings=RELAXED) as files,
-        Door(files, DoorOptions(is_editor=True)) as door,
+        McpServer(files, McpOptions(is_editor=True)) as door,
     ):
         yield door, files
 
 
-def held(door: Door) -> tuple[int, int]:
+def held(door: McpServer) -> tuple[int, int]:
     """How many followed addresses and renewed handles a door keeps."""
-    return door._notices.followed, len(door._notices._leases)
+    return door._notifications.followed, len(door._notifications._leases)
 
 
 async def test_whoever_leaves_follows_nothing_and_keeps_no_document_open(root: Path) -> None:
@@ -171,7 +171,7 @@ async def test_whoever_leaves_follows_nothing_and_keeps_no_document_open(root: P
 
 
 async def test_no_more_is_followed_than_can_be_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notices, "MOST_FOLLOWED", 2)
+    monkeypatch.setattr(notifications, "MOST_FOLLOWED", 2)
     async with shared_door(root) as (door, _), Client(door.server, mode="legacy") as client:
         await subscribe(client, NOTES)
         await subscribe(client, SRC)

@@ -25,7 +25,6 @@ from filetools.errors import FileToolsError, InvalidArgumentError, WorkspaceGone
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from filetools.models.words import OnConflict
-from filetools.servers.mcp.asking import Asking
 from filetools.servers.mcp.callers import (
     MOST_CALLERS,
     Request,
@@ -37,8 +36,9 @@ from filetools.servers.mcp.callers import (
     usual_conflict,
 )
 from filetools.servers.mcp.calls import ToolCalls
-from filetools.servers.mcp.door import Sealing
-from filetools.servers.mcp.options import DoorOptions
+from filetools.servers.mcp.elicitation import Elicitation
+from filetools.servers.mcp.options import McpOptions
+from filetools.servers.mcp.server import Sealing
 from filetools.tools.answers.seen import TextLimits
 from filetools.tools.call_log import CallLog
 from filetools.tools.dialects import Dialect
@@ -96,7 +96,7 @@ OpenFolder = Callable[[Path], Opening]
 
 @asynccontextmanager
 async def roots_server(
-    opener: OpenFolder, folders: Sequence[Folder], options: DoorOptions
+    opener: OpenFolder, folders: Sequence[Folder], options: McpOptions
 ) -> AsyncIterator[Server[Any]]:
     """Open folders for one MCP client, in a dialect that supports several.
 
@@ -117,8 +117,8 @@ async def roots_server(
         # Open these before a client reports roots: a root inside one of them then shares its journal and its mirror.
         usual = await workspaces.roots(folders)
         callers = RootedCallers(workspaces, usual, dialect, options, tools)
-        asking = Asking(workspaces.all, options)
-        calls = ToolCalls(callers.registry, tools, asking, limits=TextLimits(), is_deferred=options.is_deferred)
+        elicitation = Elicitation(workspaces.all, options)
+        calls = ToolCalls(callers.registry, tools, elicitation, limits=TextLimits(), is_deferred=options.is_deferred)
         async with Registration(workspaces.all) as registration, aclosing(calls):
             server: Server[Any] = Server(
                 "filetools",
@@ -157,7 +157,7 @@ class RootedCallers:
         workspaces: Workspaces,
         usual: Roots,
         dialect: Dialect,
-        options: DoorOptions,
+        options: McpOptions,
         tools: Sequence[AnyTool],
     ) -> None:
         self._workspaces = workspaces

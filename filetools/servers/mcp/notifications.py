@@ -26,7 +26,7 @@ from filetools.events.buffers import BufferEvent
 from filetools.events.types import Event, TreeEvent
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.mcp.callers import Request
-from filetools.servers.mcp.options import DoorOptions
+from filetools.servers.mcp.options import McpOptions
 from filetools.servers.mcp.resources import BUFFERS, file_address, local_address, parse_address, protocol_error
 
 QUIET_SECONDS: Final = 0.1
@@ -44,7 +44,7 @@ _LISTED: Final = frozenset(
 _log = logging.getLogger(__name__)
 
 
-class Notices:
+class Notifications:
     """Notifies clients of changes, until `aclose`.
 
     Args:
@@ -52,7 +52,7 @@ class Notices:
         options: Say which URIs are supported.
     """
 
-    def __init__(self, files: FileToolsFacade, options: DoorOptions) -> None:
+    def __init__(self, files: FileToolsFacade, options: McpOptions) -> None:
         self._root = options.file_root
         self._bus = InMemorySubscriptionBus()
         self._streams = ListenHandler(self._bus)

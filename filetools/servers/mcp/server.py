@@ -25,11 +25,11 @@ from filetools.app.state import own_token
 from filetools.app.trust import own_folder
 from filetools.distribution import installed_version
 from filetools.facade.facade import FileToolsFacade
-from filetools.servers.mcp.asking import Asking
 from filetools.servers.mcp.callers import McpCallers, Request, noting
 from filetools.servers.mcp.calls import ToolCalls
-from filetools.servers.mcp.notices import Notices
-from filetools.servers.mcp.options import DoorOptions
+from filetools.servers.mcp.elicitation import Elicitation
+from filetools.servers.mcp.notifications import Notifications
+from filetools.servers.mcp.options import McpOptions
 from filetools.servers.mcp.resources import SKILLS, DirectoryParams, Resources
 from filetools.tools.call_log import CallLog
 
@@ -47,8 +47,8 @@ _REASON: Final = "invalid_request_state"
 _CARRIED: Final = ("requestState", "inputResponses")
 
 
-class Door:
-    """One workspace for MCP clients. Create it on the event loop and close it with `async with door`.
+class McpServer:
+    """One workspace for MCP clients. Create it on the event loop and close it with `async with`.
 
     Args:
         files: The open workspace.
@@ -63,7 +63,7 @@ class Door:
     """
 
     def __init__(
-        self, files: FileToolsFacade, options: DoorOptions, *, log: CallLog | None = None,
+        self, files: FileToolsFacade, options: McpOptions, *, log: CallLog | None = None,
         registration: Registration | None = None,
     ) -> None:  # fmt: skip
         tools = options.selected()
@@ -71,12 +71,12 @@ class Door:
         # Invalid options are reported here, not by every call.
         limits = options.registry(files, tools, log, owner="").limits
         callers = McpCallers(files, options, tools, log)
-        asking = Asking(lambda: [files], options)
+        elicitation = Elicitation(lambda: [files], options)
         self._calls = ToolCalls(
-            callers.registry, tools, asking,
+            callers.registry, tools, elicitation,
             limits=limits, structured=options.structured, is_deferred=options.is_deferred,
         )  # fmt: skip
-        self._notices = Notices(files, options)
+        self._notifications = Notifications(files, options)
         resources = Resources(callers, options)
         self.server: Server[Any] = Server(
             "filetools",
@@ -89,9 +89,9 @@ class Door:
             on_list_resource_templates=resources.list_templates,
             on_read_resource=resources.read_resource,
             on_completion=resources.complete,
-            on_subscribe_resource=self._notices.subscribe,
-            on_unsubscribe_resource=self._notices.unsubscribe,
-            on_subscriptions_listen=self._notices.listen,
+            on_subscribe_resource=self._notifications.subscribe,
+            on_unsubscribe_resource=self._notifications.unsubscribe,
+            on_subscriptions_listen=self._notifications.listen,
             get_tool_input_schema=self._calls.input_schema,
         )
         self.server.add_request_handler("server/discover", wire.RequestParams, self._discover)
@@ -121,13 +121,13 @@ class Door:
             instructions=self.server.instructions,
         )
 
-    async def __aenter__(self) -> Door:
+    async def __aenter__(self) -> McpServer:
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._notices.aclose()
+        await self._notifications.aclose()
         await self._calls.aclose()
 
 

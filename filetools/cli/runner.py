@@ -64,7 +64,7 @@ CHANGING: Final = ("root", "state_dir", "mirror", "durability", "actor", "as_jso
 CHECKING: Final = ("root", "state_dir", "mirror", "durability", "as_json")
 
 
-class Desk:
+class CommandRunner:
     """The context of one command."""
 
     def __init__(self, options: SharedOptions) -> None:

@@ -114,7 +114,7 @@ async def test_an_answer_counts_for_one_call_of_one_caller_only_and_is_asked_for
 
 
 async def test_an_answer_that_comes_too_late_is_asked_for_anew(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("filetools.servers.mcp.door.STATE_SECONDS", 0.000_001)
+    monkeypatch.setattr("filetools.servers.mcp.server.STATE_SECONDS", 0.000_001)
     async with opened_door(root, client=shown_to(Person("cancel"))) as (client, _):
         state = await state_of(client, "write_file", WANTED)
         assert isinstance(await one_round(client, "write_file", WANTED, state, "allow"), InputRequiredResult)

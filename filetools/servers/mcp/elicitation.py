@@ -23,7 +23,7 @@ from filetools.models.records import Actor
 from filetools.permissions.requests import ApprovalRequest, short_diff
 from filetools.printable import printable, printable_text
 from filetools.servers.mcp.callers import Request, can_ask, is_modern
-from filetools.servers.mcp.options import DoorOptions
+from filetools.servers.mcp.options import McpOptions
 
 QUESTION: Final = "approval"
 MOST_QUESTIONS: Final = 3
@@ -62,7 +62,7 @@ PersonAnswer = tuple[str, str | None]
 """A person's answer and, with "merge", the whole text."""
 
 
-class Asking:
+class Elicitation:
     """Sends questions to the clients of one server, and passes their answers on.
 
     Args:
@@ -70,7 +70,7 @@ class Asking:
         options: Say whether clients are asked at all.
     """
 
-    def __init__(self, workspaces: Callable[[], Sequence[FileToolsFacade]], options: DoorOptions) -> None:
+    def __init__(self, workspaces: Callable[[], Sequence[FileToolsFacade]], options: McpOptions) -> None:
         self._workspaces = workspaces
         self._options = options
 
