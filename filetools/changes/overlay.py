@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from filetools.changes.seen_path import SeenPath
+from filetools.changes.knowledge import SeenPath
 from filetools.errors import InvalidArgumentError, PathNotDirectoryError, PathNotFoundError
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import ROOT, WorkspacePath
@@ -50,13 +50,17 @@ def shown(seen_path: SeenPath) -> OverlayNode:
 class Overlay:
     """Changes held over a tree. Missing folders are made where needed. Not safe in threads.
 
-    The callers have checked that each change is possible. Nodes are never modified: a change makes a new `root`, so that a
-    caller who keeps the former one can return to it.
+    The callers have checked that each change is possible. Nodes are never modified: a change makes a new `root`, so that the
+    former one can be restored.
     """
 
     def __init__(self, base: BaseTree) -> None:
         self.base = base
         self.root = shown(SeenPath(path=ROOT, kind="directory"))
+
+    def restore(self, root: OverlayNode) -> None:
+        """Return to a former root."""
+        self.root = root
 
     def put(self, path: WorkspacePath, content: bytes, *, mode: int | None = None, encoding: str | None = None) -> None:
         """Give a file new bytes, or make it.

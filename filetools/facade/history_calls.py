@@ -196,7 +196,7 @@ class HistoryCalls(ActorCalls):
         """Undo changes, all or nothing; without arguments this actor's last change that is not undone.
 
         Later changes by others are kept: the text of each file is merged, and overlapping changes are a conflict, never
-        an overwrite. The undo is a change itself, which `redo` or another undo takes back. With call, session, since,
+        an overwrite. The undo is a change itself, which `redo` or another undo reverts. With call, session, since,
         until, path or run, changes by other programs in the whole tree are recorded first, as by `look`.
 
         Args:
@@ -311,7 +311,7 @@ class HistoryCalls(ActorCalls):
 
         Entries that are not in the checkpoint are removed if they were made since. Entries of unknown origin, ignored
         entries, and those whose names no call can use stay; the result lists those it has seen as "unknown". A restore is
-        a change itself, which `redo` takes back.
+        a change itself, which `redo` reverts.
 
         Args:
             name: Name of the checkpoint.

@@ -1,7 +1,7 @@
 """Makes a restore exact: after all records since a checkpoint are inverted, the draft is made equal to the snapshot.
 
-The records tell which folders and links come back out of the trash, and what moved. Where they do not lead to the snapshot,
-the snapshot wins.
+The records say which folders and links are restored from the trash, and what was moved. Where they do not lead to the
+snapshot, the snapshot wins.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class RestoreTarget(Struct, frozen=True):
 def completed(
     parts: Parts, tree: DraftTree, findings: list[UndoFinding], target: RestoreTarget
 ) -> tuple[list[UndoFinding], dict[str, Clash]]:
-    """Make a draft, which has gone back over all records since the checkpoint, equal to the snapshot or a part of it.
+    """Make a draft in which all records since the checkpoint are inverted equal to the snapshot, or to a part of it.
 
     Returns:
         The findings, with one for each path that stays although it is not in the snapshot; and the paths that cannot be
@@ -100,7 +100,7 @@ def _complete(
     for key, (path, node) in tree.drafted.items():
         if key not in rows and node is not None and node.kind != "other" and not is_left_out(path):
             beyond[key] = path
-    # The entries of a folder come before the folder.
+    # The entries of a folder before the folder.
     for key, path in sorted(beyond.items(), reverse=True):
         node = tree.at(path)
         if node is None:
