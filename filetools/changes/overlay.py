@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from filetools.changes.seen_path import SeenPath
+from filetools.changes.knowledge import SeenPath
 from filetools.errors import InvalidArgumentError, PathNotDirectoryError, PathNotFoundError
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import ROOT, WorkspacePath

@@ -65,6 +65,10 @@ _ADVANCE: Final = (
     "UPDATE mirrors SET position = ?1 WHERE place = ?2 AND position < ?1 AND NOT EXISTS (SELECT 1 FROM records"
     " WHERE number > ?1 AND operation IN ('delete_directory', 'move_directory'))"
 )
+_WITHDRAW: Final = (
+    "DELETE FROM behind WHERE key = ?1 AND mirror = ?2 AND number = 0"
+    " AND EXISTS (SELECT 1 FROM mirrors WHERE place = ?2 AND identity = ?3 AND is_filled = ?4)"
+)
 MAX_TRIES: Final = 5
 """Refusals after which a path is left until an explicit synchronisation."""
 _SELECT_MIRROR: Final = "SELECT place, identity, position, is_filled, root FROM mirrors"
@@ -176,6 +180,11 @@ class Backlog:
     def add(self, mirror: str, entries: Iterable[BacklogEntry]) -> None:
         """Record that paths differ in a mirror; an existing entry keeps its tries and reason, and the greater number."""
         self._change(_ADD, [_values(mirror, entry) for entry in entries])
+
+    def withdraw(self, row: MirrorRow, keys: Iterable[str]) -> None:
+        """Remove differences that nobody has recorded, unless the mirror has another identity since, or was filled."""
+        facts = row.place, row.identity, row.is_filled
+        self._change(_WITHDRAW, [(os.fsencode(key), *facts) for key in keys])
 
     def _change(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
         if rows:
