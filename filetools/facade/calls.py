@@ -14,7 +14,7 @@ from filetools.events.bus import EventBus
 from filetools.facade.deciding.proposals import Act, Taken
 from filetools.facade.reading.feed import Feed
 from filetools.facade.runner import CallRunner
-from filetools.facade.steps.put import PutFile
+from filetools.facade.steps.files import PutFile
 from filetools.facade.steps.step import Step
 from filetools.models.records import Actor
 from filetools.models.words import OnConflict

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from filetools.journal.changes import BacklogEntry, MirrorRow, RecordsForgottenError
-from filetools.journal.rows import NEVER_IN_FILE
+from filetools.journal.records import NEVER_IN_FILE
 from filetools.journal.storage.birth import NEWEST
 from filetools.journal.storage.contents import inflated
 from filetools.journal.storage.database import Database
@@ -64,6 +64,10 @@ _REFUSE: Final = (
 _ADVANCE: Final = (
     "UPDATE mirrors SET position = ?1 WHERE place = ?2 AND position < ?1 AND NOT EXISTS (SELECT 1 FROM records"
     " WHERE number > ?1 AND operation IN ('delete_directory', 'move_directory'))"
+)
+_WITHDRAW: Final = (
+    "DELETE FROM behind WHERE key = ?1 AND mirror = ?2 AND number = 0"
+    " AND EXISTS (SELECT 1 FROM mirrors WHERE place = ?2 AND identity = ?3 AND is_filled = ?4)"
 )
 MAX_TRIES: Final = 5
 """Refusals after which a path is left until an explicit synchronisation."""
@@ -177,9 +181,14 @@ class Backlog:
         """Record that paths differ in a mirror; an existing entry keeps its tries and reason, and the greater number."""
         self._change(_ADD, [_values(mirror, entry) for entry in entries])
 
+    def withdraw(self, row: MirrorRow, keys: Iterable[str]) -> None:
+        """Remove differences that nobody has recorded, unless the mirror has another identity since, or was filled."""
+        facts = row.place, row.identity, row.is_filled
+        self._change(_WITHDRAW, [(os.fsencode(key), *facts) for key in keys])
+
     def _change(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
         if rows:
-            self._database.write(lambda connection: connection.executemany(statement, rows), durable=False)
+            self._database.change(statement, rows)
 
 
 class Mirrors:
@@ -230,7 +239,7 @@ class Mirrors:
 
     def _change(self, statement: str, values: tuple[Any, ...]) -> None:
         # Synced: a power cut must not bring back an identity under which another folder has been written to.
-        self._database.write(lambda connection: connection.execute(statement, values), durable=True)
+        self._database.change(statement, [values], durable=True)
 
 
 def added_mirrors(connection: sqlite3.Connection) -> tuple[MirrorRow, ...]:

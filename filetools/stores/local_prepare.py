@@ -93,8 +93,9 @@ def _nameless(
         disk.room.release()
         if descriptor >= 0:
             os.close(descriptor)
-        # A kernel or file system without nameless files treats this as the opening of a directory.
-        elif isinstance(exc, OSError) and exc.errno in (*MISSING_CALL, errno.EISDIR):
+        # A kernel or file system without nameless files treats this as the opening of a directory. EPERM: ext4, if the folder
+        # was removed; a named file reports that as ENOENT.
+        elif isinstance(exc, OSError) and exc.errno in (*MISSING_CALL, errno.EISDIR, errno.EPERM):
             return None
         raise
     return PreparedNameless(disk, path, descriptor)

@@ -29,7 +29,7 @@ from filetools.stores.store import Store
 from filetools.sync.context import SyncContext, leaving_out
 from filetools.sync.mirror import Mirror
 from filetools.sync.mirror_files import MirrorFiles
-from filetools.sync.synchronise import Progress, Synchronisation, SyncRequest, failed_result, in_thread, summed
+from filetools.sync.synchronise import Progress, Synchronisation, failed_result, in_thread, summed
 from filetools.writer.worker_pool import WorkerPool
 
 CLOSE_SECONDS: Final = 2.0
@@ -170,13 +170,13 @@ class SyncManager:
 
     async def _has_followed(self, mirror: Mirror, number: int, keys: Sequence[str]) -> bool:
         # No thread waits for the mirror's thread, because they would compete for the interpreter.
-        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        waiter = mirror.wait_for(number, keys, partial(_settle_on_loop, answer))
-        timer = answer.get_loop().call_later(self.context.wait_seconds, _settle, answer, False)
+        waiter = mirror.wait_for(number, keys)
         try:
-            return await answer
+            async with asyncio.timeout(self.context.wait_seconds):
+                return await asyncio.wrap_future(waiter.answer)
+        except TimeoutError:
+            return False
         finally:
-            timer.cancel()
             mirror.give_up(waiter)
 
     def follow_strictly(self, records: Iterable[ChangeRecord]) -> None:
@@ -189,10 +189,9 @@ class SyncManager:
         number, keys = self._reach(records)
         for mirror in self._mirrors:
             mirror.wake()
-            answer, has_followed = Future[bool](), False
-            waiter = mirror.wait_for(number, keys, answer.set_result)
+            waiter, has_followed = mirror.wait_for(number, keys), False
             with suppress(TimeoutError):
-                has_followed = answer.result(seconds)
+                has_followed = waiter.answer.result(seconds)
             mirror.give_up(waiter)
             if not has_followed:
                 reason = mirror.error or f"did not answer in {seconds:g} s"
@@ -265,9 +264,17 @@ class SyncManager:
         if self._is_synchronising:
             raise SyncFailedError(None, "already running")
         self._is_synchronising = True
-        request = SyncRequest(preview=preview, verify=verify, progress=progress, abort=abort)
+        results = []
         try:
-            results = [await self._synchronise(mirror, request) for mirror in self._mirrors]
+            for mirror in self._mirrors:
+                synchronisation = Synchronisation(self.context, mirror, progress=progress, abort=abort)
+                try:
+                    results.append(await synchronisation.run(is_preview=preview, is_fresh=verify))
+                except SyncFailedError as exc:
+                    if len(self._mirrors) == 1:
+                        raise
+                    # A mirror whose disk is away does not keep others from being synchronised.
+                    results.append(failed_result(mirror.name, exc, preview=preview))
         finally:
             self._is_synchronising = False
         return results[0] if len(results) == 1 else summed(results)
@@ -342,15 +349,6 @@ class SyncManager:
         self._mirrors = (*self._mirrors, mirror)
         return mirror
 
-    async def _synchronise(self, mirror: Mirror, request: SyncRequest) -> SyncResult:
-        try:
-            return await Synchronisation(self.context, mirror, request).run()
-        except SyncFailedError as exc:
-            if len(self._mirrors) == 1:
-                raise
-            # A mirror whose disk is away does not keep others from being synchronised.
-            return failed_result(mirror.name, exc, preview=request.preview)
-
     def _publish_on_loop(self, event: Event) -> None:
         if self._loop is None:
             return
@@ -359,16 +357,6 @@ class SyncManager:
             return
         with suppress(RuntimeError):  # the loop is closed, and nobody listens
             self._loop.call_soon_threadsafe(self._publish, event)
-
-
-def _settle_on_loop(answer: asyncio.Future[bool], has_followed: bool) -> None:
-    with suppress(RuntimeError):  # the loop is closed, and nobody waits
-        answer.get_loop().call_soon_threadsafe(_settle, answer, has_followed)
-
-
-def _settle(answer: asyncio.Future[bool], has_followed: bool) -> None:
-    if not answer.done():
-        answer.set_result(has_followed)
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:

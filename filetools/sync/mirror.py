@@ -6,7 +6,8 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -63,8 +64,8 @@ class Waiter(NamedTuple):
 
     number: int
     keys: Sequence[str]
-    answer: Callable[[bool], object]
-    """Called once, in any thread, with True if the mirror has followed."""
+    answer: Future[bool]
+    """True once the mirror has followed; False if it fails or has refused one of the keys. Cannot be cancelled."""
 
 
 class Mirror:
@@ -164,9 +165,10 @@ class Mirror:
             self._is_urgent |= is_urgent
             self._changed.notify_all()
 
-    def wait_for(self, number: int, keys: Iterable[str], answer: Callable[[bool], object]) -> Waiter:
-        """Call `answer` once the mirror has everything up to a number, fails, or has refused one of the keys."""
-        waiter = Waiter(number, tuple(keys), answer)
+    def wait_for(self, number: int, keys: Sequence[str]) -> Waiter:
+        """Return a waiter, answered once the mirror has everything up to a number, fails, or has refused one of the keys."""
+        waiter = Waiter(number, keys, Future())
+        waiter.answer.set_running_or_notify_cancel()  # the mirror also answers a call that has given up
         with self._changed:
             # Also if it is late, so that the process that writes updates its note.
             takes_calls = self.takes_calls and not self._is_closed
@@ -175,7 +177,7 @@ class Mirror:
             if not self._leadership.is_leading:
                 self.wake(is_urgent=True)
         if not takes_calls:
-            answer(False)
+            waiter.answer.set_result(False)
         elif self._leadership.is_leading:
             self._answer()  # it may have everything already
         return waiter
@@ -193,7 +195,7 @@ class Mirror:
             done = [each for each in self._waiters if is_over or self._has(each.number, each.keys)]
             self._waiters = [each for each in self._waiters if each not in done]
         for each in done:
-            each.answer(self._has(each.number, each.keys) and not any(map(self._is_refused, each.keys)))
+            each.answer.set_result(self._has(each.number, each.keys) and not any(map(self._is_refused, each.keys)))
 
     def _is_refused(self, key: str) -> bool:
         if self._leadership.is_leading:

@@ -35,6 +35,7 @@ MARKER: Final = WorkspacePath(f"{STATE_DIRECTORY}/mirror")
 _MARKER_ELSE: Final = WorkspacePath(f"{STATE_DIRECTORY}/MIRROR")
 """The marker's name in another spelling, which finds it if the mirror's disk ignores case."""
 TRIES: Final = 5
+_MOST_OWN: Final = 8192
 GONE: Final = (PathNotFoundError, DirectoryNotFoundError, PathNotDirectoryError)
 """Errors that mean that nothing is at the path."""
 _OTHER_GROUND: Final = (
@@ -61,7 +62,9 @@ class MirrorFiles:
             max_foreign_bytes: Foreign files larger than this are not read; they stay in the mirror's limbo.
         """
         self.store = store
-        self._own = OwnFiles()
+        self._own: OrderedDict[tuple[int, ...], str] = OrderedDict()
+        """Versions of the files that this process wrote, the oldest dropped first, by inode, size and mtime: not by path,
+        because a folder above may be moved; nor by ctime, because the exchange that takes a file out changes that."""
         self._ignores_case = False
         self._journal = journal
         self._contents = journal.contents
@@ -108,7 +111,7 @@ class MirrorFiles:
         A file that cannot be kept stays in the mirror's limbo.
         """
         stat = displaced.stat
-        is_foreign = stat.type == "file" and not self._own.forget(stat)
+        is_foreign = stat.type == "file" and not self._forget(stat)
         is_large = stat.size > self._max_foreign_bytes
         if is_foreign and (is_large or not self._is_kept(path, displaced) or not displaced.is_untouched()):
             displaced.keep_in_limbo(f"mirror-{secrets.token_hex(8)}")
@@ -125,7 +128,7 @@ class MirrorFiles:
         for file in files_below(self.store, path):
             with suppress(*GONE):
                 stat = self.store.stat(file)
-                is_foreign = stat is not None and stat.type == "file" and not self._own.forget(stat)
+                is_foreign = stat is not None and stat.type == "file" and not self._forget(stat)
                 if is_foreign and not self._contents.has(file_version(self.store, file)):
                     self.remove(file)
 
@@ -136,7 +139,7 @@ class MirrorFiles:
             raise HoldsStateError(path, state)
 
     def put(self, path: WorkspacePath, content: bytes, version: str, mode: int | None, *, must_write: bool) -> None:
-        """Write a file, whatever is in the way; one that this process wrote with these bytes only gets the mode.
+        """Write a file, whatever is in the way; one that has these bytes only gets the mode.
 
         Args:
             path: The file.
@@ -148,7 +151,8 @@ class MirrorFiles:
         for _ in range(TRIES):
             try:
                 found = self.store.stat(path)
-                if found is not None and not must_write and self._own.version_of(found) == version:
+                is_alike = found is not None and found.type == "file" and found.size == len(content)
+                if found is not None and is_alike and not must_write and self._version_of(path, found) == version:
                     if mode not in (None, found.mode):
                         self.store.set_mode(path, mode)
                     return
@@ -212,7 +216,7 @@ class MirrorFiles:
             is_free = there is None or there.type == kind == "file"
             if found is None or found.type != kind or not is_free:
                 return False
-            if version is not None and version != (self._own.version_of(found) or file_version(self.store, source)):
+            if version is not None and version != self._version_of(source, found):
                 return False
             self.refuse_state_below(source)
             make_parents(self.store, path)
@@ -225,6 +229,14 @@ class MirrorFiles:
             self.store.set_mode(path, mode)
         return True
 
+    def _version_of(self, path: WorkspacePath, found: FileStat) -> str:
+        """Return the version of a file, which is read unless this process wrote it."""
+        return self._own.get(found.identity[1:4]) or file_version(self.store, path)
+
+    def _forget(self, stat: FileStat) -> bool:
+        """Forget a file that is removed, because its inode may be used again; False if this process did not write it so."""
+        return self._own.pop(stat.identity[1:4], None) is not None
+
     def _exchanged(
         self, path: WorkspacePath, content: bytes, version: str, mode: int | None, *, is_new: bool
     ) -> Displaced | None:
@@ -235,7 +247,9 @@ class MirrorFiles:
         except BaseException:
             prepared.discard()
             raise
-        self._own.note(prepared.stat, version)
+        self._own[prepared.stat.identity[1:4]] = version
+        if len(self._own) > _MOST_OWN:
+            self._own.popitem(last=False)
         return displaced
 
     def remove_if_empty(self, path: WorkspacePath) -> bool:
@@ -344,31 +358,3 @@ def file_version(store: Store, path: WorkspacePath) -> str:
     with closing(store.open(path)) as reader:
         digest, _ = hashed_parts(reader.read_at)
     return VERSION_PREFIX + digest.hex()
-
-
-_MAX_FILES: Final = 8192
-
-
-class OwnFiles:
-    """Versions of the files that this process wrote to a mirror, the oldest dropped first. Used by one thread.
-
-    A file is known by inode, size and mtime: not by its path, because a folder above may be moved; nor by its ctime, because
-    the exchange that takes it out changes that.
-    """
-
-    def __init__(self) -> None:
-        self._versions: OrderedDict[tuple[int, ...], str] = OrderedDict()
-
-    def note(self, stat: FileStat, version: str) -> None:
-        """Remember a file that just went live."""
-        self._versions[stat.identity[1:4]] = version
-        if len(self._versions) > _MAX_FILES:
-            self._versions.popitem(last=False)
-
-    def version_of(self, stat: FileStat) -> str | None:
-        """Return the version of a file, wherever it is now; None if this process did not write it so."""
-        return self._versions.get(stat.identity[1:4])
-
-    def forget(self, stat: FileStat) -> bool:
-        """Forget a file that is removed, because its inode may be used again; False if this process did not write it so."""
-        return self._versions.pop(stat.identity[1:4], None) is not None

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from functools import partial
 from typing import Any, Final, TypeVar
-
-from msgspec import Struct
 
 import filetools.events as events
 from filetools.errors import AbortedError, FileToolsError, SyncFailedError
@@ -17,9 +15,9 @@ from filetools.journal.changes import BacklogEntry
 from filetools.models.files import SyncResult
 from filetools.paths.explain import shown
 from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.sync.comparison import Plan
 from filetools.sync.context import SyncContext
 from filetools.sync.mirror import Mirror
-from filetools.sync.plan import Plan
 from filetools.writer.worker_pool import WorkerPool
 
 T = TypeVar("T")
@@ -33,53 +31,46 @@ _SHORTEST_PAUSE_SECONDS: Final = 0.01
 _ALL: Final = 1_000_000_000
 
 
-class SyncRequest(Struct, frozen=True, kw_only=True):
-    """The options of a synchronisation."""
-
-    preview: bool = False
-    verify: bool = False
-    progress: Progress | None = None
-    abort: asyncio.Event | None = None
-
-    def refuse_if_aborted(self, done: int = 0, total: int = 0) -> None:
-        """Raise AbortedError if the caller has aborted."""
-        if self.abort is not None and self.abort.is_set():
-            raise AbortedError("The synchronisation", {"done": done, "total": total} if total else {})
-
-
 class Synchronisation:
     """One synchronisation of one mirror. Used once, on the loop.
 
     It adds the differences to the mirror's backlog, which the process that writes to the mirror processes.
     """
 
-    def __init__(self, context: SyncContext, mirror: Mirror, request: SyncRequest) -> None:
+    def __init__(
+        self, context: SyncContext, mirror: Mirror, *, progress: Progress | None, abort: asyncio.Event | None
+    ) -> None:
         self._context = context
         self._mirror = mirror
-        self._request = request
+        self._progress = progress
+        self._abort = abort
         self._total = self._synced = 0
         self._errors: list[dict[str, Any]] = []
 
-    async def run(self) -> SyncResult:
+    async def run(self, *, is_preview: bool, is_fresh: bool) -> SyncResult:
         """Compare, and unless it is a preview repair.
+
+        Args:
+            is_preview: True to change nothing.
+            is_fresh: True to read every file, even if it looks unchanged.
 
         Raises:
             SyncFailedError: The mirror is paused or does not answer; for a preview it only has to be readable.
             AbortedError: It was aborted; repaired paths stay so.
         """
-        started, mirror, request = time.monotonic(), self._mirror, self._request
-        if not request.preview:
+        started, mirror = time.monotonic(), self._mirror
+        if not is_preview:
             await in_thread(partial(mirror.wait_for_round, PROBE_SECONDS))
             mirror.check()
             await self._context.workers.run(partial(self._context.journal.backlog.reset, mirror.place))
-        go_on = request.refuse_if_aborted
-        plan = await in_thread(lambda: mirror.worker.compare(ROOT, is_fresh=request.verify, go_on=go_on))
+        compare = partial(mirror.worker.compare, ROOT, is_fresh=is_fresh, go_on=self._refuse_if_aborted)
+        plan = await in_thread(compare)
         self._total = len(plan.changes) + len(plan.failed)
-        if not request.preview:
-            await self._mend(plan)
+        if not is_preview:
+            await self._repair(plan)
         return SyncResult(
             success=not self._errors,
-            preview=request.preview,
+            preview=is_preview,
             total_files=self._total,
             synced_files=self._synced,
             failed_files=len(self._errors),
@@ -90,13 +81,18 @@ class Synchronisation:
             errors=self._errors,
         )
 
-    async def _mend(self, plan: Plan) -> None:
+    def _refuse_if_aborted(self) -> None:
+        if self._abort is not None and self._abort.is_set():
+            done = self._synced + len(self._errors)
+            raise AbortedError("The synchronisation", {"done": done, "total": self._total} if self._total else {})
+
+    async def _repair(self, plan: Plan) -> None:
         publish = self._context.publish
         publish(events.SyncStarted(file_count=self._total, direction=_DIRECTION))
         try:
             for path, error in plan.failed.items():
                 self._fail(path, error.message, error.code)
-            await self._mend_all(plan.changes)
+            await self._repair_all(plan)
         finally:
             is_complete = not self._errors and self._synced == self._total
             publish(
@@ -108,17 +104,25 @@ class Synchronisation:
                 )
             )
 
-    async def _mend_all(self, paths: Sequence[WorkspacePath]) -> None:
-        mirror = self._mirror
-        known = (await self._context.workers.run(self._entries)).keys()
-        keys = await self._context.workers.run(partial(mirror.worker.add_to_backlog, paths))
-        left = dict(zip(keys, paths, strict=True))
+    async def _repair_all(self, plan: Plan) -> None:
+        mirror, run, mirrors = self._mirror, self._context.workers.run, self._context.journal.mirrors
+        row = await run(partial(mirrors.register, mirror.place))
+        known = (await run(self._entries)).keys()
+        keys = await run(partial(mirror.worker.add_to_backlog, plan.changes))
+        left = dict(zip(keys, plan.changes, strict=True))
         mirror.wake(is_urgent=True)
         pause = _SHORTEST_PAUSE_SECONDS
         while left:
+            try:
+                self._refuse_if_aborted()
+            except AbortedError:
+                # Filling adds the same paths to the backlog, except for deletions.
+                added = [key for key in left if key not in known and (row.is_filled or left[key] in plan.deleted)]
+                await run(partial(self._context.journal.backlog.withdraw, row, added))
+                raise
             await asyncio.sleep(pause)
             began = time.monotonic()
-            entries = await self._context.workers.run(self._entries)
+            entries = await run(self._entries)
             pause = max(_SHORTEST_PAUSE_SECONDS, 10 * (time.monotonic() - began))
             self._settle(left, entries)
             if left and not mirror.takes_calls:
@@ -126,9 +130,7 @@ class Synchronisation:
                 for path in left.values():
                     self._fail(path, f"The mirror is not ready: {reason}", SyncFailedError.code)
                 return
-            if left:
-                await self._refuse_if_aborted({key: path for key, path in left.items() if key not in known})
-        if paths and not await in_thread(partial(mirror.wait_for_round, self._context.strict_wait_seconds)):
+        if plan.changes and not await in_thread(partial(mirror.wait_for_round, self._context.strict_wait_seconds)):
             raise SyncFailedError(None, "the mirror could not be made durable in time")
         mirror.check()
 
@@ -141,36 +143,22 @@ class Synchronisation:
         """Count the paths that the mirror has by now, or refused."""
         for key, path in tuple(left.items()):
             entry = entries.get(key)
-            is_written = entry is None or self._mirror.worker.has_written(entry)
-            if is_written or (entry is not None and entry.tries):
-                del left[key]
-                self._count(path, None if is_written or entry is None else entry.reason)
-
-    def _count(self, path: WorkspacePath, reason: str | None) -> None:
-        if reason is None:
-            self._synced += 1
-        else:
-            code, _, message = reason.partition(": ")
-            self._fail(path, message, code)
-        before = self._synced + len(self._errors) - 1
-        self._context.publish(events.SyncProgress(current=before, total=self._total, current_file=shown(path)))
-        if self._request.progress is not None:
-            self._request.progress(before, self._total, shown(path))
+            if entry is not None and not self._mirror.worker.has_written(entry):
+                if not entry.tries:
+                    continue
+                code, _, message = (entry.reason or "").partition(": ")
+                self._fail(path, message, code)
+            else:
+                self._synced += 1
+            del left[key]
+            before = self._synced + len(self._errors) - 1
+            self._context.publish(events.SyncProgress(current=before, total=self._total, current_file=shown(path)))
+            if self._progress is not None:
+                self._progress(before, self._total, shown(path))
 
     def _fail(self, path: str, message: str, code: str) -> None:
         self._errors.append({"path": shown(path), "error": message, "error_code": code})
         self._context.publish(events.SyncError(error=message, error_code=code, file=shown(path)))
-
-    async def _refuse_if_aborted(self, added: Mapping[str, WorkspacePath]) -> None:
-        """Raise if the caller has aborted, after removing the paths that this call added, unless filling needs them."""
-        try:
-            self._request.refuse_if_aborted(self._synced + len(self._errors), self._total)
-        except AbortedError:
-            if self._mirror.worker.identity.is_filled or self._mirror.worker.looking is not None:
-                place, backlog = self._mirror.place, self._context.journal.backlog
-                gone = [BacklogEntry(key=key, path=path, number=0) for key, path in added.items()]
-                await self._context.workers.run(partial(backlog.advance, place, 0, gone))
-            raise
 
 
 async def in_thread(work: Callable[[], T]) -> T:

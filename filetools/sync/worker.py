@@ -10,9 +10,10 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
+from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
@@ -33,13 +34,12 @@ from filetools.errors import (
 )
 from filetools.journal.backlog import MAX_TRIES, KeptFile
 from filetools.journal.changes import BacklogEntry, RecordsForgottenError
-from filetools.models.records import ChangeRecord, Operation, RecordState
+from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.sync.comparison import REMOVALS, Plan, UnsettledError, Versions, Wanted, compared, wanted
 from filetools.sync.context import SyncContext
 from filetools.sync.identity import MirrorIdentity
 from filetools.sync.mirror_files import GONE, MirrorFiles, sync_place, twins_of
-from filetools.sync.plan import Plan, Versions, by_change, compared
-from filetools.sync.wanted import UnsettledError, Wanted, wanted
 
 if TYPE_CHECKING:
     from filetools.sync.mirror import Mirror
@@ -58,7 +58,6 @@ _PATIENCE_SECONDS: Final = 5.0
 """How long a missing path may come back in a folder that keeps changing."""
 _LOOK_SECONDS: Final = 1.0
 """How often the worker checks, at most, which folder is at the mirror's place, and that nobody emptied it."""
-_REMOVALS: Final = (Operation.DELETE, Operation.DELETE_DIRECTORY)
 _ABOUT_PATH: Final = (
     InvalidPathError, PathTooLongError, SymlinkNotAllowedError, NotRegularFileError, PathIsDirectoryError,
     PathNotDirectoryError, HoldsStateError, ChangedMeanwhileError,
@@ -116,7 +115,6 @@ class BacklogWorker:
         self._doubtful: set[str] = set()
         """Keys of paths whose sync failed, or is not done."""
         self._waiting: dict[tuple[str, bool], _Waiting] = {}
-        self._hidden: set[WorkspacePath] = set()
         self.looking: Future[object] | None = None
         self._is_unknown = True
         self._look_at = 0.0
@@ -138,9 +136,10 @@ class BacklogWorker:
         # After a pause, so that a process opened only for a preview compares the folder as it was.
         if not self.identity.is_filled and (is_hasty or self._fill_at <= now) and self._has_looked():
             self._fill()
-        self._is_whole_due |= is_whole
         self._follow()
-        if self._is_whole_due:
+        is_whole |= self._is_whole_due
+        self._is_whole_due = False
+        if is_whole:
             self._process_backlog()
         due = [waiting.entry for waiting in self._waiting.values() if waiting.at <= time.monotonic()]
         for entry in due:
@@ -149,14 +148,15 @@ class BacklogWorker:
                 self._process(entry)
             else:
                 self._waiting.pop(_slot(entry), None)  # an aborted synchronisation has removed it
-        if due or self._is_whole_due:
+        if due or is_whole:
             self._follow()
-        self._is_whole_due = False
         if is_hasty or self._sync_at <= time.monotonic():
             self.make_durable()
         fill_at = math.inf if self.identity.is_filled or self.looking is not None else self._fill_at
         waiting = (each.at for each in self._waiting.values())
         soonest = min(*waiting, self._sync_at, fill_at, now + self._context.probe_seconds)
+        if self._is_whole_due:
+            return 0.0
         return max(0.0, soonest - time.monotonic())
 
     def _look_at_folder(self, now: float) -> None:
@@ -258,33 +258,36 @@ class BacklogWorker:
                 self.identity.renew()
                 self.forget()
                 raise StoppedError from None
-            for several in by_change(entries):
+            for several in _by_change(entries):
                 self._go_on()
-                self._process_change(several, files)
+                if len(several) > 1:  # a move: the path that exists in the primary comes first
+                    several.sort(key=lambda entry: self._context.primary.stat(WorkspacePath(entry.path)) is None)
+                for entry in several:
+                    is_waiting = _slot(entry) in self._waiting
+                    self._process(replace(entry, below=True) if is_waiting else entry, files.get(entry.number))
+                if len(self._unsynced) >= MOST_UNSYNCED:
+                    self.make_durable()
             page = len(entries)
             self._seen = entries[-1].number if entries else self._seen
         self._seen = max(own, self._seen)
         unsettled = min((each.unsettled for each in self._waiting.values() if each.unsettled), default=None)
         self._mirror.report(reached=self._seen, unsettled=unsettled)
 
-    def _process_change(self, entries: Sequence[BacklogEntry], files: Mapping[int, KeptFile]) -> None:
-        """Process the paths of one change, both of a move; a path that exists in the primary comes first."""
-        several = [replace(one, below=True) if _slot(one) in self._waiting else one for one in entries]
-        if len(several) > 1:
-            several.sort(key=lambda entry: self._context.primary.stat(WorkspacePath(entry.path)) is None)
-        for entry in several:
-            self._process(entry, files.get(entry.number))
-            if len(self._unsynced) >= MOST_UNSYNCED:
-                self.make_durable()
-
     def _process(self, entry: BacklogEntry, known: KeptFile | None = None) -> None:
         path = WorkspacePath(entry.path)
         if self._context.left_out(path, False):
             self._note_done(entry)
             return
+        record, waiting = None, self._waiting.get(_slot(entry))
+        is_late = waiting is not None and 0 < waiting.since < time.monotonic() - _PATIENCE_SECONDS
         try:
-            record = self._record(entry) if known is None else None
-            goal = self._wanted(path, entry, record) if known is None else Wanted(kind="file", **known._asdict())
+            if known is None:
+                record = self._record(entry)
+                goal = wanted(
+                    self._context, path, entry.key, record=record, is_recorded=bool(entry.number), is_late=is_late
+                )
+            else:
+                goal = Wanted(kind="file", **known._asdict())
         except UnsettledError:
             self._defer(entry)
             return
@@ -307,37 +310,22 @@ class BacklogWorker:
         records = self._context.journal.records(key=entry.key, newest_first=True, limit=1)
         return records[0] if records and records[0].number == entry.number else None
 
-    def _wanted(self, path: WorkspacePath, entry: BacklogEntry, record: ChangeRecord | None) -> Wanted:
-        is_made = False
-        if record is not None:
-            # A strict call waits for the mirror before its change is marked as applied.
-            is_there = self._context.primary.stat(path) is not None
-            is_made = is_there == (record.path == path and record.operation not in _REMOVALS)
-            if record.state is RecordState.PENDING and not is_made:
-                raise UnsettledError
-        waiting = self._waiting.get(_slot(entry))
-        is_late = waiting is not None and 0 < waiting.since < time.monotonic() - _PATIENCE_SECONDS
-        return wanted(
-            self._context, path, entry.key, is_recorded=bool(entry.number), is_settled=is_made, is_late=is_late
-        )
-
     def _apply(self, path: WorkspacePath, goal: Wanted, entry: BacklogEntry, record: ChangeRecord | None) -> None:
         spelled = self.files.spelled(path)
         twins = [] if spelled is None else twins_of(path, self._context.primary)
         if goal.kind == "nothing":
             if twins:
-                self._retry_now([*twins, *self._hidden])
+                self._retry(twins)
                 return
             self.files.remove(path, only_empty=entry.number == 0)
             self._prune(path.parent)
             return
         if spelled in twins:
-            self._hidden.add(path)
             raise InvalidPathError(path, f"the mirror's disk takes it for {spelled!r}")
         if is_respelt := spelled is not None and spelled.name != path.name:
             self.files.respell(path)
         if twins:
-            self._retry_now(twins)
+            self._retry(twins)
         is_renamed = record is not None and self._move_again(record, path, goal)
         if goal.kind == "file":
             if not is_renamed:
@@ -346,19 +334,18 @@ class BacklogWorker:
             return
         self.files.make_folder(path, goal.mode)
         # A folder that exists although its record removed it was made since.
-        is_followed = record is not None and record.old_path is None and record.operation not in _REMOVALS
+        is_followed = record is not None and record.old_path is None and record.operation not in REMOVALS
         is_unknown = bool(entry.number) and not is_followed
         older = self._context.journal.backlog.get(self._place, entry.key)
         is_older = older is not None and older.number != entry.number
         if entry.below or is_older or is_respelt or (is_unknown and not is_renamed):
             self._compare_below(path)
 
-    def _retry_now(self, paths: Iterable[WorkspacePath]) -> None:
-        """Have the next round process paths, also refused ones, because their place in the mirror may be free now."""
-        for key in self.add_to_backlog(paths):
-            if (entry := self._context.journal.backlog.get(self._place, key)) is not None:
-                self._waiting[_slot(entry)] = _Waiting(entry, 0.0)
-        self._hidden.difference_update(paths)
+    def _retry(self, twins: Iterable[WorkspacePath]) -> None:
+        """Process paths again that share a name in the mirror, and all refused ones: a name in the mirror may be free now."""
+        self.add_to_backlog(twins)
+        self._context.journal.backlog.reset(self._place)
+        self._is_whole_due = True
 
     def _move_again(self, record: ChangeRecord, path: WorkspacePath, goal: Wanted) -> bool:
         """Repeat a move of the primary in the mirror, and copy what the mirror lacked of it; False if it is not possible."""
@@ -371,24 +358,20 @@ class BacklogWorker:
         lacking = [] if is_file else self._context.journal.backlog.below(self._place, self._context.key(source))
         if not self.files.move(source, path, goal.version if is_file else None, goal.mode):
             return False
-        for each in lacking:
-            self._process_path(WorkspacePath(path + each[len(source) :]))
+        self._process_all(WorkspacePath(path + each[len(source) :]) for each in lacking)
         return True
 
     def _compare_below(self, folder: WorkspacePath) -> None:
         """Compare a folder with the primary's, and copy all that the mirror lacks below it."""
         plan = self.compare(folder, is_fresh=False, go_on=self._go_on)
-        for path in plan.changes:
-            self._process_path(path)
+        self._process_all(plan.changes)
         for error in plan.failed.values():
             raise error
 
-    def _process_path(self, path: WorkspacePath) -> None:
-        """Process a path without an entry; it gets one if it must be retried, so that it delays no other."""
-        entry = BacklogEntry(key=self._context.key(path), path=path, number=0)
-        self._process(entry)
-        if _slot(entry) in self._waiting:
-            self.add_to_backlog([path])
+    def _process_all(self, paths: Iterable[WorkspacePath]) -> None:
+        """Process paths that may differ."""
+        for path in paths:
+            self._process(BacklogEntry(key=self._context.key(path), path=path, number=0))
 
     def _prune(self, folder: WorkspacePath) -> None:
         """Remove a directory and those above it as far as they are empty and the primary does not have them."""
@@ -417,6 +400,8 @@ class BacklogWorker:
         now, former = time.monotonic(), self._waiting.get(_slot(entry))
         if former is None or former.unsettled is None:
             self._waiting[_slot(entry)] = _Waiting(entry, now + _SHORTEST_DEFERRAL_SECONDS, entry.number, since=now)
+            if not entry.number:
+                self.add_to_backlog([WorkspacePath(entry.path)])  # no record leads back to it after a restart
             return
         # The number of the oldest change stays: the mirror does not have it, although there are newer records of the path.
         self._waiting[_slot(entry)] = former._replace(entry=entry, at=now + _LONGEST_DEFERRAL_SECONDS)
@@ -476,3 +461,13 @@ class BacklogWorker:
             self._fill_at = time.monotonic() + self._context.probe_seconds
             return False
         return True
+
+
+def _by_change(entries: Iterable[BacklogEntry]) -> Iterator[list[BacklogEntry]]:
+    """Yield the entries of each change together, for each path only the newest, with `below` set if there were others."""
+    newest: dict[str, BacklogEntry] = {}
+    for entry in entries:
+        is_known = newest.pop(entry.key, None) is not None
+        newest[entry.key] = replace(entry, below=True) if is_known else entry
+    for _, several in groupby(newest.values(), lambda entry: entry.number):
+        yield list(several)

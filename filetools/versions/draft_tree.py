@@ -1,4 +1,4 @@
-"""A draft of the tree: the entries on disk, overlaid with changes that are not made yet."""
+"""A draft of the tree: the entries on disk with changes that are not made yet."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class DraftNode:
 
     kind: EntryType
     origin: Origin | None = None
-    """None for an entry that is created."""
+    """None for an entry that is created anew."""
     version: str | None = None
     """Version of a file or link that differs from its origin."""
     mode: int | None = None
@@ -43,9 +43,14 @@ class DraftNode:
     made: bytes | None = field(default=None, compare=False, repr=False)
     """The bytes of the version, if the journal does not keep them."""
 
+    @property
+    def source(self) -> str:
+        """Current path of the entry; empty if it is created, or in the trash."""
+        return "" if self.origin is None or self.origin.trash is not None else self.origin.path
+
 
 PARENT: Final = DraftNode(kind="directory")
-"""A folder that is only there because an entry comes back below it."""
+"""A folder that exists only because an entry is restored below it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +63,7 @@ class Drafted:
 
     @property
     def origin(self) -> Origin | None:
-        """Current place of the entry that comes to this path; None if the path is not free."""
+        """Origin of the entry that is put at this path; None if the path is not free."""
         return None if self.then is None or self.now is not None else self.then.origin
 
     @property
@@ -94,7 +99,7 @@ class DraftTree:
         self.key = workspace.key
         """Returns the lock key of a path."""
         self.wholes: set[str] = set()
-        """Lock keys of folders that are moved into the trash as a whole, because they came out of it as a whole."""
+        """Lock keys of folders that are moved into the trash as a whole, because they were restored from it as a whole."""
         self._is_addressable = workspace.is_addressable
         self._store = store
         self._facts = facts
@@ -102,7 +107,7 @@ class DraftTree:
         self._most_bytes = most_bytes
         self._versions: dict[Origin, str] = {}
         self.drafted: Final[dict[str, tuple[str, DraftNode | None]]] = {}
-        """Drafted paths and their nodes, by lock key; None for an entry that goes."""
+        """Drafted paths and their nodes, by lock key; None for an entry that is removed."""
         self._inside: defaultdict[str, dict[str, None]] = defaultdict(dict)
         """For the key of each folder, the keys in it that are drafted, or that have a drafted path below them."""
 
@@ -111,7 +116,7 @@ class DraftTree:
         try:
             stat = self._store.stat(WorkspacePath(path))
         except FileToolsError:
-            return None  # it cannot be reached, so it could not be put back either
+            return None  # it cannot be reached, so it cannot be restored either
         return None if stat is None else self._node(Origin(path=path), stat)
 
     def standing_below(self, path: str) -> Iterable[str]:
@@ -119,25 +124,24 @@ class DraftTree:
         return [below for below in self._walk(WorkspacePath(path)) if self._is_seen(below)]
 
     def trashed(self, path: str, trash: str, mode: int | None = None) -> dict[str, DraftNode]:
-        """Return the nodes that come back with an entry of the trash, by path, the entry itself first.
+        """Return the nodes that an entry of the trash restores, by path, the entry itself first.
 
         Args:
-            path: The path that the entry had, and gets again.
+            path: The path that the entry had, and at which it is restored.
             trash: Its name in the trash.
             mode: Permission bits of the folder when it was deleted, if they are known.
         """
         found: dict[str, DraftNode] = {}
         for relative, stat in self._store.trashed(WorkspacePath(path), trash):
             full = f"{path}/{relative}" if relative else path
-            node = self._node(Origin(path=full, trash=trash, top=path), stat)
-            if not relative and node.kind == "directory" and mode is not None:
-                node = replace(node, mode=mode)
             if self._is_seen(full):
-                found[full] = node
+                found[full] = self._node(Origin(path=full, trash=trash, top=path), stat)
+        if mode is not None and path in found and found[path].kind == "directory":
+            found[path] = replace(found[path], mode=mode)
         return found
 
     def version(self, node: DraftNode) -> str:
-        """Return the version of a file or link. It is read once a plan."""
+        """Return the version of a file or link. Its bytes are read at most once."""
         if node.version is not None:
             return node.version
         assert node.origin is not None
@@ -147,8 +151,8 @@ class DraftTree:
 
     def read_version(self, node: DraftNode) -> str:
         """Return the version of the file that is now at a node's origin."""
-        at = None if node.origin is None or node.origin.trash is not None else WorkspacePath(node.origin.path)
-        stat = None if at is None or node.kind == "symlink" else self._store.stat(at)
+        is_known = bool(node.source) and node.kind != "symlink"
+        stat = self._store.stat(WorkspacePath(node.source)) if is_known else None
         known = None if stat is None else self._facts.get(stat.identity)
         return version_of(self._content_at(node)) if known is None else known.version
 
@@ -216,7 +220,7 @@ class DraftTree:
         yield from (path for path, node in drafted.values() if node is not None)
 
     def file_above(self, path: str) -> str | None:
-        """Return the path of a file or link where a folder is needed for a path; None if there is none."""
+        """Return the path of a file or link at which a path needs a folder; None if there is none."""
         for parent in within(path.rpartition("/")[0]):
             if (node := self.at(parent)) is not None:
                 return None if node.kind == "directory" else parent
@@ -238,21 +242,20 @@ class DraftTree:
 
     def made_anew(self, node: DraftNode | None, is_elsewhere: Callable[[str], bool]) -> DraftNode | None:
         """Return a node that needs no origin, if it has one in the tree for whose lock key `is_elsewhere` is true."""
-        origin = None if node is None else node.origin
-        if node is None or origin is None or origin.trash is not None or not is_elsewhere(self.key(origin.path)):
+        if node is None or not node.source or not is_elsewhere(self.key(node.source)):
             return node
         return replace(self.with_bytes(node), origin=None)
 
     def with_bytes(self, node: DraftNode) -> DraftNode:
-        """Return a node that has its bytes without its origin; a folder has none."""
-        if node.kind == "directory":
+        """Return a node that has its bytes without its origin; a folder has no bytes."""
+        if node.kind == "directory" or node.version is not None:
             return node
-        named = replace(node, version=self.version(node))
+        version, made = self.version(node), None
         try:
-            self.content(named)
+            self.contents.get(version)
         except VersionGoneError:
-            return named if node.version is not None else replace(named, made=self._content_at(node))
-        return named
+            made = self._content_at(node)
+        return replace(node, version=version, made=made)
 
     def changes(self) -> list[Drafted]:
         """Return each path whose draft differs from the current tree."""
@@ -261,13 +264,11 @@ class DraftTree:
 
     def is_same(self, now: DraftNode | None, then: DraftNode | None) -> bool:
         """True if two nodes are equal in kind, mode and bytes, whatever their origins."""
-        if now is None or then is None or now == then:
-            return now == then
-        if now.kind != then.kind or now.kind == "other":
-            return now.kind == then.kind
-        if now.kind == "directory":
-            return then.mode in (None, now.mode)
-        return now.mode == then.mode and self.version(now) == self.version(then)
+        if now is None or then is None or now.kind != then.kind:
+            return now is then
+        if now.kind in ("directory", "other"):
+            return now.kind == "other" or then.mode in (None, now.mode)
+        return now == then or (now.mode == then.mode and self.version(now) == self.version(then))
 
 
 def within(key: str) -> Iterator[str]:

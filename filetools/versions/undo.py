@@ -28,9 +28,9 @@ Place = dict[str, str | int]
 Outcome = Literal["undone", "unchanged", "kept", "unknown"]
 
 SETTLED: Final = ("undone", "unchanged", "kept")
-"""Outcomes of records that count as taken back."""
+"""Outcomes of records that count as undone."""
 WITHOUT_RECORDS: Final = ("symlink", "other")
-"""Kinds of entries that come back with a folder without a record of their own."""
+"""Kinds of entries that are restored with a folder, without records of their own."""
 _KINDS: Final[Mapping[Operation, EntryType]] = {
     Operation.CREATE: "file",
     Operation.MODIFY: "file",
@@ -38,11 +38,11 @@ _KINDS: Final[Mapping[Operation, EntryType]] = {
     Operation.LINK: "symlink",
     Operation.MODIFY_DIRECTORY: "directory",
 }
-"""Kind of the entry whose state before and after a record holds, by operation."""
+"""Kind of the entry that a record changed, by operation, if the record has its states before and after."""
 
 
 class Clash(Struct, frozen=True, kw_only=True):
-    """Why a change cannot be taken back."""
+    """Why a change cannot be undone."""
 
     code: str = "EDIT_CONFLICT"
     reason: str
@@ -101,7 +101,7 @@ class Undoing:
         Args:
             tree: The draft; without changes it is the current tree.
             history: The journal's past records.
-            records: All records to take back, newest first.
+            records: All records to undo, newest first.
             is_prose: True for paths whose texts are also merged within a line.
         """
         self._tree = tree
@@ -113,15 +113,15 @@ class Undoing:
         self._runs: dict[str, _UndoRun] = {}
         self._findings: list[tuple[UndoFinding, _Name | None]] = []
 
-    def take_back(self) -> list[UndoFinding]:
-        """Invert all records in the draft; returns their outcomes."""
+    def invert(self) -> list[UndoFinding]:
+        """Invert all records in the draft, and return their outcomes."""
         numbers = {record.number for record in self._records}
         since = RecordFilter(since=min(numbers, default=MOST_NUMBER), moves_only=True)
         moves = [each for each in self._history.select(since, limit=MOST_NUMBER) if each.number not in numbers]
         undoers = self._history.undoers(move.number for move in moves)
         for record in sorted([*self._records, *moves], key=lambda each: each.number, reverse=True):
             if record.number in numbers:
-                self._take_back(record)
+                self._invert(record)
             else:
                 self._names.passed(record, undoers=set(undoers.get(record.number, ())) - numbers)
         for run in list(self._runs.values()):
@@ -129,12 +129,12 @@ class Undoing:
         return [finding if place is None else self._final(finding, place.path) for finding, place in self._findings]
 
     def _final(self, finding: UndoFinding, path: str) -> UndoFinding:
-        """Return a finding with its final path. A folder below which an entry comes back is kept."""
+        """Return a finding with its final path. A folder below which an entry is restored is kept."""
         is_folder = finding.records[0].operation is Operation.CREATE_DIRECTORY
         is_kept = is_folder and finding.outcome == "undone" and self._tree.at(path) == PARENT
         return structs.replace(finding, path=path, outcome="kept" if is_kept else finding.outcome)
 
-    def _take_back(self, record: ChangeRecord) -> None:
+    def _invert(self, record: ChangeRecord) -> None:
         is_in_trash = record.operation is Operation.DELETE and record.before_unknown and bool(self._trashed(record))
         if is_in_trash or record.operation is Operation.DELETE_DIRECTORY:
             self._restore(record)
@@ -191,7 +191,7 @@ class Undoing:
             self._tree.put(run.path, then)
 
     def _without(self, run: _UndoRun, here: DraftNode | None) -> DraftNode | Clash | None:
-        """Return the node without a run's changes, or why they cannot be taken back."""
+        """Return the node without a run's changes, or why they cannot be undone."""
         before, after = run.before, run.after
         if here is not None and here.kind != run.kind:
             return Clash(reason="something of another kind is there now")
@@ -256,16 +256,16 @@ class Undoing:
         if where is None or here is None or here.kind != "directory":
             self._find([record], None, "unchanged")
             return
-        inside, came_back = list(self._tree.below(where)), bool(self._history.taken_back([record.number]))
+        inside, is_restored = list(self._tree.below(where)), bool(self._history.targets([record.number]))
         nodes = [self._tree.at(path) for path in inside]
-        # Links that came back with the folder have no records.
-        if inside and not (came_back and all(node is not None and node.kind in WITHOUT_RECORDS for node in nodes)):
+        # Links that were restored with the folder have no records.
+        if inside and not (is_restored and all(node is not None and node.kind in WITHOUT_RECORDS for node in nodes)):
             self._find([record], where, "kept")
             return
         self._find([record], where, "undone")
         for path in [*inside, where]:
             self._tree.put(path, None)
-        if came_back:
+        if is_restored:
             self._tree.wholes.add(self._tree.key(where))
 
     def _restore(self, record: ChangeRecord) -> None:
@@ -304,14 +304,14 @@ class Undoing:
                 self._tree.put(target, node)
 
     def _is_free(self, place: str, *, for_folder: bool) -> bool:
-        """True if the draft has nothing at a path, or, for a folder, only an empty folder."""
+        """True if the draft has no entry at a path or, with `for_folder`, only an empty folder."""
         here = self._tree.at(place)
         return here is None or (
             for_folder and here.kind == "directory" and next(iter(self._tree.below(place)), None) is None
         )
 
     def _settled(self, place: str | None) -> DraftNode | None:
-        """Return the draft's node at a path, after the pending runs there and below are inverted."""
+        """Invert the pending runs at a path and below it, and return the draft's node at the path."""
         if place is None:
             return None
         key = self._tree.key(place)
@@ -322,11 +322,10 @@ class Undoing:
     def _find(self, records: Sequence[ChangeRecord], where: str | None, outcome: Outcome | Clash) -> None:
         """Add a finding; `where` is the file's path in the draft, None if the draft does not have the file.
 
-        Call it before the draft is changed, as the current path is that of the draft's node.
+        Call it before the draft is changed: the draft's node has the current path.
         """
         node = None if where is None else self._tree.at(where)
-        origin = None if node is None else node.origin
-        now = "" if origin is None or origin.trash is not None else origin.path
+        now = "" if node is None else node.source
         finding = UndoFinding(records=tuple(records), path=records[0].path, now=now, outcome=outcome)
         self._findings.append((finding, None if where is None else self._names.place(where)))
 
@@ -339,7 +338,7 @@ def _follow(one: DraftNode | None, other: DraftNode | None) -> bool:
 
 
 def deletions(history: History, record: ChangeRecord) -> list[int]:
-    """Return the numbers of all deletions of a path that a deletion, its undos and their redos made, newest first."""
+    """Return the numbers of a deletion and of the redos that deleted the same path again, newest first."""
     newer = numbers = {record.number}
     while newer:
         newer = {number for several in history.undoers(newer).values() for number in several} - numbers
@@ -354,7 +353,7 @@ def deletions(history: History, record: ChangeRecord) -> list[int]:
 
 def tree_before(history: History, record: ChangeRecord) -> dict[str, DraftNode]:
     """Return the nodes that the journal knew below a folder before a record deleted it, by path."""
-    # Its files may have been read only after an undo brought it back, and before a redo deleted it again.
+    # Its files may have been read only after an undo restored it, and before a redo deleted it again.
     found = [row for number in deletions(history, record) for row in history.gone_below(number)]
     return {
         path: DraftNode(kind="directory") if version is None else DraftNode(kind="file", version=version, mode=mode)
@@ -364,11 +363,11 @@ def tree_before(history: History, record: ChangeRecord) -> dict[str, DraftNode]:
 
 
 def unknown_creations(history: History, records: Sequence[ChangeRecord]) -> set[int]:
-    """Return the creations that must stay: the file may be one that existed before, whose bytes nobody had read.
+    """Return the creations that are not undone, since the file may have existed before, with bytes that nobody had read.
 
     Args:
         history: The journal's past records.
-        records: All records to take back, newest first.
+        records: All records to undo, newest first.
     """
     unknown: set[int] = set()
     gone: set[str] = set()
@@ -432,7 +431,7 @@ class _Name(Struct, eq=False):
 
 
 class FormerNames:
-    """Maps names at an earlier moment, which a walk back through the journal has reached, to paths in the draft."""
+    """Maps paths at an earlier moment to paths in the draft. A walk back through the journal moves the moment."""
 
     def __init__(self) -> None:
         self._names, self._places = _Name(), _Name()
@@ -441,16 +440,16 @@ class FormerNames:
         """The node at a move's old name after the move, by number and both names of the move."""
 
     def now(self, path: str) -> str | None:
-        """Return the path in the draft of the entry with this name; None if another entry has been moved there since."""
+        """Return the path in the draft of the entry that had this path; None if another entry was moved there since."""
         place = self._names.at(path).twin
         return None if place is None else place.path
 
     def place(self, path: str) -> _Name:
-        """Return the entry at a path in the draft; its `path` changes when moves are taken back."""
+        """Return the entry at a path in the draft; its `path` changes when moves are undone."""
         return self._places.at(path)
 
     def above(self, path: str) -> str | None:
-        """Return the path in the draft at which an entry comes back: in its folder, which may have moved since."""
+        """Return the path in the draft at which an entry is restored: in its folder, which may have been moved since."""
         folder, _, name = path.rpartition("/")
         now = self.now(folder)
         return None if now is None else f"{now}/{name}" if now else name
@@ -458,13 +457,13 @@ class FormerNames:
     def passed(
         self, move: ChangeRecord, *, undoers: Iterable[int] = (), where: str | None = None, home: str = ""
     ) -> None:
-        """Walk back over a move, which the draft keeps or has taken back.
+        """Walk back over a move, which the draft keeps or has undone.
 
         Args:
             move: The record of the move.
-            undoers: Records that take the move back. If one of them has been passed, both moves together count as none.
-            where: Path in the draft before the move was taken back; None if the draft keeps the move.
-            home: Path in the draft after the move was taken back.
+            undoers: Records that undo the move. If one of them has been passed, the two moves cancel each other.
+            where: Path in the draft before the move was undone; None if the draft keeps the move.
+            home: Path in the draft after the move was undone.
         """
         old, new = move.old_path or "", move.path
         reversed_by = next((key for number in undoers if (key := (number, new, old)) in self._after), None)
@@ -477,5 +476,5 @@ class FormerNames:
         after = self._names.at(old)
         moved.move(self._names, old)
         if reversed_by is None:
-            # A pair of moves that counts as none cannot be reversed by a third one.
+            # A third move cannot cancel one of two that cancel each other.
             self._after[move.number, old, new] = after

@@ -6,8 +6,8 @@ from typing import Final
 
 import pytest
 
+from filetools.changes.knowledge import SeenPath
 from filetools.changes.overlay import BaseTree, Overlay
-from filetools.changes.seen_path import SeenPath
 from filetools.paths.workspace_path import WorkspacePath
 from tests.changes.trees import (
     Change,
@@ -84,7 +84,7 @@ def test_a_root_that_was_kept_shows_none_of_the_changes_since() -> None:
     for change in (put("p/d/x"), remove("p"), put("p/n/m"), move("a", "d"), make("e")):
         change(overlay)
     assert shown_by(overlay) != kept
-    overlay.root = root
+    overlay.restore(root)
     assert shown_by(overlay) == kept
 
 

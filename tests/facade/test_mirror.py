@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,8 +13,8 @@ from filetools.journal.changes import Change
 from filetools.models.records import SYSTEM, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync import worker
+from filetools.sync.comparison import Wanted, wanted
 from filetools.sync.context import SyncContext
-from filetools.sync.wanted import Wanted, wanted
 from tests.support.crashing import snapshot
 from tests.support.mirror_worlds import (
     FOR_EVER_SECONDS,
@@ -132,7 +133,7 @@ async def test_a_file_that_was_back_for_an_instant_does_not_stay_in_the_mirror(
     place = tmp_path / "root/a.txt"
     place.parent.mkdir()
 
-    def at_an_instant(context: SyncContext, path: WorkspacePath, key: str, **options: bool) -> Wanted:
+    def at_an_instant(context: SyncContext, path: WorkspacePath, key: str, **options: Any) -> Wanted:
         place.write_text("2")
         try:
             return wanted(context, path, key, **options)

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from filetools.errors import ChangedMeanwhileError, FileBusyError
+from filetools.errors import ChangedMeanwhileError, DirectoryNotFoundError, FileBusyError
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.local_disk import HiddenPlace
 from filetools.stores.local_prepare import PreparedReplacement
 from filetools.stores.reading import to_file_stat
@@ -201,6 +202,24 @@ def test_reading_a_file_that_never_holds_still_is_refused_as_busy(
             native.store.read(OTHER)
     assert len(reads) == 5
     assert native.store.read(OTHER)[0].endswith(b"x" * 5)
+
+
+def test_a_folder_removed_while_a_new_file_is_prepared_in_it_is_reported_as_missing(
+    native: LocalWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (native.root / "gone").mkdir()
+    open_file = os.open
+
+    def open_after_a_removal(path: str, flags: int, *arguments: int, dir_fd: int | None = None) -> int:
+        if path == ".":
+            (native.root / "gone").rmdir()
+        return open_file(path, flags, *arguments, dir_fd=dir_fd)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", open_after_a_removal)
+        prepared = native.store.prepare(WorkspacePath("gone/new.txt"), b"new", new=True)
+    with pytest.raises(DirectoryNotFoundError, match="gone"):
+        prepared.exchange()
 
 
 class Watched:

@@ -13,13 +13,12 @@ from filetools.content.version import version_of
 from filetools.errors import AbortedError, AccessDeniedError, InvalidPathError, LockTimeoutError, StorageFailedError
 from filetools.events.activity import SyncError, SyncPaused
 from filetools.journal.changes import BacklogEntry, Change, MirrorRow
-from filetools.journal.tree_index import Looked
-from filetools.journal.tree_rows import TreeRow
+from filetools.journal.tree_rows import Looked, TreeRow
 from filetools.models.records import Operation
 from filetools.stores.local import LocalStore
 from filetools.sync import worker
+from filetools.sync.comparison import UnsettledError, wanted
 from filetools.sync.mirror_files import MARKER
-from filetools.sync.wanted import UnsettledError, wanted
 from filetools.sync.worker import MOST_COPIED
 from tests.support.dose import dose
 from tests.support.faulty import FaultyStore, Plan
@@ -337,6 +336,24 @@ async def test_a_large_file_that_was_moved_is_renamed(inner: LocalStore, tmp_pat
         assert (sorted(tree(inner)), written) == (["d", "d/b"], ["a"])
 
 
+async def test_a_file_that_a_mirror_has_already_is_not_written_again_after_a_restart(tmp_path: Path) -> None:
+    inner, written = local_store(tmp_path / "mirror"), list[str]()
+
+    def note(method: str, path: str) -> None:
+        if (method, path) == ("prepare", "a"):
+            written.append(path)
+
+    async with world(tmp_path, scripted(inner, before=note), sync_after_seconds=FOR_EVER_SECONDS) as opened:
+        assert await opened.write("a", b"1") == "in_sync"
+        first = opened.manager
+        first.pause()
+        assert opened.owed() == 1
+        await opened.build().start()
+        await opened.until_paid()
+        await first.aclose()
+    assert written == ["a"]
+
+
 async def test_a_sync_that_failed_is_followed_by_new_bytes(tmp_path: Path) -> None:
     """The kernel may have dropped the dirty pages: a second sync of the same file would prove nothing."""
     inner, order = local_store(tmp_path / "mirror"), list[str]()
@@ -495,6 +512,31 @@ async def test_an_aborted_synchronisation_deletes_nothing_more_while_a_filling_w
         await asyncio.sleep(0.3)
         assert len(tree(inner)) == left > 0
         ended.set()
+
+
+async def test_an_aborted_synchronisation_leaves_what_a_filling_needs(tmp_path: Path, inner: LocalStore) -> None:
+    async with world(tmp_path, inner, is_filled=False, is_started=False) as opened:
+        ended, abort = asyncio.Event(), asyncio.Event()
+        file = opened.root / "busy"
+
+        async def work() -> None:
+            while not abort.is_set():  # a file that is always new waits, so that the filling meets it
+                file.write_bytes(b"1")
+                await asyncio.sleep(0.02)
+
+        await opened.manager.start(ended.wait)
+        await opened.write("other", b"2")
+        busy = asyncio.create_task(work())
+        await opened.until(file.exists)
+        syncing = asyncio.create_task(opened.manager.sync_all(abort=abort))
+        await opened.until(lambda: opened.lacking() == {"busy"})
+        ended.set()
+        await opened.until(lambda: opened.journal.mirrors.register("mirror").is_filled)
+        abort.set()
+        with pytest.raises(AbortedError):
+            await syncing
+        await busy
+        await opened.until(lambda: tree(inner) == {"busy": b"1", "other": b"2"})
 
 
 async def test_what_is_gone_from_a_busy_folder_is_waited_for_only_so_long(

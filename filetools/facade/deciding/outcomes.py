@@ -6,12 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from filetools.changes.decision import PutDecision
+from filetools.facade.steps.files import MoveFile, PutFile, RemoveFile
 from filetools.facade.steps.folders import MoveFolder, RemoveFolderStep
 from filetools.facade.steps.look import Look
-from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.pipeline import Outcome
-from filetools.facade.steps.put import PutFile
-from filetools.facade.steps.remove import RemoveFile
 from filetools.models.files import DeleteResult, DirectoryResult, EditResult, MoveResult, WriteResult
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import WorkspacePath

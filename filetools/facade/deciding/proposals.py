@@ -25,14 +25,12 @@ from filetools.errors import (
     PathNotFoundError,
     VersionMismatchError,
 )
+from filetools.facade.deciding.actor_knowledge import glance
 from filetools.facade.deciding.folders import FOLDER, Contents, contents_of, moved
-from filetools.facade.deciding.seeing import glance
 from filetools.facade.parts import Parts
+from filetools.facade.steps.files import MoveFile, PutFile, RemoveFile
 from filetools.facade.steps.folders import MoveFolder, RemoveFolderStep
 from filetools.facade.steps.look import Look, unseen
-from filetools.facade.steps.move import MoveFile
-from filetools.facade.steps.put import PutFile
-from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
 from filetools.facade.steps.unsaved import UnsavedQuestion, disk_text
 from filetools.journal.changes import HeadMovedError

@@ -1,7 +1,7 @@
-"""Turns the draft of an undo into steps: folders and files move as a whole where possible, the rest is written.
+"""Turns the draft of an undo into steps: folders and files are moved as a whole where possible, the others are written.
 
 No two steps of one transaction touch the same path, so that each can look at the current tree. A change of a document that
-has not been saved since is taken back in its unsaved text, by a merge.
+has not been saved since is undone in its unsaved text, by a merge.
 """
 
 from __future__ import annotations
@@ -23,13 +23,11 @@ from filetools.content.formats import TextFormat, decode
 from filetools.editors.documents import changed
 from filetools.errors import ChangedMeanwhileError, EditConflictError, EncodingError, FileToolsError, VersionGoneError
 from filetools.facade.parts import Parts
+from filetools.facade.steps.files import MoveFile, RemoveFile
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.look import Look
-from filetools.facade.steps.move import MoveFile
-from filetools.facade.steps.put_back import PutBack, RestoreFolder, opened
-from filetools.facade.steps.remove import RemoveFile
+from filetools.facade.steps.put_back import PutBack, PutLink, PutMode, RestoreFolder, opened
 from filetools.facade.steps.step import Step
-from filetools.facade.steps.texts import PutLink, PutMode
 from filetools.facade.steps.unsaved import followed, put_beside, unsaved_text
 from filetools.journal.changes import HeadMovedError, Relation, RelationKind
 from filetools.journal.history import History
@@ -51,8 +49,9 @@ def with_blocked(
 
     Args:
         findings: The findings if all paths could be changed, newest record first.
-        blocked: The paths that stay with all below them, with the reason. One that no finding names gets a finding.
-        texts: The files that come back with another text than they should, with the reason.
+        blocked: The paths that stay as they are with all below them, with the reason. One that no finding names gets a
+            finding.
+        texts: The files that are restored with another text than they should have, with the reason.
     """
     folders = dict(texts)
     for path, clash in blocked.items():
@@ -63,10 +62,9 @@ def with_blocked(
     for finding in findings:
         stuck = next((blocked[each] for place in finding.places for each in within(place) if each in blocked), None)
         operations = {record.operation for record in finding.records}
-        touched = texts.get(finding.path) if operations <= OF_TEXTS else None
-        if not operations <= OF_TEXTS | OF_PLACES:
-            touched = folders.get(finding.path)
-        touched = touched or stuck
+        is_of_folder = not operations <= OF_TEXTS | OF_PLACES
+        known = folders if is_of_folder else texts if operations <= OF_TEXTS else {}
+        touched = known.get(finding.path, stuck)
         is_change = finding.outcome != "unchanged" or Operation.DELETE_DIRECTORY in operations
         if touched is not None and is_change and finding.outcome in SETTLED:
             finding = structs.replace(finding, outcome=touched)
@@ -90,11 +88,11 @@ def possible(
     Args:
         parts: The workspace.
         tree: The draft.
-        refused: Paths that stay with all below them: they cannot be read, or their change was refused.
+        refused: Paths that stay as they are with all below them: they cannot be read, or their change was refused.
 
     Returns:
-        The changes; the paths that stay with all below them, with the reason; and the files that come back with a later
-        text, with the reason.
+        The changes; the paths that stay as they are with all below them, with the reason; and the files that are restored
+        with a later text, with the reason.
     """
     drafted, lost, texts = _with_texts(tree)
     blocked = dict(refused)
@@ -110,10 +108,10 @@ def possible(
 
 
 def _with_texts(tree: DraftTree) -> tuple[list[Drafted], dict[str, Clash], dict[str, Clash]]:
-    """Find another source for each text that is not kept: a file that goes or changes, else the last text in the trash.
+    """Find another source for each text that is not kept: a file that is removed or changed, else the last text in the trash.
 
     Returns:
-        The changes of the draft; the files without any source, with the reason; and those out of the trash, with the reason.
+        The changes of the draft; the files without a source, and those whose source is the trash, each with the reason.
     """
     drafted, lost, texts = tree.changes(), dict[str, Clash](), dict[str, Clash]()
     for one in drafted:
@@ -141,15 +139,15 @@ def _with_texts(tree: DraftTree) -> tuple[list[Drafted], dict[str, Clash], dict[
 
 
 def _staying(tree: DraftTree, drafted: Sequence[Drafted], blocked: Mapping[str, Clash]) -> dict[str, Clash]:
-    """Return all paths that stay if some do, with the reason.
+    """Return all paths that stay as they are if the blocked ones do, with the reason.
 
-    Both ends of a move stay together: else the file would be lost, or would be there twice. A folder in which something
-    stays is not replaced by another kind.
+    Both ends of a move stay, or the file would be lost or exist twice. A folder in which an entry stays is not replaced by
+    another kind.
     """
     others: defaultdict[str, list[str]] = defaultdict(list)
     for path, node in tree.drafted.values():
-        if node is not None and node.origin is not None and node.origin.trash is None:
-            for end, other in ((path, node.origin.path), (node.origin.path, path)):
+        if node is not None and node.source:
+            for end, other in ((path, node.source), (node.source, path)):
                 for key in within(tree.key(end)):
                     others[key].append(other)
     swaps = {tree.key(one.path): one.path for one in drafted if one.is_swap and one.now and one.now.kind == "directory"}
@@ -195,7 +193,7 @@ def in_phases(tree: DraftTree, drafted: list[Drafted]) -> list[list[Drafted]]:
 
 
 def _can_go(tree: DraftTree, swap: Drafted) -> bool:
-    """True if an entry can be replaced by one of another kind: the draft removes everything that is in a folder."""
+    """True if an entry can be replaced by one of another kind: the draft removes everything in a folder."""
     kinds = [node.kind for node in (swap.now, swap.then) if node is not None]
     return "other" not in kinds and (
         kinds[0] != "directory" or all(tree.at(path) is None for path in tree.standing_below(swap.path))
@@ -222,7 +220,7 @@ class StepMaker:
         self.steps.sort(key=_turn)
 
     def _rest(self) -> Iterator[Drafted]:
-        """Yield the changes without a step, outermost first; steps that are added meanwhile may take some of them."""
+        """Yield the changes without a step, outermost first. A step that is added meanwhile may include some of them."""
         for key in sorted(self._left):
             if (one := self._left.get(key)) is not None:
                 yield one
@@ -232,7 +230,7 @@ class StepMaker:
         return [self._left.pop(each) for each in list(self._left) if key in within(each)]
 
     def _bring_wholes(self) -> None:
-        """Move folders with all in them, and restore entries of the trash with all in them."""
+        """Move folders, and restore entries of the trash, with everything in them."""
         for one in self._rest():
             path, origin = WorkspacePath(one.path), one.origin
             if origin is None or not self._is_whole(one, origin):
@@ -249,13 +247,13 @@ class StepMaker:
                 self.steps.append(RestoreFolder(path, origin.trash, inside))
                 trashed = self._tree.trashed(path, origin.trash)
                 if path not in trashed:
-                    raise ChangedMeanwhileError(path, 1)  # it was restored, or the trash emptied, a moment ago
+                    raise ChangedMeanwhileError(path, 1)  # it was just restored, or the trash was just emptied
                 come = [(each, trashed.get(each.path)) for each in taken]
             for each, now in come:
                 self._change_mode(each.path, now, each.then)
 
     def _is_whole(self, one: Drafted, origin: Origin) -> bool:
-        """True if all that is at an origin comes to the path of a change, as it is there, and nothing else comes there."""
+        """True if a change puts exactly the entries at an origin at its path, unchanged."""
         tree, path = self._tree, one.path
         if origin.trash is None:
             source = self._left.get(tree.key(origin.path))
@@ -273,10 +271,10 @@ class StepMaker:
         return come == {path + each: replace(origin, path=origin.path + each) for each in inside}
 
     def _remove_trees(self) -> None:
-        """Move folders that came out of the trash into it again: otherwise a redo would lose the links in them."""
+        """Move folders that were restored from the trash into it again: otherwise a redo would lose the links in them."""
         for one in self._rest():
             key = self._tree.key(one.path)
-            if one.then is not None or one.now is None or key not in self._tree.wholes:
+            if one.then is not None or one.now is None or one.now.kind != "directory" or key not in self._tree.wholes:
                 continue
             inside = [each for other, each in self._left.items() if other.startswith(f"{key}/")]
             if {each.path for each in inside if each.then is None} == set(self._tree.standing_below(one.path)):
@@ -318,7 +316,7 @@ class StepMaker:
         elif then is not None and then.kind == "file":
             self.steps.append(PutBack(path, partial(_decide, self._tree, one)))
         elif then is not None:
-            # For example a pipe in the trash, in a folder that does not come back as a whole.
+            # For example a pipe in the trash, in a folder that is not restored as a whole.
             self.blocked[one.path] = _impossible(one.path)
         elif "file" in kinds:
             self.steps.append(RemoveFile(path, partial(_require_planned, self._tree, one)))
@@ -336,13 +334,13 @@ _TURNS: Final[Mapping[type[Step], int]] = {MakeFolderStep: 0, RemoveFile: 2, Rem
 
 
 def _turn(step: Step) -> tuple[int, int]:
-    """Sort key: folders are made first, or other steps would make and record them, too; removals and modes come last."""
+    """Sort key: folders are made first, or other steps would make and record them too; removals and modes come last."""
     turn = _TURNS.get(type(step), 1)
     return turn, -step.paths[0].count("/") if turn > 2 else 0
 
 
 def _impossible(path: str) -> Clash:
-    return Clash(reason=f"something stands there, or in it, that cannot go, or come back ({shown_name(path)})")
+    return Clash(reason=f"an entry there, or in it, cannot be removed or restored ({shown_name(path)})")
 
 
 def place_of(step: Step) -> WorkspacePath:
@@ -351,7 +349,7 @@ def place_of(step: Step) -> WorkspacePath:
 
 
 def relations(numbers: Iterable[int], kind: RelationKind) -> tuple[Relation, ...]:
-    """Return the relations of a record that takes these back."""
+    """Return the relations of a record that undoes or redoes these."""
     return tuple(Relation(kind=kind, number=number) for number in numbers)
 
 
@@ -361,7 +359,7 @@ def _decide(tree: DraftTree, drafted: Drafted, parts: Parts, seen: Look) -> PutD
     assert drafted.then is not None
     content = tree.content(drafted.then)
     facts, mode = inspect(content, name=seen.path)[0], drafted.then.mode
-    # Text that was typed after the file's deletion stays, on top of the content that comes back.
+    # Text that was typed after the file's deletion stays, on top of the restored content.
     typed = unsaved_text(parts, seen) if seen.stat is None else None
     kept = (
         None
@@ -393,7 +391,7 @@ def _require_planned(tree: DraftTree, drafted: Drafted, seen: Look) -> None:
 def split_buffered(
     history: History, chosen: Sequence[ChangeRecord]
 ) -> tuple[list[ChangeRecord], list[ChangeRecord], list[ChangeRecord]]:
-    """Divide changes into those of files, those of documents not saved since, and those whose save is also taken back."""
+    """Divide changes into those of files, those of documents not saved since, and those whose save is undone too."""
     children = history.children(record.number for record in chosen if record.state is RecordState.BUFFER)
     numbers = {record.number for record in chosen}
     files: list[ChangeRecord] = []
@@ -411,7 +409,7 @@ def split_buffered(
 def plan_unsaved(
     parts: Parts, waiting: Sequence[ChangeRecord], taken: set[str], kind: RelationKind
 ) -> tuple[list[PutBack], list[UndoFinding]]:
-    """Return the steps that take changes of unsaved documents back, and a finding for each document.
+    """Return the steps that undo changes of unsaved documents, and a finding for each document.
 
     Args:
         parts: The workspace.

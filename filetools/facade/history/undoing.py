@@ -1,6 +1,6 @@
 """Plans an undo in memory, before any turn, and applies it, all or nothing.
 
-In their turn the steps check that the tree is as the plan has seen it; otherwise the undo is planned again. A plan has one
+In their turn the steps check that the tree is as it was planned for; otherwise the undo is planned again. A plan has one
 transaction, or two; read-only folders are writable while they are applied.
 """
 
@@ -36,14 +36,11 @@ from filetools.facade.history.undo_steps import (
 )
 from filetools.facade.parts import Parts
 from filetools.facade.runner import CallRunner, is_late
+from filetools.facade.steps.files import MoveFile, PutFile, RemoveFile
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
-from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.pipeline import Outcome
-from filetools.facade.steps.put import PutFile
-from filetools.facade.steps.put_back import RestoreFolder, opened
-from filetools.facade.steps.remove import RemoveFile
+from filetools.facade.steps.put_back import PutLink, PutMode, RestoreFolder, opened
 from filetools.facade.steps.step import Step
-from filetools.facade.steps.texts import PutLink, PutMode
 from filetools.journal.changes import RelationKind
 from filetools.journal.history import History, RecordFilter
 from filetools.models.history import NotUndone, UndoConflict, UndoneChange, UndoneFile, UndoResult
@@ -57,7 +54,7 @@ from filetools.versions.undo import SETTLED, Clash, UndoFinding, Undoing
 from filetools.writer.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
 
 Choose = Callable[[History], list[ChangeRecord]]
-"""Returns the records to take back, newest first."""
+"""Returns the records to undo, newest first."""
 IsWithheld = Callable[[WorkspacePath], bool]
 
 _log = logging.getLogger(__name__)
@@ -105,7 +102,7 @@ class UndoPlan(Struct, frozen=True, dict=True):
         return all(finding.clash is None for finding in self.findings)
 
     def _conflicts(self, *, applied: bool) -> list[UndoConflict]:
-        """Return the conflicts: each path once for each reason, with `applied` by its path after the undo, otherwise before."""
+        """Return the conflicts: each path once for each reason. With `applied` it is the path after the undo, else before."""
         found: dict[tuple[str, str, str], UndoConflict] = {}
         for finding in self.findings:
             path, clash = finding.places[0 if applied else -1], finding.clash
@@ -127,7 +124,7 @@ class UndoPlan(Struct, frozen=True, dict=True):
         ]
 
     def _not_undone(self, *, applied: bool) -> list[NotUndone]:
-        """Return the paths at which something stays, and why; for `applied` see `_conflicts`."""
+        """Return the paths that are not undone, and why; for `applied` see `_conflicts`."""
         reasons: dict[str, str] = {}
         for finding in self.findings:
             outcome = finding.outcome
@@ -197,7 +194,7 @@ def make_plan(
         pick: Selects the records.
         kind: Relation of the new records to them.
         target: The checkpoint to restore, if these are all records since then.
-        refused: Paths that stay because their change was refused, with the reason.
+        refused: Paths that stay as they are because their change was refused, with the reason.
         is_withheld: True for paths whose text must not be shown.
 
     Raises:
@@ -219,7 +216,7 @@ def make_plan(
 
 
 def _is_overtaken(parts: Parts, plan: UndoPlan, began: int) -> bool:
-    """True if paths of a plan changed during planning: it may have seen a journal and a disk that do not match."""
+    """True if paths of a plan were changed during planning, so that the journal and the disk may not have matched."""
     since = parts.journal.records(began, limit=MOST_SINCE, newest_first=True)
     touched = {path for record in since for path in (record.path, record.old_path) if path is not None}
     planned = {path for one in plan.findings for path in (*one.places, *(record.path for record in one.records))}
@@ -250,7 +247,7 @@ def _make_plan(
         walk=lambda folder: (path for path, _ in walk_tree(parts.store, folder)),
         most_bytes=parts.settings.max_write_bytes,
     )  # fmt: skip
-    findings = Undoing(tree, history, changed, is_prose=parts.settings.is_prose).take_back()
+    findings = Undoing(tree, history, changed, is_prose=parts.settings.is_prose).invert()
     closed: dict[str, Clash] = {}
     if target is not None:
         findings, closed = completed(parts, tree, findings, target)
@@ -279,7 +276,7 @@ def _make_plan(
 
 
 def _assign(steps: Sequence[Step], findings: Sequence[UndoFinding], kind: RelationKind) -> None:
-    """Give each step the numbers of the records that it takes back, by their paths.
+    """Give each step the numbers of the records that it undoes, by their paths.
 
     The first step also gets the records that need no step. A step without records, such as the deletion of a moved file's
     old name, gets the lowest number, so that it counts as part of the undo.
@@ -357,21 +354,21 @@ def _hunks(tree: DraftTree, drafted: Drafted) -> list[dict[str, Any]]:
 async def carry_out(
     runner: CallRunner, actor: Actor, plan: UndoPlan, kind: RelationKind, allowed: Permit | None
 ) -> Outcome:
-    """Apply a plan. If its second transaction fails, the first one is taken back.
+    """Apply a plan. If its second transaction fails, the first one is undone.
 
     Args:
         runner: Applies each transaction.
         actor: The actor of the new records.
         plan: The plan; it has steps.
-        kind: Relation of the new records to those that are taken back.
+        kind: Relation of the new records to those that they undo.
         allowed: What people have allowed.
 
     Raises:
-        FileToolsError: A step refused or failed; nothing was changed, or all changes have been taken back.
+        FileToolsError: A step refused or failed; nothing was changed, or all changes are undone.
         UnsavedQuestion: A person must decide first; as above.
     """
     if len(plan.phases) > 1 and actor.call is None:
-        # Both transactions are taken back together because they belong to one call.
+        # Both transactions are undone together because they belong to one call.
         actor = structs.replace(actor, call=f"back-{secrets.token_hex(6)}")
     work = asyncio.ensure_future(_carry_out(runner, actor, plan, kind, allowed))
     try:
@@ -410,7 +407,7 @@ async def _carry_out(
 
 
 async def _set_back(runner: CallRunner, actor: Actor, outcomes: Sequence[Outcome], kind: RelationKind) -> None:
-    """Take back the transactions that were applied before one that failed."""
+    """Undo the transactions that were applied before one that failed."""
     made = tuple(record.number for one in outcomes for record in one.records if record.actor == actor)
     try:
         plan = await runner.parts.workers.run(
@@ -423,7 +420,7 @@ async def _set_back(runner: CallRunner, actor: Actor, outcomes: Sequence[Outcome
         for phase in plan.phases:
             await runner.change(phase, actor)
     except FileToolsError as exc:
-        _log.error("an undo that failed half way could not be taken back: %s", exc)
+        _log.error("the first half of a failed undo could not be undone: %s", exc)
 
 
 def _open_folders(parts: Parts, steps: Sequence[Step]) -> dict[str, int]:

@@ -147,7 +147,7 @@ def facts_of(parts: Parts, seen: Look) -> ContentFacts | None:
     return seen.facts
 
 
-def found(looks: Iterable[Look]) -> Sequence[Change]:
+def found(looks: Iterable[Look]) -> list[Change]:
     """Return a `found` record for each file without a head, to be committed before its first change."""
     new = {seen.key: seen for seen in looks if seen.view.head is None and not seen.is_opaque}
     return [

@@ -17,9 +17,9 @@ from filetools.errors import (
     SyncFailedError,
 )
 from filetools.facade.parts import Parts
+from filetools.facade.steps.files import PutFile
 from filetools.facade.steps.folders import MakeFolderStep
 from filetools.facade.steps.look import found
-from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.step import Step
 from filetools.journal.changes import HeadMovedError
 from filetools.journal.commit import CommitDraft
@@ -48,14 +48,23 @@ class Outcome(Struct, frozen=True, kw_only=True):
     changes: tuple[ChangeRecord | None, ...]
     """The record of each step's own change; None for a step that had nothing to change."""
     mirror: MirrorStatus
-    warnings: tuple[dict[str, Any], ...] = ()
+    warnings: Sequence[dict[str, Any]] = ()
     """Warnings for the caller of a successful call."""
     followed: Sequence[ChangeRecord] = ()
     """The records that mirrors follow."""
 
     def with_mirror(self, mirror: MirrorStatus) -> Outcome:
         """Return the outcome with the state of the mirrors, and a warning if they are behind."""
-        return structs.replace(self, mirror=mirror, warnings=(*self.warnings, *_behind(mirror)))
+        if mirror != "pending":
+            return structs.replace(self, mirror=mirror)
+        behind = SyncFailedError(None, "the mirror is not ready; it catches up by itself")
+        warning = {
+            "code": behind.code,
+            "message": behind.message,
+            "retryable": behind.retryable,
+            "suggested_action": behind.suggested_action,
+        }
+        return structs.replace(self, mirror=mirror, warnings=(*self.warnings, warning))
 
 
 ReportProgress = Callable[[int, int], None]
@@ -151,7 +160,7 @@ class Pipeline:
                 step.prepare(self._parts)
             except _OVERTAKEN as exc:
                 raise HeadMovedError(step.paths[0]) from exc
-        changes = list(found(seen for step in decided for seen in step.looks))
+        changes = found([seen for step in decided for seen in step.looks])
         self._ends = []
         for step in self._active:
             *others, own = step.drafts()
@@ -173,7 +182,7 @@ class Pipeline:
         parts, active = self._parts, self._active
         own = [records[end - 1] for end in self._ends]
         for step, record in zip(active, own, strict=True):
-            step.number = record.number
+            step.recorded(record.number)
         followed = [record for record in records if record.state is not RecordState.BUFFER]
         try:
             _exchange(parts, active, followed)
@@ -306,30 +315,16 @@ def _keep_surprises(parts: Parts, active: Sequence[Step], actor: Actor) -> tuple
     return parts.journal.commit(surprises, actor)
 
 
-def _warnings(parts: Parts, active: Sequence[Step], surprises: Sequence[ChangeRecord]) -> tuple[dict[str, Any], ...]:
-    kept = [
-        {
-            "code": "CHANGED_MEANWHILE",
-            "path": record.path,
-            "message": "Another program saved this file at the same moment; its text is kept as a version.",
-            "version": record.after,
-        }
-        for record in surprises
-        if record.actor.kind == "external"
-    ]
-    separated = [step.separated(parts) for step in active if isinstance(step, PutFile)]
-    return (*kept, *(warning for warning in separated if warning is not None))
-
-
-def _behind(mirror: MirrorStatus) -> tuple[dict[str, Any], ...]:
-    if mirror != "pending":
-        return ()
-    behind = SyncFailedError(None, "the mirror is not ready; it catches up by itself")
-    return (
-        {
-            "code": behind.code,
-            "message": behind.message,
-            "retryable": behind.retryable,
-            "suggested_action": behind.suggested_action,
-        },
-    )
+def _warnings(parts: Parts, active: Sequence[Step], surprises: Sequence[ChangeRecord]) -> list[dict[str, Any]]:
+    """Return a warning for each foreign save that was displaced, and for each file that lost its hard links."""
+    warnings: list[dict[str, Any]] = []
+    for record in surprises:
+        if record.actor.kind == "external":
+            message = "Another program saved this file at the same moment; its text is kept as a version."
+            warnings.append(
+                {"code": "CHANGED_MEANWHILE", "path": record.path, "message": message, "version": record.after}
+            )
+    for step in active:
+        if isinstance(step, PutFile):
+            warnings += step.separated(parts)
+    return warnings

@@ -30,8 +30,7 @@ class Step(ABC):
         """Folders above that must be made before, outermost first; set by `decide`."""
         self.undone: Sequence[Relation] = ()
         """Relations for its record: the records that it undoes."""
-        self.number = 0
-        """Number of its record, once it is recorded."""
+        self._number = 0
         self._displaced: Displaced | None = None
 
     @abstractmethod
@@ -50,6 +49,10 @@ class Step(ABC):
     @abstractmethod
     def drafts(self) -> Sequence[Change]:
         """Return the drafts of this change's records; the last one is the change itself."""
+
+    def recorded(self, number: int) -> None:
+        """Note the number of the change's record, by which its displaced file is named."""
+        self._number = number
 
     @abstractmethod
     def exchange(self, parts: Parts) -> None:
@@ -131,7 +134,7 @@ class Step(ABC):
 
     def _keep_in_limbo(self, displaced: Displaced) -> None:
         """Move a displaced file into limbo (the folder of displaced files), named by the record that displaced it."""
-        displaced.keep_in_limbo(f"{self.number}-{secrets.token_hex(4)}")
+        displaced.keep_in_limbo(f"{self._number}-{secrets.token_hex(4)}")
 
 
 def sync_names(parts: Parts, *paths: WorkspacePath) -> None:

@@ -13,14 +13,12 @@ from msgspec import structs
 from filetools.editors.documents import Documents
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
 from filetools.events.bus import EventBus
-from filetools.facade.deciding.preconditions import record_steps
+from filetools.facade.deciding.actor_knowledge import record_steps
 from filetools.facade.parts import Parts
 from filetools.facade.runner import CallRunner
+from filetools.facade.steps.files import MoveFile, PutFile, RemoveFile
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
-from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.pipeline import Outcome, ReportProgress, ignore_progress
-from filetools.facade.steps.put import PutFile
-from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
 from filetools.facade.transactions.held import FOLDER_MODE, HeldTree, OverlayStore
 from filetools.journal.changes import HeadMovedError

@@ -13,8 +13,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from filetools.changes.knowledge import SeenPath
 from filetools.changes.overlay import BaseTree, Overlay
-from filetools.changes.seen_path import SeenPath
 from filetools.content.version import stat_version, version_of
 from filetools.errors import (
     DirectoryNotFoundError,
@@ -143,7 +143,8 @@ class HeldTree:
 
     def restore(self) -> None:
         """Return to the marked state."""
-        self._before, self.overlay.root = self._saved
+        self._before, root = self._saved
+        self.overlay.restore(root)
 
     def _seen_path(self, path: WorkspacePath) -> SeenPath:
         # What others do where the transaction has changed something is compared at the exit.

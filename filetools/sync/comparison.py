@@ -1,0 +1,244 @@
+"""Decides what a mirror should have at a path, and compares the whole mirror with the primary."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, Literal
+
+from msgspec import Struct, field
+
+from filetools.content.identity_cache import IdentityCache
+from filetools.content.version import version_of
+from filetools.errors import FileToolsError
+from filetools.journal.changes import Head, View
+from filetools.journal.tree_rows import TreeRow
+from filetools.models.records import ChangeRecord, Operation, RecordState
+from filetools.models.words import EntryType
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import FileStat, Store
+from filetools.sync.context import SyncContext
+from filetools.sync.mirror_files import GONE, file_version
+from filetools.tree.reading import is_text
+
+REMOVALS: Final = (Operation.DELETE, Operation.DELETE_DIRECTORY)
+_YOUNG_NS: Final = 250_000_000
+"""Age up to which a path without a row, or with that of another file, is not copied: it may change back without a record.
+
+Neither is a path with a row that is missing removed, while its folder is as young.
+"""
+
+
+class UnsettledError(Exception):
+    """Raised if a change of a path is not applied yet, or if a path is too young to be judged."""
+
+
+class Wanted(Struct, frozen=True, kw_only=True):
+    """The entry that should be at a path."""
+
+    kind: Literal["file", "directory", "nothing"]
+    content: bytes = b""
+    version: str = ""
+    mode: int | None = None
+
+
+def wanted(
+    context: SyncContext,
+    path: WorkspacePath,
+    key: str,
+    *,
+    record: ChangeRecord | None = None,
+    is_recorded: bool = False,
+    is_late: bool = False,
+) -> Wanted:
+    """Return the entry that should be at a path of a mirror.
+
+    For a recorded file its newest version in the journal counts, because the primary may differ for an instant of which no
+    record is made.
+
+    Args:
+        context: The journal and the primary.
+        path: The path.
+        key: Its key in the journal.
+        record: The path's newest record, if the mirror follows that one.
+        is_recorded: True to follow a record of the path: a recorded deletion counts until a record of a new file.
+        is_late: True if the path has been too young for so long that it is judged all the same.
+
+    Raises:
+        UnsettledError: A change of the path is not applied yet, or the path is too young to be judged.
+        FileToolsError: The primary or the content store cannot be read.
+    """
+    is_made = record is not None and _is_made(context.primary, path, record)
+    view = context.journal.view(key) if is_text(path) else View(head=None)
+    head = view.head
+    if not is_made and (view.blocked or (head is not None and not head.applied)):
+        raise UnsettledError
+    if head is not None and head.version is not None and head.number:
+        content, mode = _head_content(context, path, head, head.version)
+        return Wanted(kind="file", content=content, version=head.version, mode=mode)
+    stat = context.primary.stat(path)
+    is_there = stat is not None and stat.type in ("file", "directory")
+    is_deleted = not is_there or (stat is not None and stat.type == "file" and head is not None and head.number > 0)
+    if is_recorded and is_deleted:
+        return Wanted(kind="nothing")
+    row = context.journal.tree_index.get(key) if is_text(path) else None
+    is_unseen = is_text(path) and (is_there != (row is not None) or _is_changed(row, stat))
+    if is_unseen and not is_late and _is_young(context.primary, path):
+        raise UnsettledError  # it may change back at once, and no record would be made of that
+    if stat is None or not is_there:
+        return Wanted(kind="nothing")
+    if stat.type == "directory":
+        return Wanted(kind="directory", mode=stat.mode)
+    content, stat = context.primary.read(path)
+    return Wanted(kind="file", content=content, version=version_of(content), mode=stat.mode)
+
+
+def _is_made(primary: Store, path: WorkspacePath, record: ChangeRecord) -> bool:
+    """True if a change is in the primary, marked as applied or not: a strict call waits for the mirror before it is marked.
+
+    Raises:
+        UnsettledError: It is not applied yet.
+    """
+    is_arrival = record.path == path and record.operation not in REMOVALS
+    is_made = is_arrival == (primary.stat(path) is not None)
+    if record.state is RecordState.PENDING and not is_made:
+        raise UnsettledError
+    return is_made
+
+
+def _is_changed(row: TreeRow | None, stat: FileStat | None) -> bool:
+    """True if a file is another one, or has another mode, than the one that was seen."""
+    if row is None or row.identity is None or stat is None or stat.type != "file":
+        return False
+    return row.identity[:4] != stat.identity[:4] or row.mode not in (None, stat.mode)
+
+
+def _is_young(store: Store, path: WorkspacePath) -> bool:
+    while (stat := store.stat(path)) is None and not path.is_root:
+        path = path.parent
+    return stat is not None and 0 <= time.time_ns() - stat.changed_ns < _YOUNG_NS
+
+
+def _head_content(context: SyncContext, path: WorkspacePath, head: Head, version: str) -> tuple[bytes, int | None]:
+    with suppress(FileToolsError):
+        content, stat = context.primary.read(path)
+        if version_of(content) == version:
+            return content, stat.mode if head.mode is None else head.mode
+    # The primary differs by a foreign change that is not recorded yet, and will get a record of its own.
+    return context.journal.contents.get(version), head.mode
+
+
+class Plan(Struct, kw_only=True):
+    """The differences of two trees, in the order in which they are repaired; directories come before their entries."""
+
+    added: list[WorkspacePath] = field(default_factory=list)
+    modified: list[WorkspacePath] = field(default_factory=list)
+    deleted: list[WorkspacePath] = field(default_factory=list)
+    """Files, then directories to be removed once they are empty, the deepest first."""
+    equal: list[WorkspacePath] = field(default_factory=list)
+    """Files that are the same in both."""
+    failed: dict[WorkspacePath, FileToolsError] = field(default_factory=dict)
+    """Paths that could not be compared."""
+
+    @property
+    def changes(self) -> list[WorkspacePath]:
+        """All paths to be repaired."""
+        return [*self.added, *self.modified, *self.deleted]
+
+
+class Versions:
+    """Versions of one store's files by identity, so that an unchanged file is hashed once. Lives as its store."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._known: IdentityCache[str] = IdentityCache(max_entries=200_000)
+
+    def of(self, path: WorkspacePath, stat: FileStat, *, fresh: bool) -> str:
+        """Return the version of a file.
+
+        Args:
+            path: Where it is.
+            stat: Its facts.
+            fresh: True to read it in any case.
+        """
+        version = None if fresh else self._known.get(stat.identity)
+        if version is None:
+            taken_ns = time.time_ns()
+            version = file_version(self.store, path)
+            if self.store.stat(path) == stat:
+                self._known.put(stat.identity, version, taken_ns=taken_ns)
+        return version
+
+
+def compared(
+    top: WorkspacePath,
+    primary: Versions,
+    mirror: Versions,
+    left_out: Callable[[str, bool], bool],
+    *,
+    is_fresh: bool,
+    go_on: Callable[[], None],
+) -> Plan:
+    """Compare both trees below `top`, which may be missing in either. Blocks; holds no lock, so paths may change meanwhile.
+
+    Args:
+        top: The folder.
+        primary: The tree that the mirror should equal.
+        mirror: The tree of the mirror.
+        left_out: As in `SyncContext`.
+        is_fresh: True to read every file, even if it looks unchanged.
+        go_on: Called before each folder and file; what it raises ends the comparison.
+    """
+    plan, pending, emptied = Plan(), [top], list[WorkspacePath]()
+    while pending:
+        folder = pending.pop()
+        go_on()
+        try:
+            here, there = _names(primary.store, folder), _names(mirror.store, folder)
+        except FileToolsError as exc:
+            # A folder that cannot be listed is not missing: nothing below it may be added or deleted.
+            plan.failed[folder] = exc
+            continue
+        for name in sorted({*here, *there}):
+            path = folder.child(name)
+            is_directory = "directory" in (here.get(name), there.get(name))
+            if left_out(path, is_directory):
+                continue
+            if (kind := here.get(name)) == there.get(name) == "file":
+                go_on()
+                _compare_files(plan, path, primary, mirror, is_fresh=is_fresh)
+            elif kind not in ("file", "directory"):
+                if name in there:
+                    (emptied if is_directory else plan.deleted).append(path)
+            elif name not in there:
+                plan.added.append(path)
+            elif kind != there[name]:
+                plan.modified.append(path)
+            if is_directory:
+                pending.append(path)
+    plan.deleted.extend(reversed(emptied))  # what is in a folder was met after it
+    return plan
+
+
+def _compare_files(plan: Plan, path: WorkspacePath, primary: Versions, mirror: Versions, *, is_fresh: bool) -> None:
+    try:
+        here, there = primary.store.stat(path), mirror.store.stat(path)
+        is_equal = (
+            here is not None
+            and there is not None
+            and (here.size, here.mode) == (there.size, there.mode)
+            and primary.of(path, here, fresh=is_fresh) == mirror.of(path, there, fresh=is_fresh)
+        )
+        (plan.equal if is_equal else plan.modified).append(path)
+    except GONE:
+        plan.modified.append(path)
+    except FileToolsError as exc:
+        plan.failed[path] = exc
+
+
+def _names(store: Store, folder: WorkspacePath) -> dict[str, EntryType]:
+    try:
+        return {entry.name: entry.type for entry in store.scan(folder)}
+    except GONE:
+        return {}
