@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO, TypeAlias, TypeVar
 
@@ -19,17 +20,20 @@ from msgspec import Struct
 
 from filetools.app.opening import Opening
 from filetools.cli.terminal import (
+    FAILED,
     STDERR,
     exit_code,
     hint_of,
     print_error,
     print_json,
     print_note,
+    print_refusal,
     print_warnings,
     printable,
     styled,
 )
 from filetools.cli.workplace import Workplace, find_workplace, refuse_file
+from filetools.distribution import install_command
 from filetools.errors import DirectoryNotFoundError, FileToolsError, PathNotFoundError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
@@ -264,6 +268,20 @@ def handling_signals(handlers: Mapping[str, Callable[[int, Any], None]]) -> Iter
 def _exit(number: int, _: object) -> NoReturn:
     """End the process as Ctrl-C does, so that temporary state is cleaned up."""
     raise SystemExit(KILLED + number)
+
+
+def require_packages(extra: str, what: str, *packages: str) -> None:
+    """End the command, and print how to install an extra, if one of its packages is missing.
+
+    Args:
+        extra: Name of the extra.
+        what: What needs the packages, in words.
+        packages: Names to import.
+    """
+    for package in packages:
+        if find_spec(package) is None:
+            print_refusal(f"{what} needs the package {package!r}", install_command(extra))
+            raise click.exceptions.Exit(FAILED)
 
 
 def user_name() -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import logging
 import os
 import shlex
@@ -21,10 +20,9 @@ from msgspec import structs
 from filetools.app.opening import Opening, open_workspace
 from filetools.app.state import TOKEN_FILE, own_directory, own_token, read_token
 from filetools.cli.command import command
-from filetools.cli.runner import CommandRunner, SharedOptions, user_name
-from filetools.cli.terminal import FAILED, print_line, print_note, print_refusal, printable
+from filetools.cli.runner import CommandRunner, SharedOptions, require_packages, user_name
+from filetools.cli.terminal import print_line, print_note, printable
 from filetools.cli.workplace import refuse_relative
-from filetools.distribution import install_command
 from filetools.errors import InvalidArgumentError
 from filetools.models.words import Preset
 from filetools.settings import Settings
@@ -96,9 +94,7 @@ def mcp(
 
     A client starts this command itself, once per window. Any number of them may serve one root.
     """
-    if importlib.util.find_spec("mcp") is None:
-        print_refusal("serving MCP needs the package 'mcp'", install_command("mcp"))
-        raise click.exceptions.Exit(FAILED)
+    require_packages("mcp", "serving MCP", "mcp")
     # Takes half a second to import, and only this command needs it.
     from filetools.servers.mcp.options import McpOptions
     from filetools.servers.mcp.transports import until_signal
@@ -273,7 +269,7 @@ def serve(
     Callers need the token, browsers a login. The first printed line is the address; the second names the file with the
     token, which only you can read.
     """
-    _require_packages()
+    require_packages("server", "serving HTTP", "fastapi", "uvicorn", "mcp")
     # Takes a second to import, and only this command needs it.
     from filetools.servers.http.options import AgentOptions, HttpOptions
     from filetools.servers.http.serving import listen
@@ -313,13 +309,6 @@ def serve(
             await serve_http(files, at, announce)
 
     asyncio.run(run())
-
-
-def _require_packages() -> None:
-    for package in ("fastapi", "uvicorn", "mcp"):
-        if importlib.util.find_spec(package) is None:
-            print_refusal(f"serving HTTP needs the package {package!r}", install_command("server"))
-            raise click.exceptions.Exit(FAILED)
 
 
 def _announce(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import shutil
 import sys
 import tempfile
@@ -23,11 +22,10 @@ from filetools.app.opening import open_workspace
 from filetools.cli.command import command
 from filetools.cli.demo.agent import SETTINGS, insert, remark
 from filetools.cli.demo.page import page_of
-from filetools.cli.runner import CommandRunner
-from filetools.cli.terminal import FAILED, STDOUT, print_beside, print_json, print_refusal, print_table
+from filetools.cli.runner import CommandRunner, require_packages
+from filetools.cli.terminal import FAILED, STDOUT, print_beside, print_json, print_table
 from filetools.content.editing.edits import Edit
 from filetools.content.editing.text_edits import TextEdit
-from filetools.distribution import install_command
 from filetools.errors import EditConflictError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
@@ -140,10 +138,8 @@ def demo(runner: CommandRunner, *, on_page: bool) -> None:
     Two agents, a person with unsaved text, a shell, a mirror that is lost and a process that is killed work on a small
     project in a temporary folder, which is removed at the end. The exit code is 0 only if nothing was lost or damaged.
     """
-    for package in ("rocher", "fastapi", "uvicorn", "mcp") if on_page else ():
-        if importlib.util.find_spec(package) is None:
-            print_refusal(f"the editor page needs the package {package!r}", install_command("editor"))
-            raise click.exceptions.Exit(FAILED)
+    if on_page:
+        require_packages("editor", "the editor page", "rocher", "fastapi", "uvicorn", "mcp")
     started = time.monotonic()
     STDOUT.console.quiet = runner.options.as_json
     found = asyncio.run(_play(on_page=on_page))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
-from typing import Final
 
 from fastapi import FastAPI
 from msgspec.structs import replace
@@ -24,11 +23,10 @@ from filetools.servers.http.security import AGENT_PATHS, Bodies, Guard
 from filetools.servers.http.shared import Callers, Logins, Shared
 from filetools.servers.http.telemetry import Metrics, tracing
 from filetools.servers.mcp.options import DEFAULT_GROUP
+from filetools.servers.mcp.transports import MCP_PATH
 from filetools.servers.mcp.transports import http_application as mcp_application
 from filetools.tools.call_log import CallLog
 from filetools.tools.handlers.descriptors import GROUP as DESCRIPTOR_GROUP
-
-MCP_PATH: Final = "/mcp"
 
 
 @asynccontextmanager
@@ -59,9 +57,7 @@ async def http_application(
         files=files, options=options, callers=callers, log=log, hub=hub, logins=Logins(), metrics=Metrics(),
         agents=agents, page=installed_page(), registration=registration,
     )  # fmt: skip
-    async with mcp_application(
-        files, mcp_options, path=MCP_PATH, is_guarded=True, log=log, registration=registration
-    ) as mcp:
+    async with mcp_application(files, mcp_options, is_guarded=True, log=log, registration=registration) as mcp:
         try:
             yield ServerApplication(shared, mcp)
         finally:

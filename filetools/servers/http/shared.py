@@ -113,7 +113,6 @@ def _digest(secret: str) -> str:
 AGENT: Final = "http"
 """Actor ID of every agent: names given by clients cannot be trusted."""
 MOST_CALLERS: Final = 1000
-LONGEST_SESSION: Final = 120
 
 
 class Caller(Struct, frozen=True, kw_only=True):
@@ -158,7 +157,7 @@ class Callers:
             login: ID of a person's login, who may edit and approve; None for other callers.
             session: Session name given by the caller.
         """
-        return self._made(login is not None, (session or "").strip()[:LONGEST_SESSION] or login)
+        return self._made(login is not None, (session or "").strip() or login)
 
     def _make(self, is_person: bool, told: str | None) -> Caller:
         kind: Literal["editor", "agent"] = "editor" if is_person else "agent"

@@ -16,7 +16,7 @@ from msgspec import Struct
 from filetools.errors import FileToolsError, InvalidPathError, PathIsDirectoryError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import ReadResult
-from filetools.models.searching import Entry
+from filetools.models.searching import Entry, ListResult
 from filetools.printable import printable
 from filetools.servers.mcp.callers import McpCallers, Request
 from filetools.servers.mcp.options import McpOptions
@@ -173,8 +173,7 @@ class Resources:
             page = await files.list_files(recursive=True, limit=PAGE_ENTRIES, cursor=cursor, use_gitignore=True)
         except FileToolsError as error:
             raise protocol_error(error, request.protocol_version) from error
-        resources = [_described(entry) for entry in page.entries if entry.addressable is not False]
-        return wire.ListResourcesResult(resources=resources, next_cursor=page.next_cursor)
+        return _listed(page)
 
     async def read_resource(self, request: Request, given: wire.ReadResourceRequestParams) -> wire.ReadResourceResult:
         """Return the whole content of a resource."""
@@ -198,8 +197,7 @@ class Resources:
             page = await files.list_files(address.name, limit=PAGE_ENTRIES, cursor=given.cursor)
         except FileToolsError as error:
             raise protocol_error(error, MODERN_PROTOCOL_VERSIONS[-1], given.uri) from error
-        resources = [_described(entry) for entry in page.entries if entry.addressable is not False]
-        return wire.ListResourcesResult(resources=resources, next_cursor=page.next_cursor)
+        return _listed(page)
 
     async def list_skills(self, request: Request, given: wire.PaginatedRequestParams) -> dict[str, Any]:
         """Return an empty list of skills, which servers with the extension must provide."""
@@ -284,6 +282,11 @@ def protocol_error(error: FileToolsError, protocol_version: str, uri: str | None
     if error.code in _MISSING and protocol_version not in MODERN_PROTOCOL_VERSIONS:
         code = RESOURCE_NOT_FOUND
     return MCPError(code, error.message, data)
+
+
+def _listed(page: ListResult) -> wire.ListResourcesResult:
+    resources = [_described(entry) for entry in page.entries if entry.addressable is not False]
+    return wire.ListResourcesResult(resources=resources, next_cursor=page.next_cursor)
 
 
 def _described(entry: Entry) -> wire.Resource:

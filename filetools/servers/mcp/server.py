@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from types import TracebackType
 from typing import Any, Final
 
 import mcp_types as wire
+from anyio.abc import AsyncResource
 from mcp.server import NotificationOptions, Server
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.models import InitializationOptions
@@ -47,7 +47,7 @@ _REASON: Final = "invalid_request_state"
 _CARRIED: Final = ("requestState", "inputResponses")
 
 
-class McpServer:
+class McpServer(AsyncResource):
     """One workspace for MCP clients. Create it on the event loop and close it with `async with`.
 
     Args:
@@ -121,12 +121,8 @@ class McpServer:
             instructions=self.server.instructions,
         )
 
-    async def __aenter__(self) -> McpServer:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def aclose(self) -> None:
+        """End all notifications, and wait until cancelled calls have ended."""
         await self._notifications.aclose()
         await self._calls.aclose()
 

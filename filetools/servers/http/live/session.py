@@ -6,9 +6,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Final
 
+from anyio.abc import AsyncResource
 from msgspec import Struct
 
 from filetools.errors import BufferClosedError, FileToolsError, InternalError, InvalidArgumentError
@@ -38,7 +38,7 @@ class Ending(Struct, frozen=True):
     reason: str
 
 
-class LiveSession:
+class LiveSession(AsyncResource):
     """The state of one connection; used as `async with`. It puts the frames to send into `outbox`.
 
     Args:
@@ -74,12 +74,8 @@ class LiveSession:
         """True once the client has sent `hello`."""
         return self._files is not None
 
-    async def __aenter__(self) -> LiveSession:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def aclose(self) -> None:
+        """Stop all work for the client, and wait for its end."""
         self.outbox.close()
         if self._leave is not None:
             self._leave()

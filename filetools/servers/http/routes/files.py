@@ -62,7 +62,7 @@ async def get_file(request: Request, path: FilePath, caller: Calling) -> Respons
         file = await holding.enter_async_context(caller.files.open_file(path))
         Conditions(conditions.if_match, None).require(file.version)
         if conditions.is_unmodified(file.version):
-            return Response(status_code=304, headers=file_headers(file))
+            return Response(status_code=304, headers=file_headers(file.version))
         part = asked_range(request, file.version, file.size) if request.method == "GET" else None
         return FileAnswer(request, file, holding.pop_all(), part)
 
@@ -140,7 +140,7 @@ async def get_descriptor(request: Request, fd: str, caller: Calling) -> Response
     text = await caller.descriptors.run(lambda known: known.text(fd).text)
     content = text.encode("utf-8", "surrogatepass")
     version = f"sha256:{hashlib.sha256(content).hexdigest()}"
-    headers = {"ETag": etag(version), "Accept-Ranges": "bytes", "Cache-Control": "no-cache", **HARMLESS}
+    headers = file_headers(version)
     if conditions_of(request).is_unmodified(version):
         return Response(status_code=304, headers=headers)
     part = asked_range(request, version, len(content))
@@ -239,9 +239,9 @@ def _diff(files: FileToolsFacade, path: str, body: bytes) -> FileChange[EditResu
     return lambda version: files.patch_file(path, text, expected_version=version)
 
 
-def file_headers(file: OpenedFile) -> dict[str, str]:
-    """Return the headers of every response about a file."""
-    return {"ETag": etag(file.version), "Accept-Ranges": "bytes", "Cache-Control": "no-cache", **HARMLESS}
+def file_headers(version: str) -> dict[str, str]:
+    """Return the headers of every response about a file or a descriptor."""
+    return {"ETag": etag(version), "Accept-Ranges": "bytes", "Cache-Control": "no-cache", **HARMLESS}
 
 
 def media_type_of(path: str) -> str:
@@ -265,7 +265,7 @@ class FileAnswer(Response):
         self._file = file
         self._holding = holding
         self._part = part
-        headers = file_headers(file) | {"Content-Length": str(file.size if part is None else part.count)}
+        headers = file_headers(file.version) | {"Content-Length": str(file.size if part is None else part.count)}
         if part is not None:
             headers["Content-Range"] = part.content_range
         # Set as a header, because the framework would add "charset=utf-8" to every text type.

@@ -9,6 +9,7 @@ from typing import Final
 from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 
 from filetools.facade.facade import FileToolsFacade
+from filetools.servers.http.event_stream import first_of
 from filetools.servers.http.live.session import Ending, LiveSession
 from filetools.servers.http.security import LIVE_PROTOCOL
 from filetools.servers.http.shared import LOGIN, Shared, shared_of
@@ -35,28 +36,13 @@ async def live(websocket: WebSocket) -> None:
     offered = websocket.scope.get("subprotocols", ())
     await websocket.accept(LIVE_PROTOCOL if LIVE_PROTOCOL in offered else None)
     async with LiveSession(open_files, shared.hub, limits=shared.options.limits) as session:
-        ending = await _first_end(websocket, session, shared)
+        ending = await first_of(
+            _receive(websocket, session), _send(websocket, session), _silent(session), _stopped(shared)
+        )
     if ending is not None:
         with suppress(TimeoutError, RuntimeError, WebSocketDisconnect):  # it has disconnected, or reads nothing
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await websocket.close(ending.code, ending.reason)
-
-
-async def _first_end(websocket: WebSocket, session: LiveSession, shared: Shared) -> Ending | None:
-    """Transfer frames both ways until the connection must end. Return the reason, or None if the client disconnected."""
-    ways = [
-        asyncio.create_task(_receive(websocket, session)),
-        asyncio.create_task(_send(websocket, session)),
-        asyncio.create_task(_silent(session)),
-        asyncio.create_task(_stopped(shared)),
-    ]
-    try:
-        done, _ = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-        return next(iter(done)).result()
-    finally:
-        for way in ways:
-            way.cancel()
-        await asyncio.gather(*ways, return_exceptions=True)
 
 
 async def _receive(websocket: WebSocket, session: LiveSession) -> Ending | None:
