@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import logging
 import signal
 import sys
@@ -11,7 +12,6 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO, TypeAlias, TypeVar
 
@@ -279,7 +279,7 @@ def require_packages(extra: str, what: str, *packages: str) -> None:
         packages: Names to import.
     """
     for package in packages:
-        if find_spec(package) is None:
+        if importlib.util.find_spec(package) is None:
             print_refusal(f"{what} needs the package {package!r}", install_command(extra))
             raise click.exceptions.Exit(FAILED)
 
@@ -337,11 +337,15 @@ class Asker:
 
 
 def _question(request: ApprovalRequest) -> Text:
-    why = "changing it can make other programs run code" if request.reason == "protected" else "the permissions ask"
+    why = (
+        "changing it can make other programs run code"
+        if request.reason == "protected"
+        else "the permissions require approval"
+    )
     change = "".join(f"{printable(line)}\n" for line in short_diff(request).splitlines())
     return styled(
         change,
-        (f"{printable(request.actor.id)} wants this, risk {request.risk}: {why}\n", "dim"),
+        (f"{printable(request.actor.id)} requests this, risk {request.risk}: {why}\n", "dim"),
         (f"{printable(request.description)}?", "bold yellow"),
         " y/N ",
     )

@@ -88,7 +88,7 @@ async def counted(
     return [
         CountRow("lost", f"{len(lost)} of {len(edits.acknowledged)} edits", not lost),
         CountRow("damaged", f"{len(damaged)} of {len(originals)} files", not damaged),
-        CountRow("back again", f"{len(back)} of {len(edits.withdrawn)} edits that were taken back", not back),
+        CountRow("back again", f"{len(back)} of {len(edits.withdrawn)} edits that were undone", not back),
         CountRow("displaced", f"{len(kept)} lines of the shell, kept as versions"),
         CountRow("mirror equal", "yes" if not differing else f"no: {', '.join(sorted(differing))}", not differing),
     ]
@@ -133,7 +133,7 @@ _POLL_SECONDS: Final = 0.02
 @command("demo", ("as_json",), examples=("filetools demo", "filetools demo --open"))
 @click.option("--open", "on_page", is_flag=True, help="Also show it, slowly, in the editor page in your browser.")
 def demo(runner: CommandRunner, *, on_page: bool) -> None:
-    """See many writers at work, and count what is lost.
+    """Watch many writers change one project, and count lost edits.
 
     Two agents, a person with unsaved text, a shell, a mirror that is lost and a process that is killed work on a small
     project in a temporary folder, which is removed at the end. The exit code is 0 only if nothing was lost or damaged.
@@ -289,7 +289,7 @@ async def _write_together(play: Play) -> None:
         "Each of them added lines to all of the shared files, such as", *(f"+ {each}" for each in newest.values())
     )
     await play.say(
-        f"{play.edits.repeated} writes of the agents came too late: refused, and made again on the newer text."
+        f"{play.edits.repeated} writes of the agents were refused because the file had changed, and repeated on the newer text."
     )
 
 
@@ -338,7 +338,7 @@ async def _take_back(play: Play) -> None:
     play.edits.acknowledge(wanted)
     await play.actor("alice").undo()
     play.edits.withdraw(unwanted)
-    await play.say("Only her line goes; what Bob wrote after it stays.", f"- {unwanted}", f"  {wanted}")
+    await play.say("Only her line is removed; Bob's later line stays.", f"- {unwanted}", f"  {wanted}")
 
 
 async def _lose_the_mirror(play: Play) -> None:
@@ -389,16 +389,14 @@ async def _kill_a_writer(play: Play) -> None:
     done = sum(report.startswith("done") for report in reports)
     await play.say(f"Carol is killed after {done} edits; {pending} more were in the journal, and not yet in the files.")
     if await play.until(play.is_settled):
-        await play.say(
-            "The surviving process has carried those out; every edit that was acknowledged to Carol is there."
-        )
+        await play.say("The surviving process has completed them; every edit acknowledged to Carol is in the files.")
 
 
 PARTS: Final = {
-    "Two agents and a shell write into the same files at once": _write_together,
-    "Ann types and does not save; the agents go on": _type_without_saving,
-    "Alice takes a change back that Bob has built on": _take_back,
-    "The mirror is lost; the work goes on": _lose_the_mirror,
+    "Two agents and a shell write to the same files at once": _write_together,
+    "Ann types and does not save; the agents continue": _type_without_saving,
+    "Alice undoes a change that Bob has built on": _take_back,
+    "The mirror is lost; the work continues": _lose_the_mirror,
     "A second process writes, and is killed in the middle of it": _kill_a_writer,
 }
 

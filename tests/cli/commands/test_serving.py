@@ -18,7 +18,7 @@ from tests.support.terminal import CommandLine
         (("mcp", ".", ".."), "serves one ROOT; only mcp-filesystem serves several"),
         (("mcp", ".", "--dialect", "mcp-filesytem"), "did you mean 'mcp-filesystem'?"),
         (("mcp", ".", "--dialect", "mcp-filesystem", "--editor"), "has not the tools of editors"),
-        (("mcp", "--dialect", "mcp-filesystem", "--mirror", "copy"), "--mirror goes with one ROOT only"),
+        (("mcp", "--dialect", "mcp-filesystem", "--mirror", "copy"), "--mirror requires exactly one ROOT"),
         (("serve", ".", "--dialect", "claude-cod"), "did you mean 'claude-code'?"),
         (("serve", ".", "--dialect", "claude-code", "--structured"), "has not other results"),
     ],
