@@ -86,7 +86,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
 _FOLDER: Final = click.Path(path_type=Path)
 _SHARED: Final = {
     "root": click.option("--root", type=_FOLDER, metavar="DIR", help="Root; default: nearest parent with .filetools, or here."),
-    "state_dir": click.option("--state-dir", type=_FOLDER, metavar="DIR", help="State directory of the root, with its journal."),
+    "state_dir": click.option("--state-dir", type=_FOLDER, metavar="DIR", help="State directory of the root."),
     "mirror": click.option("--mirror", type=_FOLDER, metavar="DIR", help="Folder that gets a copy of every change."),
     "durability": click.option(
         "--durability", type=click.Choice(get_args(Durability)), help="commit: changes survive a power cut; relaxed: a crash."

@@ -147,7 +147,9 @@ def _show_written(result: WriteResult, *, appended: bool = False) -> None:
 
 
 _STYLES: Final = {"+": "green", "-": "red"}
-_OTHER_TEXT: Final = "Nothing was changed. Compare with 'filetools read': the patch was made for another text, or has been applied already."
+_OTHER_TEXT: Final = (
+    "Nothing was changed. Compare with 'filetools read': the patch was made for another text, or is applied already."
+)
 _PATCHED: Final = {"add": "created", "delete": "deleted", "update": "modified", "move": "moved"}
 
 
