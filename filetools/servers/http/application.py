@@ -93,23 +93,23 @@ class ServerApplication:
             return
         if self.shared.agents is not None and scope["path"] in AGENT_PATHS:
             send = chat.with_openai_errors(send)
-        started, told = time.monotonic(), 500
+        started, status = time.monotonic(), 500
         metrics = self.shared.metrics
 
         async def counted(message: Message) -> None:
-            nonlocal told
+            nonlocal status
             if message["type"] == "http.response.start":
-                told = message["status"]
+                status = message["status"]
             await send(message)
 
         metrics.open_requests += 1
         try:
-            with self._tracing(scope) as tell:
+            with self._tracing(scope) as note_status:
                 await self._guarded(scope, receive, counted)
-                tell(told)
+                note_status(status)
         finally:
             metrics.open_requests -= 1
-            metrics.note(scope["method"], told, time.monotonic() - started)
+            metrics.note(scope["method"], status, time.monotonic() - started)
 
     async def _routed(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_mcp = scope["type"] == "http" and scope["path"] == MCP_PATH

@@ -66,7 +66,7 @@ def _require_one_length(scope: Scope) -> None:
     """Refuse a body with two length headers: a proxy may use the other one and see different requests (smuggling)."""
     headers = Headers(scope=scope)
     if "content-length" in headers and "transfer-encoding" in headers:
-        reason = "Content-Length and Transfer-Encoding do not go together"
+        reason = "Content-Length and Transfer-Encoding must not be combined"
         raise Refusal(400, "MALFORMED_REQUEST", reason, {"Connection": "close"})
 
 
@@ -124,44 +124,46 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
         if self._origins and scope["type"] == "http":
-            send = _readable(send, self._let_in(scope))
+            send = _readable(send, self._allowed_origin(scope))
         try:
-            scope[LOGIN] = self._admitted(scope)
+            scope[LOGIN] = self._admit(scope)
         except Refusal as refusal:
             await refuse(refusal.problem, scope, receive, send)
             return
-        answering = _permission(scope) if self._only_asks(scope) else self._application
+        answering = _preflight_response(scope) if self._is_preflight(scope) else self._application
         await answering(scope, receive, send)
 
-    def _let_in(self, scope: Scope) -> str | None:
+    def _allowed_origin(self, scope: Scope) -> str | None:
         origin = only_header(scope, "origin")
         return origin if origin in self._origins and not self._runs_agent(scope) else None
 
     def _runs_agent(self, scope: Scope) -> bool:
         return self._has_agent and scope["path"] in AGENT_PATHS
 
-    def _only_asks(self, scope: Scope) -> bool:
+    def _is_preflight(self, scope: Scope) -> bool:
         """Return True for a CORS preflight request, which browsers send without token and login."""
-        if scope["type"] != "http" or scope["method"] != "OPTIONS" or self._let_in(scope) is None:
+        if scope["type"] != "http" or scope["method"] != "OPTIONS" or self._allowed_origin(scope) is None:
             return False
         return "access-control-request-method" in Headers(scope=scope)
 
-    def _admitted(self, scope: Scope) -> str | None:
+    def _admit(self, scope: Scope) -> str | None:
         """Return the login ID of an admitted request, or None for callers without a login; raise `Refusal` otherwise."""
         sent = len(scope["raw_path"]) + len(scope["query_string"])
         if sent + sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > self._most_header_bytes:
             raise Refusal(431, "HEADERS_TOO_LARGE", f"More than {self._most_header_bytes} bytes of headers")
         host = only_header(scope, "host")
         if not self._hosts.is_own_host(host, scope):
-            raise Refusal(421, "WRONG_HOST", "This server is not called that; call it by the address it printed")
+            raise Refusal(
+                421, "WRONG_HOST", "This server does not have that host name; use the address that it printed"
+            )
         _require_one_length(scope)
         _require_json(scope)
         sessions = Headers(scope=scope).getlist(SESSION_HEADER)
         if sessions and not (len(sessions) == 1 and _SESSION.fullmatch(sessions[0])):
             # Truncating or cleaning the name could merge two sessions.
-            raise Refusal(422, "INVALID_ARGUMENT", "Filetools-Session is 1 to 120 visible ASCII characters")
+            raise Refusal(422, "INVALID_ARGUMENT", "Filetools-Session must be 1 to 120 visible ASCII characters")
         origin = self._known_origin(scope, host)
-        if self._only_asks(scope):
+        if self._is_preflight(scope):
             return None
         if (key := login_key(scope)) is not None:
             return self._required_login(scope, key, origin)
@@ -172,8 +174,8 @@ class Guard:
 
     def _known_origin(self, scope: Scope, host: str | None) -> str | None:
         """Return the request's origin, if any. Refuse foreign pages, and requests that such a page embeds."""
-        if (let_in := self._let_in(scope)) is not None:
-            return let_in
+        if (allowed := self._allowed_origin(scope)) is not None:
+            return allowed
         origins = Headers(scope=scope).getlist("origin")
         if origins and not (len(origins) == 1 and self._hosts.is_own_origin(origins[0], host, scope)):
             raise Refusal(403, "WRONG_ORIGIN", "Pages of other origins may not call this server")
@@ -190,7 +192,7 @@ class Guard:
         login = None if secret is None else self._logins.login_of(secret, key, origin)
         if login is None:
             # Do not fall back to the agent: a person's actions must not be attributed to another actor.
-            raise Refusal(401, "LOGIN_OVER", "The login has ended, or its cookie and its key do not belong together")
+            raise Refusal(401, "LOGIN_OVER", "The login has ended, or its cookie and its key do not match")
         return login
 
     def _cookie_value(self, scope: Scope) -> str | None:
@@ -213,11 +215,11 @@ class Guard:
             raise Refusal(401, "TOKEN_REQUIRED", "Send the token: 'Authorization: Bearer …'", headers)
 
 
-def _permission(scope: Scope) -> Response:
+def _preflight_response(scope: Scope) -> Response:
     """Return the response to a CORS preflight request; the request itself is checked when it arrives."""
     # Echo the requested headers: MCP derives header names from parameters, and "*" is ignored with credentials.
-    asked = ", ".join(Headers(scope=scope).getlist("access-control-request-headers"))
-    return Response(None, 204, _MAY_SEND | ({"Access-Control-Allow-Headers": asked} if asked else {}))
+    requested = ", ".join(Headers(scope=scope).getlist("access-control-request-headers"))
+    return Response(None, 204, _MAY_SEND | ({"Access-Control-Allow-Headers": requested} if requested else {}))
 
 
 def _readable(send: Send, origin: str | None) -> Send:
@@ -254,11 +256,11 @@ class Bodies:
             return
         is_streamed = scope["method"] == STREAMED[0] and scope["path"].startswith(STREAMED[1])
         most = self._limits.upload_bytes if is_streamed else self._limits.body_bytes
-        arriving = _Arriving(receive, self._limits, most)
+        limited = _LimitedBody(receive, self._limits, most)
         body = bytearray()
         try:
             _refuse_length(scope, most)
-            incoming = arriving.receive if is_streamed else await self._taken_in(scope, arriving, body)
+            incoming = limited.receive if is_streamed else await self._read_whole(scope, limited, body)
         except Refusal as refusal:
             await refuse(refusal.problem, scope, receive, send)
         else:
@@ -266,22 +268,24 @@ class Bodies:
         finally:
             self._held_bytes -= len(body)
 
-    async def _taken_in(self, scope: Scope, arriving: _Arriving, body: bytearray) -> Receive:
+    async def _read_whole(self, scope: Scope, limited: _LimitedBody, body: bytearray) -> Receive:
         """Read the whole body. Return a `receive` that yields it as one message, then the later messages."""
         while True:
-            message = await arriving.receive()
+            message = await limited.receive()
             if message["type"] != "http.request":
-                return _again(message, arriving.receive)
+                return _replaying(message, limited.receive)
             body += message.get("body", b"")
             self._held_bytes += len(message.get("body", b""))
             if self._held_bytes > self._limits.held_bytes:
-                raise Refusal(429, "RATE_LIMITED", "Too many bodies at once", {"Retry-After": "1", **_CLOSE})
+                raise Refusal(
+                    429, "RATE_LIMITED", "Too many request bodies at the same time", {"Retry-After": "1", **_CLOSE}
+                )
             if not message.get("more_body", False):
                 whole = {"type": "http.request", "body": bytes(body), "more_body": False}
-                return _again(whole, arriving.receive)
+                return _replaying(whole, limited.receive)
 
 
-class _Arriving:
+class _LimitedBody:
     """Receives one body, and raises `Refusal` if it exceeds a limit."""
 
     def __init__(self, receive: Receive, limits: HttpLimits, most: int) -> None:
@@ -307,7 +311,7 @@ class _Arriving:
             async with asyncio.timeout(max(0.0, self._started + allowed - now)):
                 message = await self._receive()
         except TimeoutError:
-            raise Refusal(408, "TOO_SLOW", "The body came too slowly", _CLOSE) from None
+            raise Refusal(408, "TOO_SLOW", "The body arrived too slowly", _CLOSE) from None
         self._count += len(message.get("body", b""))
         if self._count > self._most:
             raise _too_large(self._most)
@@ -315,7 +319,7 @@ class _Arriving:
         return message
 
 
-def _again(message: Message, receive: Receive) -> Receive:
+def _replaying(message: Message, receive: Receive) -> Receive:
     """Return a `receive` that yields a message, and then those of another `receive`."""
     messages = [message]
 

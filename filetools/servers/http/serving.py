@@ -170,9 +170,9 @@ def _explained(error: OSError, options: HttpOptions) -> InvalidArgumentError | A
     where = f"port {options.port} of {options.host}"
     if error.errno == errno.EADDRINUSE:
         return InvalidArgumentError(
-            f"{where[0].upper()}{where[1:]} is in use by another program",
+            f"{where[0].upper()}{where[1:]} is already in use by another program",
             suggested_action="Choose another port, or 0 for any that is free.",
         )
     if error.errno in (errno.EACCES, errno.EPERM):
-        return AccessDeniedError(where, "the system keeps this port to itself")
+        return AccessDeniedError(where, "the system does not permit this port")
     return InvalidArgumentError(f"Cannot listen at {where}: {error.strerror or error}")

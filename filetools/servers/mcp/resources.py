@@ -79,7 +79,7 @@ def parse_address(uri: str, root: Path | None = None) -> Address:
         raise InvalidPathError(uri, "not UTF-8") from exc
     if parts.query or parts.fragment:
         # "?" and "#" in names arrive escaped; ignoring unescaped ones would select a different file.
-        raise InvalidPathError(uri, "a resource has neither query nor fragment")
+        raise InvalidPathError(uri, "the URI of a resource has no query and no fragment")
     if parts.scheme == SCHEME and not parts.netloc:
         kind, slash, name = path.removeprefix("/").partition("/")
         if slash and kind in _KINDS:
@@ -88,7 +88,7 @@ def parse_address(uri: str, root: Path | None = None) -> Address:
         place = Path(path)
         if place.is_relative_to(root):
             return Address("file", "" if place == root else place.relative_to(root).as_posix())
-    raise InvalidPathError(uri, "no resource of this workspace has this address")
+    raise InvalidPathError(uri, "this workspace has no resource with this URI")
 
 
 PAGE_ENTRIES: Final = 500
@@ -118,7 +118,7 @@ _TEMPLATES: Final = wire.ListResourceTemplatesResult(
         wire.ResourceTemplate(
             name="file",
             uri_template=f"{FILES}{{+path}}",
-            description="A file or folder of the workspace, with text that an editor has not saved yet.",
+            description="A file or folder of the workspace, including unsaved text of editors.",
         ),
         wire.ResourceTemplate(
             name="version", uri_template=f"{VERSIONS}{{hash}}", description="A kept version, by its hash."
@@ -129,7 +129,7 @@ _TEMPLATES: Final = wire.ListResourceTemplatesResult(
         wire.ResourceTemplate(
             name="descriptor",
             uri_template=f"{DESCRIPTORS}{{id}}",
-            description="The whole text that a descriptor such as fd:1 stands for.",
+            description="The whole text of a descriptor such as fd:1.",
         ),
     ]
 )

@@ -35,8 +35,8 @@ from filetools.tools.call_log import CallLog
 
 INSTRUCTIONS: Final = (
     "Files of one workspace, shared with people and other agents. Paths are relative to its root. Reading gives a version;"
-    " replacing a file needs that version as expected_version, and edits need only that the old text still is there."
-    " A read shows text that a person has not saved yet. Every change can be undone."
+    " replacing a file needs that version as expected_version, and edits need only that the old text still exists."
+    " A read includes a person's unsaved text. Every change can be undone."
 )
 
 KEY_FILE: Final = "mcp-key"
@@ -151,7 +151,7 @@ class Sealing(RequestStateBoundary):
             if not isinstance(error.data, dict) or error.data.get("reason") != _REASON:
                 raise
             if not self._is_ours(ctx.params or {}):
-                message = "requestState is not what this server issued; call again without it to be asked again"
+                message = "requestState was not issued by this server; call again without it to get a new question"
                 raise MCPError(wire.INVALID_PARAMS, message, {"reason": _REASON}) from error
         bare = {name: value for name, value in (ctx.params or {}).items() if name not in _CARRIED}
         return await super().__call__(replace(ctx, params=bare), call_next)

@@ -221,7 +221,7 @@ def _answer_to(line: bytes, error: ValidationError) -> JSONRPCError:
     """
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     is_json = first["type"] != "json_invalid"
-    message = "This is not a JSON-RPC message" if is_json else f"This is not JSON: {first['msg']}"
+    message = "The line is not a JSON-RPC message" if is_json else f"The line is not JSON: {first['msg']}"
     code = INVALID_REQUEST if is_json else PARSE_ERROR
     return JSONRPCError(jsonrpc="2.0", id=_id_in(line), error=ErrorData(code=code, message=message))
 

@@ -15,7 +15,7 @@ from tests.support.terminal import CommandLine
     ("arguments", "told"),
     [
         (("mcp",), "needs a ROOT"),
-        (("mcp", ".", ".."), "serves one ROOT; only mcp-filesystem serves several"),
+        (("mcp", ".", ".."), "serves one ROOT; only mcp-filesystem accepts several"),
         (("mcp", ".", "--dialect", "mcp-filesytem"), "did you mean 'mcp-filesystem'?"),
         (("mcp", ".", "--dialect", "mcp-filesystem", "--editor"), "has not the tools of editors"),
         (("mcp", "--dialect", "mcp-filesystem", "--mirror", "copy"), "--mirror requires exactly one ROOT"),

@@ -24,8 +24,8 @@ def step_of(event: BufferEvent) -> DocumentStep | None:
     if not isinstance(plain.get("version"), int) or event.name not in ("buffer:changed", "buffer:saved"):
         return None
     saved = {"edits": [], "dirty": False, "reason": "saved"}
-    told = saved if event.name == "buffer:saved" else {name: plain[name] for name in saved}
-    return told | {"buffer_version": plain["version"], "actor": event.actor.to_dict()}
+    fields = saved if event.name == "buffer:saved" else {name: plain[name] for name in saved}
+    return fields | {"buffer_version": plain["version"], "actor": event.actor.to_dict()}
 
 
 class OpenDocument:

@@ -37,7 +37,7 @@ async def live(websocket: WebSocket) -> None:
     await websocket.accept(LIVE_PROTOCOL if LIVE_PROTOCOL in offered else None)
     async with LiveSession(open_files, shared.hub, limits=shared.options.limits) as session:
         ending = await first_of(
-            _receive(websocket, session), _send(websocket, session), _silent(session), _stopped(shared)
+            _receive(websocket, session), _send(websocket, session), _without_hello(session), _stopped(shared)
         )
     if ending is not None:
         with suppress(TimeoutError, RuntimeError, WebSocketDisconnect):  # it has disconnected, or reads nothing
@@ -50,7 +50,7 @@ async def _receive(websocket: WebSocket, session: LiveSession) -> Ending | None:
     while (message := await websocket.receive())["type"] == "websocket.receive":
         text = message.get("text")
         if not isinstance(text, str):
-            await session.refuse("Frames are text, not bytes")
+            await session.refuse("Frames must be text, not bytes")
         elif (ending := await session.take(text)) is not None:
             return ending
     return None
@@ -62,17 +62,17 @@ async def _send(websocket: WebSocket, session: LiveSession) -> Ending | None:
             async with asyncio.timeout(STALLED_SECONDS):
                 await websocket.send_text(text)
         except TimeoutError:
-            return Ending(_TRY_AGAIN, "too slow: nothing was read for a while")
+            return Ending(_TRY_AGAIN, f"too slow: the client did not read for {STALLED_SECONDS:g} s")
         except WebSocketDisconnect:
             return None
-    return Ending(_FAILED, "the workspace cannot be followed any more")
+    return Ending(_FAILED, "changes of the workspace can no longer be followed")
 
 
-async def _silent(session: LiveSession) -> Ending:
+async def _without_hello(session: LiveSession) -> Ending:
     await asyncio.sleep(HELLO_SECONDS)
     if session.has_begun:
         await asyncio.Event().wait()  # it came in time, so this no longer ends the connection
-    return Ending(_POLICY, "the first frame is hello, and comes soon")
+    return Ending(_POLICY, f"hello must be sent first, within {HELLO_SECONDS:g} s")
 
 
 async def _stopped(shared: Shared) -> Ending:
