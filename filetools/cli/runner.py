@@ -72,7 +72,7 @@ CHECKING: Final = ("root", "state_dir", "mirror", "durability", "as_json")
 
 
 class CommandRunner:
-    """The context of one command."""
+    """Opens the workspace of one command, prints its result or its errors, and determines the exit code."""
 
     def __init__(self, options: SharedOptions) -> None:
         self.options = options
