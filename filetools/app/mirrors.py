@@ -23,7 +23,6 @@ from filetools.stores.mirror import DirectoryMirror
 from filetools.stores.store import Store
 from filetools.sync.mirror_files import MARKER, mark
 
-MIRROR_NAME: Final = "mirror"
 ROOT_MOVED: Final = (
     "the root was moved or copied since the mirror was added; 'filetools mirror add --adopt' takes it along"
 )

@@ -13,8 +13,6 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final
 
-from msgspec import Struct
-
 import filetools.events as events
 from filetools.errors import FileToolsError, InvalidArgumentError, SyncFailedError
 from filetools.events.activity import PauseReason
@@ -43,16 +41,6 @@ async def no_look() -> None:
     """Do nothing, for a tree that only the caller changes."""
 
 
-class AttachedMirror(Struct, frozen=True, kw_only=True):
-    """A mirror of the root with its store."""
-
-    name: str
-    """Its name in messages and in the status; usually "mirror"."""
-    row: MirrorRow
-    """Its row in the journal."""
-    store: Store
-
-
 class SyncManager:
     """Keeps mirrors equal to the primary. One per workspace; lives as long as it is open.
 
@@ -65,7 +53,7 @@ class SyncManager:
         journal: Journal,
         *,
         primary: Store,
-        mirrors: Sequence[AttachedMirror],
+        mirrors: Sequence[tuple[MirrorRow, Store]],
         directory: Path,
         publish: Callable[[Event], None],
         workers: WorkerPool,
@@ -85,7 +73,7 @@ class SyncManager:
         Args:
             journal: Keeps heads, contents and backlogs.
             primary: The tree that mirrors follow.
-            mirrors: Mirrors that the caller names; usually none or one.
+            mirrors: Mirrors that the caller names, each with its row in the journal; usually none or one.
             directory: The state directory, where lock files decide which process writes to a mirror.
             publish: Publishes an event; called on the loop.
             workers: The workspace's worker threads.
@@ -125,8 +113,8 @@ class SyncManager:
         self._look: Callable[[], Coroutine[Any, Any, object]] = no_look
         self._looking: asyncio.Task[None] | None = None
         self._is_synchronising = False
-        for mirror in mirrors:
-            self._attach(mirror)
+        for row, store in mirrors:
+            self._attach(row, store)
 
     @property
     def is_strict(self) -> bool:
@@ -335,17 +323,16 @@ class SyncManager:
         attached = {mirror.place for mirror in self._mirrors}
         for row in rows:
             if row.root is not None and row.place not in attached:
-                self._attach(AttachedMirror(name=self._free_name(), row=row, store=open_added(row))).start()
+                self._attach(row, open_added(row)).start()
 
     def _free_name(self) -> str:
         taken = {mirror.name for mirror in self._mirrors}
         names = chain(("mirror",), (f"mirror {number}" for number in count(2)))
         return next(name for name in names if name not in taken)
 
-    def _attach(self, attached: AttachedMirror) -> Mirror:
-        journal, key = self.context.journal, self.context.key
-        files = MirrorFiles(attached.store, journal, key, max_foreign_bytes=self._max_foreign_bytes)
-        mirror = Mirror(attached.name, attached.row, files, self.context)
+    def _attach(self, row: MirrorRow, store: Store) -> Mirror:
+        files = MirrorFiles(store, self.context.journal, self.context.key, max_foreign_bytes=self._max_foreign_bytes)
+        mirror = Mirror(self._free_name(), row, files, self.context)
         self._mirrors = (*self._mirrors, mirror)
         return mirror
 

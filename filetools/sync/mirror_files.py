@@ -119,7 +119,7 @@ class MirrorFiles:
             displaced.discard()
 
     def _keep_below(self, path: WorkspacePath) -> None:
-        """Take away the files below a directory whose bytes the journal does not have, before it goes as a whole.
+        """Remove the files below a directory that this process did not write, before the directory is removed as a whole.
 
         Raises:
             HoldsStateError: Another root lies in it, whose journal must not go along.
@@ -128,8 +128,7 @@ class MirrorFiles:
         for file in files_below(self.store, path):
             with suppress(*GONE):
                 stat = self.store.stat(file)
-                is_foreign = stat is not None and stat.type == "file" and not self._forget(stat)
-                if is_foreign and not self._contents.has(file_version(self.store, file)):
+                if stat is not None and stat.type == "file" and not self._forget(stat):
                     self.remove(file)
 
     def refuse_state_below(self, path: WorkspacePath) -> None:
@@ -156,10 +155,13 @@ class MirrorFiles:
                     if mode not in (None, found.mode):
                         self.store.set_mode(path, mode)
                     return
-                displaced = self._exchanged(path, content, version, mode, is_new=found is None)
+                stat, displaced = replace_file(self.store, path, content, is_new=found is None, mode=mode)
             except _OTHER_GROUND:
                 self._make_room(path, "file")
                 continue
+            self._own[stat.identity[1:4]] = version
+            if len(self._own) > _MOST_OWN:
+                self._own.popitem(last=False)
             if displaced is not None:
                 self.discard_displaced(path, displaced)
             return
@@ -237,21 +239,6 @@ class MirrorFiles:
         """Forget a file that is removed, because its inode may be used again; False if this process did not write it so."""
         return self._own.pop(stat.identity[1:4], None) is not None
 
-    def _exchanged(
-        self, path: WorkspacePath, content: bytes, version: str, mode: int | None, *, is_new: bool
-    ) -> Displaced | None:
-        """Write a file and make it live; returns the entry that it replaced."""
-        prepared = self.store.prepare(path, content, new=is_new, mode=mode)
-        try:
-            displaced = prepared.exchange()
-        except BaseException:
-            prepared.discard()
-            raise
-        self._own[prepared.stat.identity[1:4]] = version
-        if len(self._own) > _MOST_OWN:
-            self._own.popitem(last=False)
-        return displaced
-
     def remove_if_empty(self, path: WorkspacePath) -> bool:
         """Remove a directory unless something is in it; False if it stays.
 
@@ -293,8 +280,8 @@ class MirrorFiles:
 def mark(store: Store, identity: str) -> None:
     """Write an identity to the marker of a mirror's folder, durably."""
     store.make_directory(MARKER.parent)
-    prepared = store.prepare(MARKER, identity.encode("ascii"), new=store.stat(MARKER) is None, mode=0o600)
-    displaced = prepared.exchange()
+    is_new = store.stat(MARKER) is None
+    _, displaced = replace_file(store, MARKER, identity.encode("ascii"), is_new=is_new, mode=0o600)
     if displaced is not None:
         displaced.discard()
     store.sync(MARKER)
@@ -318,6 +305,27 @@ def make_parents(store: Store, path: WorkspacePath) -> None:
     """Make the folders above a path that are missing."""
     for folder in path.folders:
         store.make_directory(folder)
+
+
+def replace_file(
+    store: Store, path: WorkspacePath, content: bytes, *, is_new: bool, mode: int | None
+) -> tuple[FileStat, Displaced | None]:
+    """Write a file and make it live; returns its facts and the entry that it replaced.
+
+    Args:
+        store: Where to write it.
+        path: The file; its folder exists.
+        content: Its bytes.
+        is_new: True if nothing is at the path.
+        mode: Permission bits; None keeps those of the file that is replaced.
+    """
+    prepared = store.prepare(path, content, new=is_new, mode=mode)
+    try:
+        displaced = prepared.exchange()
+    except BaseException:
+        prepared.discard()
+        raise
+    return prepared.stat, displaced
 
 
 def sync_place(store: Store, path: WorkspacePath, synced: set[WorkspacePath]) -> bool:

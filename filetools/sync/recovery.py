@@ -26,12 +26,12 @@ from filetools.errors import (
 )
 from filetools.journal.changes import DIRECTORY_REMOVALS, Change, Head
 from filetools.journal.journal import Journal
-from filetools.models.records import SYSTEM, Actor, ChangeRecord, Operation, RecordState
+from filetools.models.records import SYSTEM, ChangeRecord, Operation, RecordState
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Store
 from filetools.sync.folder_recovery import FolderRecovery, own_places
-from filetools.sync.mirror_files import make_parents
+from filetools.sync.mirror_files import make_parents, replace_file
 
 _log = logging.getLogger(__name__)
 _OF_FOLDERS: Final = (Operation.CREATE_DIRECTORY, *DIRECTORY_REMOVALS)
@@ -48,8 +48,6 @@ class Found(NamedTuple):
 
 class Recovery:
     """Recovers the paths of one workspace."""
-
-    actor: Actor = SYSTEM
 
     def __init__(self, workspace: Workspace, store: Store, journal: Journal) -> None:
         self._workspace = workspace
@@ -275,12 +273,7 @@ class Recovery:
         make_parents(self._store, path)
         if found.content and found.version and not self._journal.contents.has(found.version):
             self._journal.keep_aside(path, head.key, found.content, SYSTEM)
-        prepared = self._store.prepare(path, wanted, new=found.content is None, mode=head.mode)
-        try:
-            displaced = prepared.exchange()
-        except BaseException:
-            prepared.discard()
-            raise
+        _, displaced = replace_file(self._store, path, wanted, is_new=found.content is None, mode=head.mode)
         if displaced is not None:
             displaced.discard()
 

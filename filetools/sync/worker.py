@@ -96,7 +96,6 @@ class BacklogWorker:
     Attributes:
         files: The mirror's files.
         identity: The identity of the mirror's folder.
-        looking: The look at the whole tree that filling waits for.
     """
 
     def __init__(self, place: str, files: MirrorFiles, identity: MirrorIdentity, context: SyncContext, mirror: Mirror):
@@ -115,7 +114,8 @@ class BacklogWorker:
         self._doubtful: set[str] = set()
         """Keys of paths whose sync failed, or is not done."""
         self._waiting: dict[tuple[str, bool], _Waiting] = {}
-        self.looking: Future[object] | None = None
+        self._looking: Future[object] | None = None
+        """The look at the whole tree that filling waits for."""
         self._is_unknown = True
         self._look_at = 0.0
         self._fill_at = time.monotonic() + context.sync_after_seconds
@@ -152,7 +152,7 @@ class BacklogWorker:
             self._follow()
         if is_hasty or self._sync_at <= time.monotonic():
             self.make_durable()
-        fill_at = math.inf if self.identity.is_filled or self.looking is not None else self._fill_at
+        fill_at = math.inf if self.identity.is_filled else self._fill_at
         waiting = (each.at for each in self._waiting.values())
         soonest = min(*waiting, self._sync_at, fill_at, now + self._context.probe_seconds)
         if self._is_whole_due:
@@ -448,19 +448,19 @@ class BacklogWorker:
         """True if the whole tree was looked at once: what came and went before is in no record that a mirror could follow."""
         if self._context.journal.tree_index.looked() is not None:
             return True
-        if self.looking is None:
-            self.looking = self._context.look()
-            self.looking.add_done_callback(lambda _: self._mirror.wake())
-        if not self.looking.done():
-            return False
-        looking, self.looking = self.looking, None
-        try:
-            looking.result()
-        except (CancelledError, FileToolsError) as exc:
-            self._mirror.report(error=f"it is filled later: the tree could not be looked at ({exc})")
-            self._fill_at = time.monotonic() + self._context.probe_seconds
-            return False
-        return True
+        if self._looking is None:
+            self._looking = self._context.look()
+            self._looking.add_done_callback(lambda _: self._mirror.wake(is_urgent=True))
+        if self._looking.done():
+            looking, self._looking = self._looking, None
+            try:
+                looking.result()
+            except (CancelledError, FileToolsError) as exc:
+                self._mirror.report(error=f"it is filled later: the tree could not be looked at ({exc})")
+            else:
+                return True
+        self._fill_at = time.monotonic() + self._context.probe_seconds
+        return False
 
 
 def _by_change(entries: Iterable[BacklogEntry]) -> Iterator[list[BacklogEntry]]:
