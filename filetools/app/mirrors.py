@@ -266,7 +266,7 @@ def presence(row: MirrorRow, home: bytes) -> tuple[MirrorPresence, str | None]:
     if marker is None:
         return "away", _missing(Path(row.place))
     if not row.is_or_was(marker):
-        return "away", "another folder stands at its place"
+        return "away", "another folder is at its place"
     return ("attached" if marker == row.identity and row.is_filled else "filling"), None
 
 

@@ -31,7 +31,7 @@ from filetools.sync.synchronise import Progress, Synchronisation, failed_result,
 from filetools.writer.worker_pool import WorkerPool
 
 CLOSE_SECONDS: Final = 2.0
-"""How long closing waits for a mirror; what it lacks then is copied after the next opening."""
+"""How long closing waits for a mirror; the next opening copies the rest."""
 MIB: Final = 1024 * 1024
 
 _log = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ class SyncManager:
             strict_wait_seconds: How long a call waits for a strict one.
             mirror_probe_seconds: First pause before a mirror that failed is tried again; doubles up to a minute.
             sync_after_seconds: Pause after which written files are synced and leave the backlog.
-            max_foreign_bytes: Larger foreign files are not read; they stay in the mirror's limbo.
+            max_foreign_bytes: Larger foreign files are not read; they stay in the mirror's `.filetools/limbo`.
         """
         self.context = SyncContext(
             journal=journal,
@@ -137,7 +137,7 @@ class SyncManager:
         return bool(self._mirrors)
 
     def wake(self, *, is_heard: bool = False) -> None:
-        """Have mirrors follow new records; `is_heard` if another process has asked for it, which may be waiting."""
+        """Follow new records in all mirrors; `is_heard` if another process has asked for it, which may be waiting."""
         for mirror in self._mirrors:
             mirror.wake(is_heard=is_heard)
 
@@ -274,13 +274,13 @@ class SyncManager:
         self._publish_on_loop(events.SyncPaused(reason=reason))
 
     def resume(self) -> None:
-        """Write again, beginning with what the mirrors lack."""
+        """Write again, beginning with the paths that the mirrors lack."""
         for mirror in self._mirrors:
             mirror.resume()
         self._publish_on_loop(events.SyncResumed())
 
     async def finish(self) -> None:
-        """Copy to the mirrors what they lack, for at most `CLOSE_SECONDS` each; call it before the workers are closed."""
+        """Copy the paths that the mirrors lack, for at most `CLOSE_SECONDS` each; call it before the workers are closed."""
         for mirror in self._mirrors:
             await in_thread(partial(mirror.finish, CLOSE_SECONDS))
 

@@ -1,4 +1,4 @@
-"""Changes files of one mirror: clears the way, and keeps bytes of others before they are replaced or removed."""
+"""Changes the files of one mirror, and keeps foreign bytes before it replaces or removes them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from filetools.stores.private import foreign_name_for
 from filetools.stores.store import Displaced, FileStat, Store
 
 MARKER: Final = WorkspacePath(f"{STATE_DIRECTORY}/mirror")
-"""The file that says which mirror a folder is."""
+"""The file with the identity of a mirror's folder."""
 _MARKER_ELSE: Final = WorkspacePath(f"{STATE_DIRECTORY}/MIRROR")
 """The marker's name in another spelling, which finds it if the mirror's disk ignores case."""
 TRIES: Final = 5
@@ -53,13 +53,13 @@ class MirrorFiles:
     def __init__(
         self, store: Store, journal: Journal, key: Callable[[WorkspacePath], str], *, max_foreign_bytes: int
     ) -> None:
-        """Take over a mirror.
+        """Use a mirror.
 
         Args:
             store: The mirror.
             journal: Keeps the bytes of files that it does not have, before they are removed.
             key: Returns the key of a path in the journal.
-            max_foreign_bytes: Foreign files larger than this are not read; they stay in the mirror's limbo.
+            max_foreign_bytes: Foreign files larger than this are not read; they stay in the mirror's `.filetools/limbo`.
         """
         self.store = store
         self._own: OrderedDict[tuple[int, ...], str] = OrderedDict()
@@ -98,7 +98,7 @@ class MirrorFiles:
         self.store.move(between, path)
 
     def _make_room(self, path: WorkspacePath, kind: EntryType) -> None:
-        """Take away what is in the way of a file or directory, and make the folders above it."""
+        """Remove an entry of another kind from the path of a file or directory, and make the folders above it."""
         for place in (*path.folders, path):
             found = self.store.stat(place)
             if found is not None and found.type != (kind if place == path else "directory"):
@@ -108,7 +108,7 @@ class MirrorFiles:
     def discard_displaced(self, path: WorkspacePath, displaced: Displaced) -> None:
         """Discard an entry that came out of `path`, after keeping bytes that the journal does not have.
 
-        A file that cannot be kept stays in the mirror's limbo.
+        A file that cannot be kept stays in the mirror's `.filetools/limbo`.
         """
         stat = displaced.stat
         is_foreign = stat.type == "file" and not self._forget(stat)
@@ -272,7 +272,7 @@ class MirrorFiles:
             if not self._contents.has(version_of(content)):
                 self._journal.keep_aside(path, self._key(path), content, EXTERNAL)
         except FileToolsError as exc:
-            _log.warning("foreign bytes of %s stay in the mirror's limbo: %s", path, exc)
+            _log.warning("foreign bytes of %s stay in .filetools/limbo of the mirror: %s", path, exc)
             return False
         return True
 

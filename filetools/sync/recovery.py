@@ -38,7 +38,7 @@ _OF_FOLDERS: Final = (Operation.CREATE_DIRECTORY, *DIRECTORY_REMOVALS)
 
 
 class Found(NamedTuple):
-    """What is at a path on disk."""
+    """The entry at a path on disk."""
 
     content: bytes | None
     version: str | None
@@ -104,7 +104,7 @@ class Recovery:
             self._journal.marks.applied([record.number])
 
     def _restore(self, record: ChangeRecord) -> None:
-        """Restore what an applied record changed, which a power cut may have undone."""
+        """Restore the change of an applied record, which a power cut may have undone."""
         places = self.places_of([record])[record.number]
         if record.operation is Operation.CREATE_DIRECTORY:
             for place in [] if record.state is RecordState.ABORTED else places:
@@ -128,14 +128,14 @@ class Recovery:
             self.settle(place, self._workspace.key(place))
 
     def _clear_way(self, folder: WorkspacePath) -> None:
-        """Settle a file at the path of a folder: its deletion or move may be what the power cut undid."""
+        """Settle a file at the path of a folder: the power cut may have undone its deletion or move."""
         while not folder.is_root and (stat := self._store.stat(folder)) is None:
             folder = folder.parent
         if not folder.is_root and stat is not None and stat.type == "file":
             self.settle(folder, self._workspace.key(folder))
 
     def places_of(self, records: Sequence[ChangeRecord]) -> dict[int, list[WorkspacePath]]:
-        """Return the current paths of what records changed, by their numbers; folders above may have moved or be gone."""
+        """Return the current paths of the changed entries by record number; folders above may have moved or be gone."""
         moves = self._folders.moves_since(min((record.number for record in records), default=0))
         return {record.number: moves.places_of(record) for record in records}
 
