@@ -370,12 +370,12 @@ class AnsweredPut(Struct, frozen=True, kw_only=True):
 
 def decide_as_allowed(permit: Permit, decide: DecideWith, on_conflict: OnConflict, actor: Actor) -> Decide:
     """Return the decision of a call that a person has allowed."""
-    drops = permit.settled is not None
-    text = permit.settled if drops else permit.edited_text
+    proposal, drops = permit.proposal, permit.proposal.replacing_unsaved is not None
+    text = proposal.replacing_unsaved if permit.edited_text is None else permit.edited_text
     if text is None:
         return decide(on_conflict)
     return AnsweredPut(
-        text=text, unsaved_version=permit.proposal.unsaved_version, disk_version=permit.proposal.version,
+        text=text, unsaved_version=proposal.unsaved_version, disk_version=proposal.version,
         own=decide("allow" if drops else on_conflict), again=decide("ask") if drops else None, actor=actor,
     )  # fmt: skip
 
