@@ -79,7 +79,8 @@ def decide_write(parts: Parts, look: Look, request: WriteRequest, actor: Actor) 
 
 
 def _written(parts: Parts, look: Look, request: WriteRequest, now: SeenPath, knowledge: Knowledge) -> PutDecision:
-    settings, opened = parts.settings, unsaved_text(parts, look)
+    settings = parts.settings
+    opened = None if now.unsaved is None else unsaved_text(parts, look)
     if opened is not None:
         plain, coded = changes.plain_write(now, new=request, knowledge=knowledge, settings=settings)
         if plain.facts.version != now.version:

@@ -145,14 +145,14 @@ def facts_of(parts: Parts, seen: Look) -> ContentFacts | None:
 
 def found(looks: Iterable[Look]) -> list[Change]:
     """Return a `found` record for each file without a head, to be committed before its first change."""
-    new = {seen.key: seen for seen in looks if seen.view.head is None and not seen.is_opaque}
-    return [
-        Change(
-            operation=Operation.FOUND, path=seen.path, key=seen.key, after=seen.version, content=seen.content,
-            size=seen.stat.size, mode=seen.stat.mode, applied=True, external=True,
-        )
-        for seen in new.values() if seen.stat is not None
-    ]  # fmt: skip
+    new: dict[str, Change] = {}
+    for seen in looks:
+        if seen.view.head is None and seen.stat is not None and not seen.is_opaque:
+            new[seen.key] = Change(
+                operation=Operation.FOUND, path=seen.path, key=seen.key, after=seen.version, content=seen.content,
+                size=seen.stat.size, mode=seen.stat.mode, applied=True, external=True,
+            )  # fmt: skip
+    return list(new.values())
 
 
 def keep_seen(parts: Parts, seen: Look) -> None:
