@@ -97,7 +97,7 @@ def test_all_modules_are_looked_at() -> None:
         "__main__.py",
         "facade/steps/pipeline.py",
         "cli/demo/play.py",
-        "facade/steps/put.py",
+        "facade/steps/files.py",
     } <= found
 
 

@@ -14,7 +14,7 @@ from filetools.facade.descriptor_calls import T
 from filetools.facade.progress import Abort, Looked, Progress
 from filetools.facade.reading.feed import FeedPage
 from filetools.facade.requests import OnLocked, View
-from filetools.facade.transactions.results import TransactionResult
+from filetools.facade.transactions.transaction import TransactionResult
 from filetools.locks.holder import LockInfo
 from filetools.models import Actor
 from filetools.models.buffers import BufferChange, BufferClose, BufferResult, BufferSave

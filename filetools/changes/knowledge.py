@@ -1,4 +1,4 @@
-"""What an actor knows of a file, and what a change requires it to know."""
+"""What a decision sees of a path, what an actor knows of it, and what a change requires the actor to know."""
 
 from __future__ import annotations
 
@@ -9,16 +9,54 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filetools.changes.seen_path import SeenPath
 from filetools.content.differences.diff import unified_diff
 from filetools.content.facts import ContentFacts, inspect
+from filetools.content.version import stat_version
 from filetools.errors import EncodingError, FileTooLargeError, InvalidArgumentError, VersionMismatchError
 from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor
-from filetools.models.words import VERSION_PREFIX
+from filetools.models.words import VERSION_PREFIX, EntryType
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
 from filetools.stores.private import refuse_other_kinds
+
+
+class UnsavedText(Struct, frozen=True, kw_only=True):
+    """Text of an editor that is not in the file; reads return it in place of the file's."""
+
+    version: str
+    content: bytes
+
+
+class SeenPath(Struct, frozen=True, kw_only=True):
+    """What was at a path when a call was decided."""
+
+    path: WorkspacePath
+    """As the disk spells it, which may differ from what the call asked for where case is ignored."""
+    kind: EntryType | None = None
+    """None if nothing is there."""
+    version: str | None = None
+    """Of a file its bytes', of a link its target's; None for the rest."""
+    size: int | None = None
+    mode: int | None = None
+    content: bytes | Callable[[], bytes] | None = None
+    """Bytes of a file, target of a link, or what reads them; None unless the call asked for them."""
+    facts: ContentFacts | None = None
+    """Facts of the bytes, for calls that name no encoding."""
+    identity: tuple[int, int, int, int, int] | None = None
+    """Of a file: device, inode, size and times. They make its version where it is too large to be hashed."""
+    unsaved: UnsavedText | None = None
+
+    @property
+    def standing(self) -> tuple[str | None, ...]:
+        """The versions that are there: what a read returns first, the file's last."""
+        return (self.version,) if self.unsaved is None else (self.unsaved.version, self.version)
+
+    @property
+    def stat_version(self) -> str | None:
+        """The version of a file too large to be hashed."""
+        return None if self.identity is None else stat_version(self.identity)
+
 
 LARGEST_COMPARED: Final = 1024 * 1024
 """Texts with more bytes are refused without a diff."""
@@ -46,7 +84,7 @@ class Knowledge(Struct, frozen=True, kw_only=True):
     @property
     def encoding(self) -> str | None:
         """Codec that the actor named when it last read or wrote the file."""
-        return None if self.newest is None else self.newest.encoding
+        return self.rows[-1].encoding if self.rows else None
 
     def is_outdated(self, *versions: str | None) -> bool:
         """Return True if the actor knows the file, but none of these versions."""

@@ -8,8 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from filetools.changes.decision import PutDecision
-from filetools.changes.knowledge import LARGEST_DIFF, bytes_now, now_or_kept, read_as
-from filetools.changes.seen_path import SeenPath
+from filetools.changes.knowledge import LARGEST_DIFF, SeenPath, bytes_now, now_or_kept, read_as
 from filetools.content.differences.diff import unified_diff
 from filetools.content.differences.merging import MergeResult, merge_bytes
 from filetools.content.facts import ContentFacts, inspect

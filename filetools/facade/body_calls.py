@@ -24,8 +24,7 @@ from filetools.errors import (
     StorageFailedError,
 )
 from filetools.events.types import FileRead
-from filetools.facade.deciding.editing import TextChange
-from filetools.facade.deciding.writing import decide_replace
+from filetools.facade.deciding.texts import TextChange, decide_replace
 from filetools.facade.parts import Parts
 from filetools.facade.reading import streaming
 from filetools.facade.requests import WriteRequest

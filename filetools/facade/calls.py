@@ -14,7 +14,7 @@ from filetools.events.bus import EventBus
 from filetools.facade.deciding.proposals import Act, Taken
 from filetools.facade.reading.feed import Feed
 from filetools.facade.runner import CallRunner
-from filetools.facade.steps.put import PutFile
+from filetools.facade.steps.files import PutFile
 from filetools.facade.steps.step import Step
 from filetools.models.records import Actor
 from filetools.models.words import OnConflict
@@ -115,10 +115,7 @@ class ActorCalls:
                 return None
             digest = permit.proposal.digest
             if (await self._parts.workers.run(partial(act.digest, self._parts))) == digest:
-                settled = None
-                if act.is_text and act.met:
-                    settled = act.met[0].proposed if permit.edited_text is None else permit.edited_text
-                return replace(permit, check=partial(act.require_allowed, self._parts, digest), settled=settled)
+                return replace(permit, check=partial(act.require_allowed, self._parts, digest))
         raise ChangedMeanwhileError(paths[0] if paths else ".", MOST_QUESTIONS)
 
     async def _authorise_steps(

@@ -21,7 +21,7 @@ from filetools.errors import (
 )
 from filetools.events.types import Event, from_record
 from filetools.facade.background.tree_look import TreeLook
-from filetools.facade.deciding.preconditions import record_steps
+from filetools.facade.deciding.actor_knowledge import record_steps
 from filetools.facade.documents.document_news import DocumentNews
 from filetools.facade.parts import Parts
 from filetools.facade.steps import pipeline
@@ -208,7 +208,9 @@ class CallRunner:
         task = TurnTask(work)
         call = TurnCall(
             task, (), path=path, owner=owner, timeout_seconds=timeout_seconds,
-            collect=lambda publications, _found, is_over: self._collect(task.results if is_over else (), publications),
+            collect=lambda publications, _found, is_over: self._collect(
+                [record for records in task.results for record in records] if is_over else (), publications
+            ),
         )  # fmt: skip
         await self.turns.run(call)
 
@@ -276,10 +278,9 @@ class CallRunner:
             report_progress(done, total)
 
         def collect(publications: list[Publication], found: Sequence[ChangeRecord], is_over: bool) -> None:
-            # Foreign changes first: they are older than the call's own.
-            self._collect([found], publications)
+            self._collect(found, publications)  # foreign changes first: they are older than the call's own
             if is_over and applying.outcome is not None:
-                self._collect([applying.outcome.records], publications, call.acquired)
+                self._collect(applying.outcome.records, publications, call.acquired)
                 (happened or partial(record_steps, parts, actor, steps))()
 
         applying = pipeline.Pipeline(parts, steps, actor, report, lambda records: call.found.extend(records), checks)
@@ -338,11 +339,11 @@ class CallRunner:
         self.parts.tracker.notice(records, self.parts.workspace.key)
 
     def _collect(
-        self, several: Sequence[Sequence[ChangeRecord]], publications: list[Publication], acquired: float | None = None
+        self, records: Sequence[ChangeRecord], publications: list[Publication], acquired: float | None = None
     ) -> None:
-        for records in several:
+        if records:
             self.notice(records)
-            publications.extend((record, acquired) for record in records)
+            publications.extend([(record, acquired) for record in records])
 
     def _publish(self, publications: Sequence[Publication]) -> None:
         if publications:

@@ -10,12 +10,11 @@ from typing import Final
 from filetools.errors import AbortedError, DiskFullError
 from filetools.facade.calls import ActorCalls
 from filetools.facade.deciding import batches, folders
+from filetools.facade.deciding.actor_knowledge import permit_move, permit_removal, record_steps
 from filetools.facade.deciding.outcomes import delete_result, directory_result, move_result
-from filetools.facade.deciding.preconditions import permit_move, permit_removal, record_steps
 from filetools.facade.progress import Abort, Progress, progress_reporter
+from filetools.facade.steps.files import MoveFile, RemoveFile
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
-from filetools.facade.steps.move import MoveFile
-from filetools.facade.steps.remove import RemoveFile
 from filetools.models.files import BatchResult, DeleteResult, DirectoryResult, MoveResult
 from filetools.paths.lexical import AnyPath
 from filetools.permissions.gatekeeper import Permit
@@ -94,7 +93,8 @@ class TreeCalls(ActorCalls):
         """
         where = self._runner.resolve_new(path, is_folder=True)
         await self._authorise("create_directory", [where], {}, change=True)
-        return directory_result(where, await self._runner.change([MakeFolderStep(where)], self.actor))
+        step = MakeFolderStep(where)
+        return directory_result(step, await self._runner.change([step], self.actor))
 
     async def delete_directory(
         self, path: AnyPath, *, recursive: bool = False, abort: Abort | None = None, progress: Progress | None = None

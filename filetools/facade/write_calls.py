@@ -20,17 +20,28 @@ from filetools.errors import (
     PathNotFoundError,
 )
 from filetools.facade.calls import MOST_QUESTIONS, ActorCalls
-from filetools.facade.deciding import answered, batches, writing
-from filetools.facade.deciding.editing import TextChange
-from filetools.facade.deciding.outcomes import edit_result, write_result
+from filetools.facade.deciding import batches
+from filetools.facade.deciding.actor_knowledge import tried
+from filetools.facade.deciding.outcomes import edit_result, number_of, write_result
 from filetools.facade.deciding.patching import PatchCall
 from filetools.facade.deciding.proposals import Texts, conflict_proposal
-from filetools.facade.deciding.seeing import tried
+from filetools.facade.deciding.texts import (
+    AnsweredPut,
+    DecideWith,
+    DecideWrite,
+    TextChange,
+    decide_append,
+    decide_as_allowed,
+    decide_as_settled,
+    decide_copy,
+    decide_create,
+    decide_write,
+)
 from filetools.facade.progress import Abort, Progress, progress_reporter
 from filetools.facade.requests import WriteRequest, chosen_edits
 from filetools.facade.steps import unsaved
+from filetools.facade.steps.files import PutFile
 from filetools.facade.steps.pipeline import Outcome
-from filetools.facade.steps.put import PutFile
 from filetools.models.files import BatchResult, EditResult, PatchResult, WriteResult
 from filetools.models.records import EXTERNAL
 from filetools.models.words import OnConflict
@@ -95,21 +106,21 @@ class WriteCalls(ActorCalls):
             create_parents=create_parents, on_stale=on_stale, on_conflict=on_conflict or self._on_conflict,
             require_read=require_read, require_version=self._require_version,
         )  # fmt: skip
-        return await self._put("write_file", path, request, writing.decide_write, lock_timeout_seconds)
+        return await self._put("write_file", path, request, decide_write, lock_timeout_seconds)
 
     async def create_file(
         self, path: AnyPath, content: str | bytes = "", *, encoding: str | None = None
     ) -> WriteResult:
         """Create a file; raises PathExistsError if the path exists. Otherwise as `write_file`."""
         request = WriteRequest(content=content, encoding=encoding)
-        return await self._put("create_file", path, request, writing.decide_create, None)
+        return await self._put("create_file", path, request, decide_create, None)
 
     async def append_file(
         self, path: AnyPath, content: str | bytes, *, expected_version: str | None = None, encoding: str | None = None
     ) -> WriteResult:
         """Append to a file, creating it if missing. Otherwise as `write_file`."""
         request = WriteRequest(content=content, encoding=encoding, expected_version=expected_version)
-        return await self._put("append_file", path, request, writing.decide_append, None)
+        return await self._put("append_file", path, request, decide_append, None)
 
     async def edit_file(
         self,
@@ -202,7 +213,7 @@ class WriteCalls(ActorCalls):
         where = self._runner.resolve_new(destination, source=origin)
         await self._authorise("read_file", [origin], {}, change=False)
         arguments = {"source": origin, "overwrite": overwrite}
-        step = PutFile(where, partial(writing.decide_copy, source=origin, actor=self.actor, overwrite=overwrite))
+        step = PutFile(where, partial(decide_copy, source=origin, actor=self.actor, overwrite=overwrite))
         allowed = await self._authorise("copy_file", [where], arguments, change=True, steps=[step])
         return write_result(step, await self._runner.change([step], self.actor, permits=[allowed]))
 
@@ -229,7 +240,7 @@ class WriteCalls(ActorCalls):
         tool: str,
         path: AnyPath,
         request: WriteRequest,
-        decide: writing.DecideWrite,
+        decide: DecideWrite,
         lock_timeout_seconds: float | None,
     ) -> WriteResult:
         where = self._runner.resolve_new(path)
@@ -248,13 +259,13 @@ class WriteCalls(ActorCalls):
         if dry_run:
             await self._authorise(tool, [change.path], {}, change=False)
             step = PutFile(change.path, change.decide)
-            return edit_result(*await self._parts.workers.run(partial(tried, self._parts, step)), None)
+            return edit_result(*await self._parts.workers.run(partial(tried, self._parts, step)))
         on_conflict = self._on_conflict if self._on_conflict in ("merge_or_ask", "ask_if_attended") else "merge"
         step, outcome = await self._decided(
             tool, change.path, arguments, on_conflict,
             lambda on_conflict: replace(change, on_conflict=on_conflict).decide,
         )  # fmt: skip
-        return edit_result(step.seen, step.decision, outcome)
+        return edit_result(step.seen, step.decision, outcome, number_of(step))
 
     async def _decided(
         self,
@@ -262,7 +273,7 @@ class WriteCalls(ActorCalls):
         where: WorkspacePath,
         arguments: Mapping[str, Any],
         on_conflict: OnConflict,
-        decide: answered.DecideWith,
+        decide: DecideWith,
         *,
         create_parents: bool = False,
         timeout_seconds: float | None = None,
@@ -273,21 +284,23 @@ class WriteCalls(ActorCalls):
             EditConflictError: There is unsaved text that can neither be merged nor replaced.
             ChangedMeanwhileError: The unsaved text kept changing while a person was asked.
         """
-        first = PutFile(where, decide(on_conflict))
-        permit = await self._authorise(tool, [where], arguments, change=True, steps=[first], is_text=True)
-        wanted = answered.decide_as_allowed(permit, decide, on_conflict, self.actor)
+        step = PutFile(where, decide(on_conflict), create_parents=create_parents)
+        permit = await self._authorise(tool, [where], arguments, change=True, steps=[step], is_text=True)
+        if permit is not None:
+            wanted = decide_as_allowed(permit, decide, on_conflict, self.actor)
+            step = PutFile(where, wanted, create_parents=create_parents)
         is_whole = "content" in arguments
         await self._ask_editors(tool, where, arguments.get("content", ""), on_conflict if is_whole else "merge")
         for _ in range(MOST_QUESTIONS):
-            step = PutFile(where, wanted, create_parents=create_parents)
             # An `AnsweredPut` itself checks that the file is what the person saw.
-            permits = [] if isinstance(wanted, answered.AnsweredPut) else [permit]
+            permits = [] if isinstance(step.wanted, AnsweredPut) else [permit]
             change = self._runner.change([step], self.actor, lock_timeout_seconds=timeout_seconds, permits=permits)
             try:
                 return step, await change
             except unsaved.UnsavedQuestion as question:
                 text = await self._settled(tool, question, arguments, on_conflict)
-                wanted = answered.decide_as_settled(question, text, decide, self.actor)
+                wanted = decide_as_settled(question, text, decide, self.actor)
+                step = PutFile(where, wanted, create_parents=create_parents)
         raise ChangedMeanwhileError(where, MOST_QUESTIONS)
 
     async def _settled(

@@ -6,8 +6,8 @@ from typing import Final
 
 import pytest
 
+from filetools.changes.knowledge import SeenPath
 from filetools.changes.overlay import BaseTree, Overlay
-from filetools.changes.seen_path import SeenPath
 from filetools.paths.workspace_path import WorkspacePath
 from tests.changes.trees import (
     Change,

@@ -9,8 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from filetools.changes.decision import PutDecision
-from filetools.changes.knowledge import Knowledge
-from filetools.changes.seen_path import UnsavedText
+from filetools.changes.knowledge import Knowledge, UnsavedText
 from filetools.changes.writing import (
     NewText,
     decide_append,

@@ -8,8 +8,8 @@ from typing import Final, TypeAlias
 import pytest
 from msgspec import Struct
 
+from filetools.changes.knowledge import SeenPath
 from filetools.changes.overlay import BaseTree, Overlay
-from filetools.changes.seen_path import SeenPath
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError
 from filetools.models.words import EntryType

@@ -13,10 +13,10 @@ import pytest
 
 from filetools.changes.decision import PutDecision
 from filetools.facade import runner
-from filetools.facade.deciding import editing, writing
+from filetools.facade.deciding import texts
 from filetools.facade.parts import Parts
-from filetools.facade.steps import put
-from filetools.facade.steps.put import PutFile
+from filetools.facade.steps import files
+from filetools.facade.steps.files import PutFile
 from filetools.models.records import Actor
 from tests.support.dose import dose
 from tests.support.schedules.running import run_at_once, run_in_order
@@ -68,9 +68,8 @@ async def test_an_agent_that_ignores_documents_is_found(tmp_path: Path, monkeypa
     def as_is(_parts: Parts, _seen: object, decision: PutDecision) -> PutDecision:
         return decision
 
-    monkeypatch.setattr(put, "followed", as_is)
-    for module in (writing, editing):
-        monkeypatch.setattr(module, "unsaved_text", lambda _parts, _seen: None)
+    monkeypatch.setattr(files, "followed", as_is)
+    monkeypatch.setattr(texts, "unsaved_text", lambda _parts, _seen: None)
     fault = await first_fault(tmp_path)
     assert fault is not None
 

@@ -13,7 +13,7 @@ import pytest
 
 import filetools
 from filetools.facade import tree_calls
-from filetools.facade.deciding import preconditions
+from filetools.facade.deciding import actor_knowledge
 from filetools.tools.deadline import AbortSignal
 from filetools.tools.registry import ToolRegistry
 from tests.support.crashing import QUIET
@@ -91,7 +91,7 @@ async def test_what_is_aborted_when_a_folder_has_gone_is_told_as_done(
     async with filetools.open(tmp_path, settings=QUIET) as files:
         await files.write_file("d/a.txt", "x")
         signal, loop, aborted = AbortSignal(), asyncio.get_running_loop(), threading.Event()
-        record = preconditions.record_steps
+        record = actor_knowledge.record_steps
 
         def abort() -> None:
             signal.abort()

@@ -20,7 +20,7 @@ from filetools.facade.background.foreign import ForeignChanges
 from filetools.facade.background.leftovers import sweep
 from filetools.facade.background.syncer import sync_files
 from filetools.facade.background.tree_look import look_at_tree
-from filetools.facade.documents.saving import sweep_handles
+from filetools.facade.documents.files import sweep_handles
 from filetools.facade.history.checkpoints import SessionCheckpoints
 from filetools.facade.parts import Parts
 from filetools.facade.reading.feed import Feed

@@ -8,15 +8,14 @@ from functools import partial
 from typing import Any
 
 from filetools.errors import AbortedError, BatchFailedError, FileToolsError, InvalidArgumentError
+from filetools.facade.deciding.actor_knowledge import permit_removal
 from filetools.facade.deciding.outcomes import delete_result, write_result
-from filetools.facade.deciding.preconditions import permit_removal
 from filetools.facade.deciding.proposals import REFUSALS
-from filetools.facade.deciding.writing import decide_write
+from filetools.facade.deciding.texts import decide_write
 from filetools.facade.requests import WriteRequest, refuse_many
 from filetools.facade.runner import CallRunner
+from filetools.facade.steps.files import PutFile, RemoveFile
 from filetools.facade.steps.pipeline import ReportProgress
-from filetools.facade.steps.put import PutFile
-from filetools.facade.steps.remove import RemoveFile
 from filetools.models.files import BatchResult
 from filetools.models.records import Actor
 from filetools.paths.lexical import AnyPath
@@ -92,8 +91,7 @@ async def run(
     with suppress(AbortedError):  # it is done, and too late to stop it
         report_progress(1, 1)
     results = [
-        write_result(step, outcome, index) if isinstance(step, PutFile) else delete_result(step, outcome, index)
-        for index, step in enumerate(steps)
+        write_result(step, outcome) if isinstance(step, PutFile) else delete_result(step, outcome) for step in steps
     ]
     return BatchResult(results=results, number=outcome.records[-1].number if outcome.records else None)
 

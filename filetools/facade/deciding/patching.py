@@ -14,18 +14,15 @@ from filetools.content.formats import UTF8
 from filetools.content.patching.file_patch import FilePatch
 from filetools.content.patching.patches import apply_file_patch, parse_patch
 from filetools.errors import FileToolsError, InvalidArgumentError, PathExistsError, PathNotFoundError
-from filetools.facade.deciding.editing import TextChange
+from filetools.facade.deciding.actor_knowledge import permit_leaving, permit_move, permit_removal, tried
 from filetools.facade.deciding.outcomes import repaired
-from filetools.facade.deciding.preconditions import permit_leaving, permit_move, permit_removal
-from filetools.facade.deciding.seeing import tried
+from filetools.facade.deciding.texts import TextChange
 from filetools.facade.parts import Parts
 from filetools.facade.requests import refuse_many
 from filetools.facade.runner import CallRunner
+from filetools.facade.steps.files import MoveFile, PutFile, RemoveFile
 from filetools.facade.steps.look import Look
-from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.pipeline import Outcome
-from filetools.facade.steps.put import PutFile
-from filetools.facade.steps.remove import RemoveFile
 from filetools.models.files import PatchedFile, PatchResult
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath

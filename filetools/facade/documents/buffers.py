@@ -15,11 +15,10 @@ from filetools.editors.open_text import OpenText
 from filetools.errors import BufferClosedError, ChangedMeanwhileError, LockTimeoutError
 from filetools.facade.deciding.outcomes import write_result
 from filetools.facade.documents.document_news import DocumentNews
-from filetools.facade.documents.following import follow_disk
-from filetools.facade.documents.saving import MOST_TRIES, DocumentSave, keep_and_close, text_to_open
+from filetools.facade.documents.files import MOST_TRIES, DocumentSave, follow_disk, keep_and_close, text_to_open
 from filetools.facade.runner import READER_WAIT_SECONDS, CallRunner
+from filetools.facade.steps.files import PutFile
 from filetools.facade.steps.pipeline import Outcome
-from filetools.facade.steps.put import PutFile
 from filetools.journal.documents import Document
 from filetools.models.buffers import BufferChange, BufferClose, BufferResult, BufferSave
 from filetools.models.records import Actor

@@ -13,7 +13,7 @@ import filetools.events as events
 from filetools.editors.shown import edits_from_units
 from filetools.errors import FileToolsError
 from filetools.events.types import Event
-from filetools.facade.documents.following import follow_disk
+from filetools.facade.documents.files import follow_disk
 from filetools.facade.parts import Parts
 from filetools.journal.documents import Document, DocumentEdit
 from filetools.models.records import SYSTEM, Actor

@@ -23,13 +23,11 @@ from filetools.content.formats import TextFormat, decode
 from filetools.editors.documents import changed
 from filetools.errors import ChangedMeanwhileError, EditConflictError, EncodingError, FileToolsError, VersionGoneError
 from filetools.facade.parts import Parts
+from filetools.facade.steps.files import MoveFile, RemoveFile
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.look import Look
-from filetools.facade.steps.move import MoveFile
-from filetools.facade.steps.put_back import PutBack, RestoreFolder, opened
-from filetools.facade.steps.remove import RemoveFile
+from filetools.facade.steps.put_back import PutBack, PutLink, PutMode, RestoreFolder, opened
 from filetools.facade.steps.step import Step
-from filetools.facade.steps.texts import PutLink, PutMode
 from filetools.facade.steps.unsaved import followed, put_beside, unsaved_text
 from filetools.journal.changes import HeadMovedError, Relation, RelationKind
 from filetools.journal.history import History

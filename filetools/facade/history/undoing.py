@@ -36,14 +36,11 @@ from filetools.facade.history.undo_steps import (
 )
 from filetools.facade.parts import Parts
 from filetools.facade.runner import CallRunner, is_late
+from filetools.facade.steps.files import MoveFile, PutFile, RemoveFile
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
-from filetools.facade.steps.move import MoveFile
 from filetools.facade.steps.pipeline import Outcome
-from filetools.facade.steps.put import PutFile
-from filetools.facade.steps.put_back import RestoreFolder, opened
-from filetools.facade.steps.remove import RemoveFile
+from filetools.facade.steps.put_back import PutLink, PutMode, RestoreFolder, opened
 from filetools.facade.steps.step import Step
-from filetools.facade.steps.texts import PutLink, PutMode
 from filetools.journal.changes import RelationKind
 from filetools.journal.history import History, RecordFilter
 from filetools.models.history import NotUndone, UndoConflict, UndoneChange, UndoneFile, UndoResult
@@ -403,7 +400,6 @@ async def _carry_out(
     await runner.afterwards(partial(_close_folders, parts, _as_left(folders, plan.steps)))
     return Outcome(
         records=tuple(record for one in outcomes for record in one.records),
-        changes=tuple(change for one in outcomes for change in one.changes),
         mirror=outcomes[-1].mirror,
         warnings=tuple(warning for one in outcomes for warning in one.warnings),
     )

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from filetools.errors import InvalidArgumentError, VersionGoneError
-from filetools.facade.deciding.seeing import versions_had
+from filetools.facade.deciding.actor_knowledge import versions_had
 from filetools.facade.parts import Parts
 from filetools.models.records import Actor
 from filetools.models.words import VERSION_PREFIX

@@ -128,7 +128,7 @@ class MakeFolderStep(Step):
         """Return the record that the folder was removed again."""
         gone = Change(
             operation=Operation.DELETE_DIRECTORY, path=self._path, key=self._key, mode=self._mode,
-            applied=True, compensates=self.number,
+            applied=True, compensates=self._number,
         )  # fmt: skip
         return (gone,)
 
@@ -209,7 +209,7 @@ class RemoveFolderStep(FolderStep):
         """Rename the folder into the trash, named by the record's number; without `recursive`, remove the empty folder."""
         self._require_inside(parts)
         if self.is_recursive:
-            self._trashed = parts.store.remove(self._path, trash=str(self.number))
+            self._trashed = parts.store.remove(self._path, trash=str(self._number))
         else:
             parts.store.remove_empty_directory(self._path)
 
@@ -229,7 +229,7 @@ class RemoveFolderStep(FolderStep):
     def compensations(self, parts: Parts) -> Sequence[Change]:
         """One record, which also restores the heads of the files in the folder."""
         change = Change(
-            operation=Operation.CREATE_DIRECTORY, path=self._path, key=self._key, applied=True, compensates=self.number
+            operation=Operation.CREATE_DIRECTORY, path=self._path, key=self._key, applied=True, compensates=self._number
         )
         return (change,)
 
@@ -294,7 +294,7 @@ class MoveFolder(FolderStep):
             old_path=self._destination,
             old_key=self._keys[1],
             applied=True,
-            compensates=self.number,
+            compensates=self._number,
         )
         return (change,)
 

@@ -17,9 +17,9 @@ from filetools.errors import (
     SyncFailedError,
 )
 from filetools.facade.parts import Parts
+from filetools.facade.steps.files import PutFile
 from filetools.facade.steps.folders import MakeFolderStep
 from filetools.facade.steps.look import found
-from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.step import Step
 from filetools.journal.changes import HeadMovedError
 from filetools.journal.commit import CommitDraft
@@ -45,17 +45,24 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     records: tuple[ChangeRecord, ...]
     """All new records in order, including those of files found and of foreign saves."""
-    changes: tuple[ChangeRecord | None, ...]
-    """The record of each step's own change; None for a step that had nothing to change."""
     mirror: MirrorStatus
-    warnings: tuple[dict[str, Any], ...] = ()
+    warnings: Sequence[dict[str, Any]] = ()
     """Warnings for the caller of a successful call."""
     followed: Sequence[ChangeRecord] = ()
     """The records that mirrors follow."""
 
     def with_mirror(self, mirror: MirrorStatus) -> Outcome:
         """Return the outcome with the state of the mirrors, and a warning if they are behind."""
-        return structs.replace(self, mirror=mirror, warnings=(*self.warnings, *_behind(mirror)))
+        if mirror != "pending":
+            return structs.replace(self, mirror=mirror)
+        behind = SyncFailedError(None, "the mirror is not ready; it catches up by itself")
+        warning = {
+            "code": behind.code,
+            "message": behind.message,
+            "retryable": behind.retryable,
+            "suggested_action": behind.suggested_action,
+        }
+        return structs.replace(self, mirror=mirror, warnings=(*self.warnings, warning))
 
 
 ReportProgress = Callable[[int, int], None]
@@ -131,8 +138,10 @@ class Pipeline:
             self._report_progress(len(steps), 2 * len(steps))
             if step.decide(parts):
                 decided.append(step)
+            else:
+                step.recorded(None)
         if not decided:
-            self.outcome = Outcome(records=(), changes=tuple(None for _ in steps), mirror=parts.sync.standing())
+            self.outcome = Outcome(records=(), mirror=parts.sync.standing())
             return None
         self._active = _with_parents(parts, decided)
         try:
@@ -151,7 +160,7 @@ class Pipeline:
                 step.prepare(self._parts)
             except _OVERTAKEN as exc:
                 raise HeadMovedError(step.paths[0]) from exc
-        changes = list(found(seen for step in decided for seen in step.looks))
+        changes = found([seen for step in decided for seen in step.looks])
         self._ends = []
         for step in self._active:
             *others, own = step.drafts()
@@ -171,9 +180,8 @@ class Pipeline:
             FileToolsError: A step failed.
         """
         parts, active = self._parts, self._active
-        own = [records[end - 1] for end in self._ends]
-        for step, record in zip(active, own, strict=True):
-            step.number = record.number
+        for step, end in zip(active, self._ends, strict=True):
+            step.recorded(records[end - 1])
         followed = [record for record in records if record.state is not RecordState.BUFFER]
         try:
             _exchange(parts, active, followed)
@@ -189,10 +197,8 @@ class Pipeline:
             for step in active
             if isinstance(step, PutFile) and step.identity is not None and not surprises
         }
-        changes = {id(step): record for step, record in zip(active, own, strict=True)}
         self.outcome = Outcome(
             records=records + surprises,
-            changes=tuple(changes.get(id(step)) for step in self._steps),
             mirror="off",
             warnings=_warnings(parts, active, surprises),
             followed=(*followed, *surprises),
@@ -306,30 +312,16 @@ def _keep_surprises(parts: Parts, active: Sequence[Step], actor: Actor) -> tuple
     return parts.journal.commit(surprises, actor)
 
 
-def _warnings(parts: Parts, active: Sequence[Step], surprises: Sequence[ChangeRecord]) -> tuple[dict[str, Any], ...]:
-    kept = [
-        {
-            "code": "CHANGED_MEANWHILE",
-            "path": record.path,
-            "message": "Another program saved this file at the same moment; its text is kept as a version.",
-            "version": record.after,
-        }
-        for record in surprises
-        if record.actor.kind == "external"
-    ]
-    separated = [step.separated(parts) for step in active if isinstance(step, PutFile)]
-    return (*kept, *(warning for warning in separated if warning is not None))
-
-
-def _behind(mirror: MirrorStatus) -> tuple[dict[str, Any], ...]:
-    if mirror != "pending":
-        return ()
-    behind = SyncFailedError(None, "the mirror is not ready; it catches up by itself")
-    return (
-        {
-            "code": behind.code,
-            "message": behind.message,
-            "retryable": behind.retryable,
-            "suggested_action": behind.suggested_action,
-        },
-    )
+def _warnings(parts: Parts, active: Sequence[Step], surprises: Sequence[ChangeRecord]) -> list[dict[str, Any]]:
+    """Return a warning for each foreign save that was displaced, and for each file that lost its hard links."""
+    warnings: list[dict[str, Any]] = []
+    for record in surprises:
+        if record.actor.kind == "external":
+            message = "Another program saved this file at the same moment; its text is kept as a version."
+            warnings.append(
+                {"code": "CHANGED_MEANWHILE", "path": record.path, "message": message, "version": record.after}
+            )
+    for step in active:
+        if isinstance(step, PutFile):
+            warnings += step.separated(parts)
+    return warnings

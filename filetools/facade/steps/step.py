@@ -13,7 +13,7 @@ from filetools.content.version import version_of
 from filetools.facade.parts import Parts
 from filetools.facade.steps.look import Look
 from filetools.journal.changes import Change, Relation
-from filetools.models.records import Operation
+from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Displaced, FileStat
 
@@ -30,8 +30,8 @@ class Step(ABC):
         """Folders above that must be made before, outermost first; set by `decide`."""
         self.undone: Sequence[Relation] = ()
         """Relations for its record: the records that it undoes."""
-        self.number = 0
-        """Number of its record, once it is recorded."""
+        self.record: ChangeRecord | None = None
+        """The record of the change; None if there was nothing to change."""
         self._displaced: Displaced | None = None
 
     @abstractmethod
@@ -50,6 +50,14 @@ class Step(ABC):
     @abstractmethod
     def drafts(self) -> Sequence[Change]:
         """Return the drafts of this change's records; the last one is the change itself."""
+
+    def recorded(self, record: ChangeRecord | None) -> None:
+        """Receive the record of the change; None if there is nothing to change."""
+        self.record = record
+
+    @property
+    def _number(self) -> int:
+        return 0 if self.record is None else self.record.number
 
     @abstractmethod
     def exchange(self, parts: Parts) -> None:
@@ -131,7 +139,7 @@ class Step(ABC):
 
     def _keep_in_limbo(self, displaced: Displaced) -> None:
         """Move a displaced file into limbo (the folder of displaced files), named by the record that displaced it."""
-        displaced.keep_in_limbo(f"{self.number}-{secrets.token_hex(4)}")
+        displaced.keep_in_limbo(f"{self._number}-{secrets.token_hex(4)}")
 
 
 def sync_names(parts: Parts, *paths: WorkspacePath) -> None:

@@ -13,8 +13,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from filetools.changes.knowledge import SeenPath
 from filetools.changes.overlay import BaseTree, Overlay
-from filetools.changes.seen_path import SeenPath
 from filetools.content.version import stat_version, version_of
 from filetools.errors import (
     DirectoryNotFoundError,

@@ -14,15 +14,12 @@ from filetools.changes.knowledge import read_as
 from filetools.changes.overlay import OverlayNode
 from filetools.changes.rebasing import CHANGED, on_top
 from filetools.errors import VersionMismatchError
-from filetools.facade.deciding import preconditions
-from filetools.facade.deciding.seeing import seen_by
+from filetools.facade.deciding.actor_knowledge import permit_leaving, refuse_unsaved, seen_by
 from filetools.facade.parts import Parts
+from filetools.facade.steps.files import MoveFile, PutFile, RemoveFile
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.look import Look
-from filetools.facade.steps.move import MoveFile
-from filetools.facade.steps.put import PutFile
 from filetools.facade.steps.put_back import opened
-from filetools.facade.steps.remove import RemoveFile
 from filetools.facade.steps.step import Step
 from filetools.facade.transactions.held import DiskPath, HeldTree, is_same
 from filetools.models.records import Actor
@@ -178,7 +175,7 @@ def permit_removal(parts: Parts, actor: Actor, base: DiskPath, seen: Look) -> No
     Raises:
         VersionMismatchError, EditConflictError
     """
-    preconditions.permit_leaving(parts, actor, seen)
+    permit_leaving(parts, actor, seen)
     permit_seen(base, seen)
 
 
@@ -188,7 +185,7 @@ def permit_move(parts: Parts, bases: tuple[DiskPath, DiskPath], source: Look, de
     Raises:
         VersionMismatchError, EditConflictError
     """
-    preconditions.refuse_unsaved(parts, destination)
+    refuse_unsaved(parts, destination)
     permit_seen(bases[0], source)
     permit_seen(bases[1], destination)
 

@@ -8,32 +8,95 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Final, Never
 
+from pydantic import Field
+
 from filetools.changes.decision import PutDecision
 from filetools.errors import EditConflictError, InvalidArgumentError
 from filetools.facade.calls import ActorCalls
-from filetools.facade.deciding.answered import decide_as_allowed
 from filetools.facade.deciding.proposals import Taken, taken_by
-from filetools.facade.deciding.writing import DecideWrite
+from filetools.facade.deciding.texts import DecideWrite, decide_as_allowed
 from filetools.facade.parts import Parts
 from filetools.facade.read_calls import ReadCalls
 from filetools.facade.reading.feed import Feed
 from filetools.facade.requests import WriteRequest
 from filetools.facade.runner import CallRunner
+from filetools.facade.steps.files import Decide, MoveFile, PutFile, RemoveFile
 from filetools.facade.steps.look import Look
-from filetools.facade.steps.put import Decide, PutFile
+from filetools.facade.steps.pipeline import Outcome
 from filetools.facade.steps.step import Step
 from filetools.facade.steps.unsaved import followed
 from filetools.facade.transactions.buffering import BufferingRunner
 from filetools.facade.transactions.plan import DecidePut, steps_of
-from filetools.facade.transactions.results import TransactionResult, result_of
 from filetools.facade.tree_calls import TreeCalls
 from filetools.facade.write_calls import WriteCalls
 from filetools.models.files import WriteResult
 from filetools.models.records import Actor
-from filetools.models.words import OnConflict
+from filetools.models.result import Result
+from filetools.models.words import MirrorStatus, OnConflict
 from filetools.paths.lexical import AnyPath, plain_path
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.gatekeeper import Permit
+
+
+class TransactedPath(Result):
+    """What a transaction changed at one path: the net effect of all its calls there."""
+
+    path: str
+    operation: str
+    """As in the feed: "create", "modify", "delete", "move", "create_directory" and so on."""
+    old_path: str | None = None
+    """Where it was, after a move."""
+    number: int
+    """Journal number of the change."""
+    version: str | None = None
+    """Version after the transaction; None for folders, and for files that are gone."""
+    replaced_version: str | None = None
+    """Version that was replaced or deleted; its bytes stay readable by that version."""
+    merged: bool = False
+    """True if the transaction's text was merged with what others had written meanwhile."""
+    foreign: list[dict[str, Any]] = Field(default_factory=list)
+    """After a merge, the hunks that the file has and the transaction's text has not."""
+
+
+class TransactionResult(Result):
+    """What a transaction changed, all or nothing."""
+
+    changes: list[TransactedPath] = Field(default_factory=list)
+    """Every path that it changed, in the order of the journal."""
+    number: int | None = None
+    """Journal number of its last change; None if it changed nothing."""
+    mirror: MirrorStatus = "off"
+    warnings: list[dict[str, Any]] = Field(default_factory=list)
+
+
+def result_of(steps: Sequence[Step], outcome: Outcome) -> TransactionResult:
+    """Return the result of a transaction that was applied."""
+    changes = []
+    for step in steps:
+        record = step.record
+        if record is None:
+            continue
+        decision = step.decision if isinstance(step, PutFile) else None
+        replaced = step.looks[-1].version if isinstance(step, PutFile | RemoveFile | MoveFile) else None
+        changes.append(
+            TransactedPath(
+                path=record.path,
+                operation=record.operation.value,
+                old_path=record.old_path,
+                number=record.number,
+                version=record.after,
+                replaced_version=replaced,
+                merged=decision is not None and decision.merged,
+                foreign=[] if decision is None else list(decision.foreign),
+            )
+        )
+    return TransactionResult(
+        changes=changes,
+        number=changes[-1].number if changes else None,
+        mirror=outcome.mirror,
+        warnings=list(outcome.warnings),
+    )
+
 
 _NESTED: Final = "A transaction is going on already; transactions cannot be nested, use the one that is open"
 _UNSAVED: Final = "In a transaction a write is always merged with unsaved text; leave on_conflict out"

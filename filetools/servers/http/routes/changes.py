@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from filetools.errors import InvalidArgumentError, InvalidPathError, RunNotFoundError
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.reading.watching import change_entry
-from filetools.facade.transactions.results import TransactionResult
+from filetools.facade.transactions.transaction import TransactionResult
 from filetools.models.history import UndoResult
 from filetools.models.searching import WatchResult
 from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text
