@@ -19,6 +19,10 @@ O_DIRECTORY: Final[int] = getattr(os, "O_DIRECTORY", 0)
 O_NONBLOCK: Final[int] = getattr(os, "O_NONBLOCK", 0)
 O_NOCTTY: Final[int] = getattr(os, "O_NOCTTY", 0)
 SAFE_FLAGS: Final[int] = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+READ_FLAGS: Final = os.O_RDONLY | O_NONBLOCK | O_NOCTTY | SAFE_FLAGS
+"""Never waits for a pipe or a device."""
+FOLDER_FLAGS: Final = os.O_RDONLY | O_DIRECTORY | SAFE_FLAGS
+NEW_FILE_FLAGS: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | SAFE_FLAGS
 
 
 class Obstacle(Struct, frozen=True):
