@@ -10,6 +10,7 @@ import pytest
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from tests.support.opened import until_watched
+from tests.support.people import Person
 from tests.support.watching import until
 
 QUIET = {"durability": "relaxed", "watch": False}
@@ -94,6 +95,23 @@ async def test_a_root_inside_a_repository_has_its_part_of_what_git_tracks(root: 
             (root / "part" / name).write_text("two\n")
         await files.restore("first")
     assert [(root / "part" / name).read_text() for name in ("yarn.lock", "other.lock")] == ["one\n", "two\n"]
+
+
+async def test_the_file_that_leads_a_work_tree_to_its_repository_is_a_file(root: Path, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    git(root, "worktree", "add", "-q", str(tree))
+    led = (tree / ".git").read_text()
+    async with filetools.open(tree, settings=QUIET) as files:
+        await files.checkpoint("first")
+        (tree / ".git").write_text("gitdir: /nowhere\n")
+        files.answer_approvals(Person("allow"))  # git runs what this file leads to
+        await files.restore("first")
+        assert [entry.path for entry in (await files.list_files(recursive=True)).entries if entry.path == ".git"] == [
+            ".git"
+        ]
+    assert (tree / ".git").read_text() == led
+    async with filetools.open(root, settings=QUIET) as files:
+        assert [entry.path for entry in (await files.list_files(recursive=True)).entries if entry.path == ".git"] == []
 
 
 async def _paths_of(files: FileToolsFacade) -> list[str]:
