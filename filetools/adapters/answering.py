@@ -78,5 +78,5 @@ class HomeLoop:
 
         done = asyncio.run_coroutine_threadsafe(begin(), self._loop)
         if not begun.wait(BEGIN_SECONDS) and turn.acquire(blocking=False):
-            raise RuntimeError(f"{_AWAIT}; it has begun nothing for {BEGIN_SECONDS:g} s")
+            raise RuntimeError(f"{_AWAIT}; it did not start the call within {BEGIN_SECONDS:g} s")
         return done.result()

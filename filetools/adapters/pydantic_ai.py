@@ -25,7 +25,7 @@ _KNOWN: Final[tuple[type[Exception], ...]] = (
 """Builtin errors that the interface names; any other would end a run of the harness."""
 _told = telling(
     "read_file write_file edit_file list_files=list_directory search_files=find_files grep_files=search_files",
-    FILE_TOO_LARGE="It is read and written as a whole, or not at all. Continue without it, or ask the user to raise the limit.",
+    FILE_TOO_LARGE="It can only be read and written as a whole. Continue without it, or ask the user to raise the limit.",
 )
 
 

@@ -61,7 +61,7 @@ def ordered(edits: Sequence[TextEdit]) -> list[TextEdit]:
 
 def behind_the_end(offset: int) -> InvalidArgumentError:
     """Return the error for an offset after the end of the text."""
-    return InvalidArgumentError(f"The offset {offset} is behind the end of the text")
+    return InvalidArgumentError(f"The offset {offset} is after the end of the text")
 
 
 def _place(text: str, known: int, units: int, offset: int) -> int:

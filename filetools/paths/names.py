@@ -70,4 +70,4 @@ def require_printable(what: str, name: str) -> None:
         InvalidArgumentError: It would.
     """
     if (shown := printable(name)) != name:
-        raise InvalidArgumentError(f"{what} cannot hold control characters or marks of direction: '{shown}'")
+        raise InvalidArgumentError(f"{what} cannot contain control characters or direction marks: '{shown}'")

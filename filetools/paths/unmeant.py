@@ -14,7 +14,7 @@ _ODD: Final = re.compile(
     "(?P<quotes>[`'\"\u2018\u201c](?=.+[`'\"\u2019\u201d]\\Z))|(?P<url>file:[/\\\\]+(?:localhost/)?)|(?P<home>~[\\w.-]*[/\\\\]+)",
     re.DOTALL,
 )
-_REASONS: Final = {"quotes": "it stands in quotes", "url": "it is a URL", "home": "'~' is no home folder here"}
+_REASONS: Final = {"quotes": "it is in quotes", "url": "it is a URL", "home": "'~' is not a home folder here"}
 
 
 def refuse_unmeant(workspace: Workspace, raw_path: str, path: WorkspacePath) -> None:

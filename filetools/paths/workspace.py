@@ -390,7 +390,7 @@ class Workspace:
             raise WorkspaceGoneError(why_gone(self.root_descriptor) or "the root does not exist any more") from exc
         # No other directory gets its numbers while it is held, so comparing them is enough.
         if (found.st_dev, found.st_ino) != self._identity:
-            reason = why_gone(self.root_descriptor) or "another directory stands in the root's place"
+            reason = why_gone(self.root_descriptor) or "another directory has replaced the root"
             raise WorkspaceGoneError(reason)
 
     def close(self) -> None:

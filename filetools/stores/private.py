@@ -155,7 +155,7 @@ def _seal(descriptor: int) -> None:
 
 def _explained(workspace: Workspace, directory: Path, error: OSError) -> Exception:
     if isinstance(error, NotADirectoryError) or error.errno == errno.ELOOP:
-        return StateDamagedError("a link or a file stands in the place of a private folder")
+        return StateDamagedError("a private folder was replaced by a link or a file")
     return workspace.explain(workspace.resolve("", allow_root=True).child(directory.name), error)
 
 

@@ -83,18 +83,18 @@ def _as(choice: object, value: object) -> Any:
         return float(text) if choice is float else int(text.partition(".")[0])
     if choice is bool:
         return _BOOLEANS.get(value.strip().casefold()) if isinstance(value, str) else None
-    said = from_json(value) if isinstance(value, str) else value
+    parsed = from_json(value) if isinstance(value, str) else value
     if get_origin(choice) is list:
-        return _list(choice, value, said)
-    return said if _is_object(choice) and isinstance(said, Mapping) else None
+        return _list(choice, value, parsed)
+    return parsed if _is_object(choice) and isinstance(parsed, Mapping) else None
 
 
-def _list(choice: object, value: object, said: object) -> list[Any] | None:
-    if isinstance(said, list):
-        return said
+def _list(choice: object, value: object, parsed: object) -> list[Any] | None:
+    if isinstance(parsed, list):
+        return parsed
     items = _choices(get_args(choice)[0])
-    if isinstance(said, Mapping) and any(map(_is_object, items)):
-        return [said]
+    if isinstance(parsed, Mapping) and any(map(_is_object, items)):
+        return [parsed]
     return [value] if isinstance(value, str) and str in items else None
 
 
@@ -176,11 +176,6 @@ class NoParameters(Parameters):
 P = TypeVar("P", bound=Parameters)
 
 
-def parse_arguments(model: type[P], arguments: object) -> P:
-    """Return the parameters, as `read_arguments` does, without the repairs."""
-    return read_arguments(model, arguments)[0]
-
-
 def read_arguments(model: type[P], arguments: object) -> tuple[P, tuple[str, ...]]:
     """Convert arguments to parameters, and return them with the repairs made: "'limit' is 4, not '4'".
 
@@ -218,18 +213,18 @@ class _ArgumentReader:
     def refusal(self) -> InvalidArgumentError:
         """Return the error with all problems."""
         more = len(self.problems) - 1
-        told = self.problems[0] if not more else "; ".join(self.problems[:MOST_PROBLEMS])
+        listed = self.problems[0] if not more else "; ".join(self.problems[:MOST_PROBLEMS])
         return InvalidArgumentError(
-            told + (f"; and {more + 1 - MOST_PROBLEMS} more" if more >= MOST_PROBLEMS else ""),
+            listed + (f"; and {more + 1 - MOST_PROBLEMS} more" if more >= MOST_PROBLEMS else ""),
             suggested_action=self._action,
             details=self._details,
         )
 
     def object(self, model: type[BaseModel], arguments: object, where: str) -> dict[str, Any]:
         """Return the arguments of an object, by parameter name."""
-        if isinstance(arguments, str) and isinstance(said := from_json(arguments), Mapping):
+        if isinstance(arguments, str) and isinstance(parsed := from_json(arguments), Mapping):
             self.repairs.append(f"{where.rstrip('.') or 'the object'} came as JSON text")
-            arguments = said
+            arguments = parsed
         if isinstance(arguments, Mapping) and len(arguments) == 1:
             ((name, inner),) = arguments.items()
             if name in _WRAPPERS and name not in _published(model) and isinstance(inner, Mapping):
@@ -285,10 +280,10 @@ class _ArgumentReader:
         if found := by_field.get(raw_name) or by_field.get(snake) or (snake if snake in fields else None):
             return found
         row = _ROWS.get(raw_name) or _ROWS.get(snake) or ()
-        meant = [name for name in fields if name in row or _snake(name) in row]
-        if len(meant) == 1:
-            self.repairs.append(f"{where + raw_name!r} was taken as {meant[0]!r}")
-            return meant[0]
+        synonyms = [name for name in fields if name in row or _snake(name) in row]
+        if len(synonyms) == 1:
+            self.repairs.append(f"{where + raw_name!r} was taken as {synonyms[0]!r}")
+            return synonyms[0]
         if model.model_config.get("extra") == "ignore":
             return None
         nearest = nearest_name(snake, list(fields))

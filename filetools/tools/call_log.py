@@ -231,7 +231,7 @@ class CallLog:
         found = [(record, signal) for record, signal in self._running.values() if record.id == call_id]
         allowed = [signal for record, signal in found if by.kind == "editor" or _is_same(record.actor, by)]
         if found and not allowed:
-            raise AccessDeniedError(call_id, "the call is another actor's")
+            raise AccessDeniedError(call_id, "the call belongs to another actor")
         for signal in allowed:
             if signal is not None:
                 signal.abort()
@@ -261,37 +261,29 @@ class CallReport:
     """Reports one call to the log and the event bus.
 
     Args:
-        log: The log for its record.
+        log: The log; the record is added at once.
         bus: The bus for its events.
-        tool: Name of the requested tool, known or not.
-        call_id: ID of the call.
+        record: The call.
+        abort: The signal that stops it.
         progress: Called with the same values as the event `tool:progress`.
     """
 
     def __init__(
-        self, log: CallLog, bus: EventBus, tool: str, call_id: str, *, progress: ReportProgress | None
+        self, log: CallLog, bus: EventBus, record: CallRecord, abort: AbortSignal, progress: ReportProgress | None
     ) -> None:
         self._log = log
         self._bus = bus
-        self._tool = tool
-        self._id = call_id
+        self._record = record
         self._progress = progress
         self._started = time.perf_counter()
-        self._arguments: Mapping[str, Any] = {}
-        self._row = 0
+        self._number = log.begin(record, abort)
         self._pace = Pace()
         self.path: str | None = None
         self.approval: str | None = None
 
-    def begin(self, arguments: object, actor: Actor, abort: AbortSignal) -> None:
-        """Record that the call arrived, its actor, and the signal that stops it."""
-        self._arguments = summarised(arguments) if isinstance(arguments, Mapping) else {}
-        record = CallRecord(id=self._id, tool=self._tool, arguments=self._arguments, started=time.time(), actor=actor)
-        self._row = self._log.begin(record, abort)
-
     def accepted(self) -> None:
         """Report that the arguments are valid and the work begins."""
-        self._publish(ToolStarted, arguments=self._arguments)
+        self._publish(ToolStarted, arguments=self._record.arguments)
 
     def completed(self, data: Mapping[str, Any], attempts: int) -> None:
         """Report that the call succeeded."""
@@ -308,27 +300,27 @@ class CallReport:
         """Report the progress of the call, within the rate limit; the work itself may report as often as it likes."""
         if not self._pace.allows((current, total, message), is_last=total is not None and current >= total):
             return
-        self._bus.publish(ToolProgress(tool_call_id=self._id, current=current, total=total, message=message))
+        self._bus.publish(ToolProgress(tool_call_id=self._record.id, current=current, total=total, message=message))
         if self._progress is not None:
             try:
                 self._progress(current, total, message)
             except Exception:  # the callback is foreign code; its errors must not fail the call
-                logger.exception("The progress callback of call %s failed", self._id)
+                logger.exception("The progress callback of call %s failed", self._record.id)
 
     def warn(self, limit_seconds: float, used_seconds: float) -> None:
         """Report that the call is close to its time limit."""
-        message = f"{self._tool} has used {used_seconds:g} of its {limit_seconds:g} seconds"
+        message = f"{self._record.tool} has used {used_seconds:g} of its {limit_seconds:g} seconds"
         self.progress(round(used_seconds), round(limit_seconds), message)
 
     def _publish(self, kind: type[ToolStarted | ToolCompleted | ToolFailed], **facts: Any) -> None:
         if self._bus.has_listeners(kind.name):
             facts |= {"result": facts_of(facts["result"])} if "result" in facts else {}
-            self._bus.publish(kind(tool_name=self._tool, tool_call_id=self._id, path=self.path, **facts))
+            self._bus.publish(kind(tool_name=self._record.tool, tool_call_id=self._record.id, path=self.path, **facts))
 
     def _finish(self, status: CallStatus, error_code: str | None, attempts: int) -> int:
         duration_ms = round((time.perf_counter() - self._started) * 1000)
         self._log.finish(
-            self._row,
+            self._number,
             status=status,
             duration_ms=duration_ms,
             approval=_APPROVALS.get(error_code or "", self.approval),

@@ -270,7 +270,7 @@ async def answer(tools: ToolRegistry, call: object) -> dict[str, Any]:
     """
     asked = call_of(call)
     if asked is None:
-        raise InvalidArgumentError("This is not a tool call in a known shape")
+        raise InvalidArgumentError("This is not a tool call in a known format")
     return await _answer(tools, asked)
 
 

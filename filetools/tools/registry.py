@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from msgspec import Struct, field, structs
+from msgspec import structs
 from msgspec.structs import replace
 
 from filetools.errors import (
@@ -31,7 +32,7 @@ from filetools.tools.answers.offered import Names, Offered
 from filetools.tools.answers.seen import ShownCall, TextLimits
 from filetools.tools.answers.shown import shown, shown_failure
 from filetools.tools.arguments import MAX_SHOWN_CHARACTERS, Parameters, nearest_name, read_arguments
-from filetools.tools.call_log import CallLog, CallReport
+from filetools.tools.call_log import CallLog, CallRecord, CallReport, summarised
 from filetools.tools.deadline import WARNING_SHARE, AbortSignal, Deadline
 from filetools.tools.envelope import failure_envelope, news_of, success_envelope
 from filetools.tools.handlers.announcing import Announcer
@@ -71,7 +72,7 @@ def chosen(tools: Iterable[AnyTool], wanted: Iterable[str]) -> list[AnyTool]:
     for name in sorted(names - known):
         nearest = nearest_name(name, sorted(known))
         hint = f"did you mean {nearest!r}?" if nearest else f"known are {', '.join(sorted(known))}"
-        message = f"There is no tool and no group of tools named {name!r}; {hint}"
+        message = f"There is no tool or group named {name!r}; {hint}"
         raise InvalidArgumentError(message, details={"available": sorted(known)})
     return [tool for tool in present if tool.name in names or tool.group in names]
 
@@ -106,21 +107,17 @@ class ToolRegistry:
         dialect: Names | None = None,
     ) -> None:
         self._tools: dict[str, AnyTool] = {}
-        self.log = CallLog() if log is None else log
+        self.log: Final = CallLog() if log is None else log
+        is_agent, settings = files.actor.kind == "agent", files.settings
         if require_version is None:
-            require_version = files.actor.kind == "agent" and not require_read
-        is_told = files.actor.kind == "agent" and files.settings.announce_instructions
-        self._desk = CallDesk(
-            files=files.for_actor(files.actor, require_version=True) if require_version else files,
-            find=self.tool,
-            log=self.log,
-            offered=Offered(self._tools, OWN_NAMES, dialect or Names()),
-            require_read=require_read,
-            roots=roots,
-            announcer=Announcer(files, roots) if is_told else None,
-            descriptors=descriptors,
-            limits=TextLimits(lines=files.settings.max_text_lines, characters=files.settings.max_text_characters),
-        )
+            require_version = is_agent and not require_read
+        self.files: Final = files.for_actor(files.actor, require_version=True) if require_version else files
+        self.roots: Final = roots
+        self.require_read: Final = require_read
+        self.descriptors: Final = descriptors
+        self.limits: Final = TextLimits(lines=settings.max_text_lines, characters=settings.max_text_characters)
+        self.offered: Final = Offered(self._tools, OWN_NAMES, dialect or Names())
+        self.announcer: Final = Announcer(files, roots) if is_agent and settings.announce_instructions else None
         for tool in tools:
             self.register(tool)
 
@@ -131,7 +128,7 @@ class ToolRegistry:
             InvalidArgumentError: A tool with that name exists.
         """
         if tool.name in self._tools:
-            raise InvalidArgumentError(f"There is a tool named {tool.name!r} already")
+            raise InvalidArgumentError(f"A tool named {tool.name!r} is registered already")
         self._tools[tool.name] = tool
 
     def names(self) -> list[str]:
@@ -146,8 +143,8 @@ class ToolRegistry:
         """
         found = self._tools.get(name)
         if found is None:
-            meant = self._desk.offered.meant(name) or nearest_name(name, self.names())
-            raise UnknownToolError(name, self.names(), meant)
+            nearest = self.offered.equivalent(name) or nearest_name(name, self.names())
+            raise UnknownToolError(name, self.names(), nearest)
         return found
 
     def select(self, wanted: Iterable[str] | None = None) -> list[AnyTool]:
@@ -160,14 +157,9 @@ class ToolRegistry:
         return list(present) if wanted is None else chosen(present, wanted)
 
     @property
-    def descriptors(self) -> DescriptorCalls | None:
-        """Stores results that are too long; None if they are returned unchanged."""
-        return self._desk.descriptors
-
-    @property
-    def limits(self) -> TextLimits:
-        """Maximum amount of text that a model receives at once."""
-        return self._desk.limits
+    def workspaces(self) -> FileToolsFacade | Roots:
+        """The workspaces whose files the actor may have read."""
+        return self.files if self.roots is None else self.roots
 
     def show(self, name: str, envelope: Mapping[str, Any]) -> ShownCall:
         """Return what a model sees of the envelope of a call.
@@ -215,9 +207,8 @@ class ToolRegistry:
         """
         call_id = tool_call_id or f"call-{secrets.token_hex(8)}"
         shown = str(name)[:MAX_SHOWN_CHARACTERS]
-        return await ToolCall(self._desk, shown, call_id, abort=abort, progress=progress, partial=partial).run(
-            arguments
-        )
+        call = ToolCall(self, shown, call_id, arguments, abort=abort, progress=progress, partial=partial)
+        return await call.run()
 
 
 logger = logging.getLogger(__name__)
@@ -226,40 +217,17 @@ PAUSES_SECONDS: Final = (1, 2, 4)
 """Pauses before retries of a call that failed for lack of a system resource, such as too many open files."""
 _SHORTAGES: Final = frozenset(("NETWORK_ERROR", "RATE_LIMITED"))
 _UNCHANGED: Final = "Nothing was changed; repeat the call if it is still wanted."
-_LOOK_FIRST: Final = "The change may have been made all the same: look before repeating the call."
-
-
-class CallDesk(Struct, frozen=True, kw_only=True):
-    """Objects that all calls of a registry share."""
-
-    files: FileToolsFacade
-    find: Callable[[str], AnyTool]
-    log: CallLog
-    offered: Offered
-    """Rewrites hints for the offered tools."""
-    require_read: bool
-    descriptors: DescriptorCalls | None = None
-    """Stores results that are too long; None returns them unchanged."""
-    limits: TextLimits = field(default_factory=TextLimits)
-    """Maximum amount of text that a model receives at once."""
-    roots: Roots | None = None
-    """The folders served by absolute paths; `files` is the first."""
-    announcer: Announcer | None = None
-    """Reports instruction files; None for callers that do not receive them."""
-
-    @property
-    def known(self) -> FileToolsFacade | Roots:
-        """The workspaces whose files the actor may have read."""
-        return self.files if self.roots is None else self.roots
+_LOOK_FIRST: Final = "The change may have been made: check before repeating the call."
 
 
 class ToolCall:
     """One call. Use once.
 
     Args:
-        desk: The objects shared with other calls.
+        registry: The registry that was called.
         name: The requested tool, known or not.
         call_id: ID of the call in log, events and journal.
+        arguments: The arguments as sent.
         abort: Stops it.
         progress: Called with the same values as the event `tool:progress`.
         partial: Called with the first rows of a long result.
@@ -267,42 +235,45 @@ class ToolCall:
 
     def __init__(
         self,
-        desk: CallDesk,
+        registry: ToolRegistry,
         name: str,
         call_id: str,
+        arguments: object,
         *,
         abort: AbortSignal | None,
         progress: ReportProgress | None,
-        partial: ReportPart | None = None,
+        partial: ReportPart | None,
     ) -> None:
-        self._desk = desk
+        self._registry = registry
         self._name = name
         self._id = call_id
+        self._arguments = arguments
         self._partial = partial
         self._abort = abort or AbortSignal()  # lets the log stop a call without a signal
-        self._report = CallReport(desk.log, desk.files.bus, name, call_id, progress=progress)
+        logged = summarised(arguments) if isinstance(arguments, Mapping) else {}
+        record = CallRecord(id=call_id, tool=name, arguments=logged, started=time.time(), actor=registry.files.actor)
+        self._report = CallReport(registry.log, registry.files.bus, record, self._abort, progress)
         self._attempts = 1
         self._parameters: Parameters | None = None
         self._repairs: tuple[str, ...] = ()
 
-    async def run(self, arguments: object) -> dict[str, Any]:
+    async def run(self) -> dict[str, Any]:
         """Return the envelope of the call; raises nothing but CancelledError."""
-        envelope = await self._enveloped(arguments)
-        if self._desk.descriptors is not None and envelope["success"]:
-            tool, limits = self._desk.find(self._name), self._desk.limits
-            envelope = await wrapped(tool, self._parameters, envelope, self._desk.descriptors, limits)
+        envelope = await self._enveloped()
+        if self._registry.descriptors is not None and envelope["success"]:
+            tool, limits = self._registry.tool(self._name), self._registry.limits
+            envelope = await wrapped(tool, self._parameters, envelope, self._registry.descriptors, limits)
         if self._repairs and envelope["success"]:
-            told = {"code": "REPAIRED", "message": f"Arguments: {'; '.join(self._repairs)}"}
-            envelope["warnings"] = [told, *envelope.get("warnings", ())]
-        if self._desk.announcer is not None and self._parameters is not None and envelope["success"]:
-            envelope |= await self._desk.announcer.news(self._desk.find(self._name), self._parameters)
-        return envelope | news_of(self._desk.known.changed_since_read())
+            repaired = {"code": "REPAIRED", "message": f"Arguments: {'; '.join(self._repairs)}"}
+            envelope["warnings"] = [repaired, *envelope.get("warnings", ())]
+        if self._registry.announcer is not None and self._parameters is not None and envelope["success"]:
+            envelope |= await self._registry.announcer.news(self._registry.tool(self._name), self._parameters)
+        return envelope | news_of(self._registry.workspaces.changed_since_read())
 
-    async def _enveloped(self, arguments: object) -> dict[str, Any]:
-        self._report.begin(arguments, self._desk.files.actor, self._abort)
+    async def _enveloped(self) -> dict[str, Any]:
         try:
-            envelope = success_envelope(await self._perform(arguments))
-            envelope["data"] = self._desk.offered.rephrased(envelope["data"])
+            envelope = success_envelope(await self._perform())
+            envelope["data"] = self._registry.offered.rephrased(envelope["data"])
         except asyncio.CancelledError:
             self._report.failed(AbortedError(self._name), self._attempts, status="cancelled")
             raise
@@ -315,13 +286,13 @@ class ToolCall:
         self._report.completed(envelope["data"], self._attempts)
         return envelope
 
-    async def _perform(self, arguments: object) -> Result | Mapping[str, Any]:
-        tool = self._desk.find(self._name)
+    async def _perform(self) -> Result | Mapping[str, Any]:
+        tool = self._registry.tool(self._name)
         try:
-            parameters, self._repairs = read_arguments(tool.parameters, arguments)
+            parameters, self._repairs = read_arguments(tool.parameters, self._arguments)
         except InvalidArgumentError as error:
-            if isinstance(arguments, Mapping) and issubclass(tool.parameters, OneFd):
-                error.details["fd"] = str(arguments.get("fd", ""))
+            if isinstance(self._arguments, Mapping) and issubclass(tool.parameters, OneFd):
+                error.details["fd"] = str(self._arguments.get("fd", ""))
             raise
         self._parameters = parameters
         self._report.path = parameters.about()
@@ -330,7 +301,7 @@ class ToolCall:
         if self._abort.is_aborted():
             raise AbortedError(self._name)
         self._report.accepted()
-        await self._desk.known.recall()
+        await self._registry.workspaces.recall()
         try:
             return await self._within_limit(tool, parameters)
         except (CallTimeoutError, AbortedError) as error:
@@ -339,12 +310,15 @@ class ToolCall:
             raise
         except (PathNotFoundError, DirectoryNotFoundError) as error:
             # Most dialects use their own messages for failures.
-            if tool.present is None or self._desk.offered.suggests_paths:
-                await suggest_paths(self._desk.files, error)
+            if tool.present is None or self._registry.offered.suggests_paths:
+                await suggest_paths(self._registry.files, error)
+            raise
+        except FileToolsError as error:
+            error.suggested_action = tool.actions.get(error.code, error.suggested_action)
             raise
 
     async def _within_limit(self, tool: AnyTool, parameters: Parameters) -> Result | Mapping[str, Any]:
-        limit = tool.time_limit_seconds or self._desk.files.settings.tool_timeout_seconds
+        limit = tool.time_limit_seconds or self._registry.files.settings.tool_timeout_seconds
         deadline = Deadline(tool.name, limit, lambda: self._report.warn(limit, limit * WARNING_SHARE))
         self._abort.add_callback(deadline.abort)
         try:
@@ -358,7 +332,7 @@ class ToolCall:
             self._abort.remove_callback(deadline.abort)
 
     def _context(self) -> ToolContext:
-        files, roots = self._desk.files, self._desk.roots
+        files, roots = self._registry.files, self._registry.roots
         actor = structs.replace(files.actor, call=self._id)
         served = None if roots is None else roots.for_actor(actor)
         return ToolContext(
@@ -367,10 +341,10 @@ class ToolCall:
             call_id=self._id,
             report=self._report.progress,
             abort=self._abort,
-            require_read=self._desk.require_read,
+            require_read=self._registry.require_read,
             # If the result becomes a descriptor, rows sent early would be sent twice.
-            partial=None if self._partial is None or self._desk.descriptors is not None else self._tell_part,
-            kept=self._desk.descriptors,
+            partial=None if self._partial is None or self._registry.descriptors is not None else self._tell_part,
+            kept=self._registry.descriptors,
         )
 
     def _tell_part(self, part: Result) -> None:
@@ -395,6 +369,6 @@ class ToolCall:
         return await tool.handler(context, parameters)
 
     def _failed(self, error: FileToolsError) -> dict[str, Any]:
-        self._desk.offered.rephrase(error, self._name)
+        self._registry.offered.rephrase(error, self._name)
         self._report.failed(error, self._attempts)
         return failure_envelope(error, self._attempts)

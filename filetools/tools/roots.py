@@ -157,13 +157,13 @@ class Roots:
 
     def changed_since_read(self) -> tuple[ChangedFile, ...]:
         """Return the files that others have changed since the actor read them, by absolute path."""
-        told: list[ChangedFile] = []
+        changed: list[ChangedFile] = []
         for files in self._workspaces():
             for each in files.changed_since_read():
                 root = next((root for root in self._roots if root.files is files and root.holds(each.path)), None)
                 if root is not None:  # otherwise it was read when more folders were served
-                    told.append(structs.replace(each, path=root.absolute(each.path)))
-        return tuple(told)
+                    changed.append(structs.replace(each, path=root.absolute(each.path)))
+        return tuple(changed)
 
     def _workspaces(self) -> Iterable[FileToolsFacade]:
         return {id(root.files): root.files for root in self._roots}.values()

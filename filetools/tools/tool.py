@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Generic, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from filetools.facade.descriptor_calls import DescriptorCalls
 from filetools.facade.facade import FileToolsFacade
@@ -96,6 +96,8 @@ class Tool(Struct, Generic[P], frozen=True, kw_only=True):
     """What its path names, if it reads it: agents then receive the instructions that apply there."""
     time_limit_seconds: float | None = None
     """Its own time limit; None for that of the settings."""
+    actions: Mapping[str, str] = field(default_factory=dict)
+    """Suggested actions in the words of its parameters, by error code; they replace those of the errors."""
     published: Published | None = None
     """What a dialect must publish exactly."""
     present: Callable[[Mapping[str, Any], TextLimits], ShownCall] | None = None

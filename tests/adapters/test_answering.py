@@ -27,7 +27,7 @@ async def test_a_call_that_was_given_up_never_begins(world: World, monkeypatch: 
     async def call() -> None:
         begun.append(True)
 
-    with ThreadPoolExecutor() as pool, pytest.raises(RuntimeError, match="it has begun nothing"):
+    with ThreadPoolExecutor() as pool, pytest.raises(RuntimeError, match="it did not start the call"):
         pool.submit(HomeLoop(world.files).waited, call).result()
     for _ in range(10):
         await asyncio.sleep(0)

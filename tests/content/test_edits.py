@@ -49,7 +49,7 @@ def test_a_text_that_is_not_there_names_the_closest_lines_and_why(
             2,
             "line 2 has '\\tb(1)' at its first difference, your text '    b(1)'",
         ),
-        ("a\n\tb(1)\n\tb(1)\n", "2\t\tb(1)", 2, "your text holds line numbers"),
+        ("a\n\tb(1)\n\tb(1)\n", "2\t\tb(1)", 2, "your text contains line numbers"),
         ("a\nfoo(1).bar\n", "A\nfoo(1)\n", 1, "line 2 continues after your text"),
     ],
 )
@@ -89,7 +89,7 @@ def test_all_edits_that_do_not_fit_are_told_at_once() -> None:
 )  # fmt: skip
 def test_a_text_that_means_one_place_is_taken_for_it(text: str, old: str, new: str, expected: str, why: str) -> None:
     outcome = apply_edits(text, [Edit(old=old, new=new)])
-    assert (outcome.text, outcome.repairs) == (expected, (f"The old text of edit 1 was found but for {why}",))
+    assert (outcome.text, outcome.repairs) == (expected, (f"The old text of edit 1 was found except for {why}",))
 
 
 @pytest.mark.parametrize(

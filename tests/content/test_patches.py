@@ -86,7 +86,7 @@ def unified(body: str) -> str:
         ("*** Begin Patch\n*** Add File: a\n+x", 3, "missing"),
         ("*** Begin Patch\nhello\n*** End Patch", 2, "expected"),
         ("*** Begin Patch\n*** Update File: a\nx\n*** End Patch", 3, "begins with"),
-        ("*** Begin Patch\n*** Delete File: a\n*** End Patch\nmore", 4, "behind"),
+        ("*** Begin Patch\n*** Delete File: a\n*** End Patch\nmore", 4, "text after"),
         ("@@ -1 +1 @@\n-a\n+b\n", 1, "without the name"),
         ("--- a/f\n+++ b/f\n@@ -1,2 +1 @@\n-a\nx\n", 5, "begins with a blank"),
         ("--- /dev/null\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", 1, "names no file"),

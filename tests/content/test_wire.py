@@ -41,7 +41,7 @@ def edit_lists(draw: st.DrawFn, text: str, new: st.SearchStrategy[str], *, in_un
 @pytest.mark.parametrize(
     ("edits", "said"),
     [
-        ([TextEdit(0, 99, "")], "offset 99 is behind the end"),
+        ([TextEdit(0, 99, "")], "offset 99 is after the end"),
         ([TextEdit(2, 2, "x")], "offset 2 is between the two halves"),
         ([TextEdit(2, 3, "x")], "offset 2 is between the two halves"),
         ([TextEdit(3, 1, "x")], "from 3 to 1"),

@@ -10,7 +10,7 @@ import pytest
 from filetools.descriptors.configuration import configured, instructions
 from filetools.errors import InvalidArgumentError
 from filetools.settings import DescriptorSettings
-from filetools.tools.arguments import parse_arguments
+from filetools.tools.arguments import read_arguments
 from filetools.tools.registry import FILE_TOOLS
 
 
@@ -84,6 +84,6 @@ def test_every_example_in_a_prompt_is_a_valid_call() -> None:
         assert isinstance(tree, ast.Call)
         assert isinstance(tree.func, ast.Name)
         given = {each.arg: ast.literal_eval(each.value) for each in tree.keywords}
-        parse_arguments(tools[tree.func.id].parameters, given)
+        read_arguments(tools[tree.func.id].parameters, given)
         used.add(tree.func.id)
     assert used == {"read_fd", "search_fd", "fd_to_file", "list_fds"}

@@ -75,8 +75,8 @@ async def test_text_around_a_patch_is_reported(
     done = await files.apply_patch(f"{before}{patch}{behind}")
     assert (root / "b.txt").read_text() == "two\n“four”\n"
     told = [each["message"] for each in done.warnings if each["code"] == "REPAIRED"]
-    assert told[:-1] == ([f"The patch was taken out of {name}"] if name else [])
-    assert "hunk 1 of b.txt were found but for blanks at line ends" in told[-1]
+    assert told[:-1] == ([f"The patch was extracted from {name}"] if name else [])
+    assert "hunk 1 of b.txt were found except for blanks at line ends" in told[-1]
 
 
 @pytest.mark.parametrize(("before", "behind"), [("cat <<EOF\n", "EOF\n"), ("~~~diff\n", "~~~\n")])

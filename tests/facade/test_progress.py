@@ -47,7 +47,7 @@ async def test_a_search_of_names_reports_the_number_of_names_examined(files: Fil
     ("tool", "arguments", "what"),
     [
         ("grep_files", {"pattern": "no such text"}, "files searched"),
-        ("search_files", {"pattern": "none"}, "names looked at"),
+        ("search_files", {"pattern": "none"}, "names checked"),
         ("delete_file", {"path": "docs", "recursive": True}, None),
     ],
 )

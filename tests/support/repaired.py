@@ -68,8 +68,9 @@ DEFAULT: Final = [
         "patch": _PATCH.format("@@ -3,1 +3,1 @@\n-\tprint('two')\n+\tpass\n")}, DONE),
     _of("heredoc", "apply_patch", {
         "patch": f"apply_patch <<'EOF'\n{_PATCH.format(_HUNK)}EOF\n"},
-        DONE, told="out of a heredoc"),
-    _of("code fence", "apply_patch", {"patch": f"```diff\n{_PATCH.format(_HUNK)}```\n"}, DONE, told="out of a code fence"),
+        DONE, told="extracted from a heredoc"),
+    _of("code fence", "apply_patch", {"patch": f"```diff\n{_PATCH.format(_HUNK)}```\n"},
+        DONE, told="extracted from a code fence"),
     _of("blanks in a hunk", "apply_patch", {"patch":
         "*** Begin Patch\n*** Update File: win.txt\n@@\n b\n-c\n+d\n*** End Patch\n"}, "a\nb\nd\n", path="win.txt"),
 ]  # fmt: skip
@@ -77,5 +78,5 @@ DEFAULT: Final = [
 CLAUDE: Final = [
     *_edits("Edit", "file_path"),
     _of("path for file_path", "Read", {"path": "src/app.py"}),
-    _of("wrong case", "Grep", {"pattern": "TWO"}, told="hint: case counts; -i=true ignores it"),
+    _of("wrong case", "Grep", {"pattern": "TWO"}, told="hint: matching is case-sensitive; -i=true ignores case"),
 ]

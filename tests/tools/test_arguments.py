@@ -6,7 +6,7 @@ import pytest
 from pydantic import Field
 
 from filetools.errors import InvalidArgumentError
-from filetools.tools.arguments import NoParameters, Parameters, parse_arguments, read_arguments
+from filetools.tools.arguments import NoParameters, Parameters, read_arguments
 
 
 class Item(Parameters):
@@ -48,14 +48,14 @@ class Sample(Parameters):
 )  # fmt: skip
 def test_arguments_that_are_wrong_are_refused_saying_why(arguments: object, message: str) -> None:
     with pytest.raises(InvalidArgumentError) as caught:
-        parse_arguments(Sample, arguments)
+        read_arguments(Sample, arguments)
     assert message in caught.value.message
     assert len(caught.value.message) < 400
 
 
 def test_all_problems_are_told_at_once() -> None:
     with pytest.raises(InvalidArgumentError) as caught:
-        parse_arguments(Sample, {"pth": "a", "limit": "x", "recursive": 1, "items": [{"pat": "b"}], "xyzzy": 1})
+        read_arguments(Sample, {"pth": "a", "limit": "x", "recursive": 1, "items": [{"pat": "b"}], "xyzzy": 1})
     assert caught.value.message.split("; ") == [
         "Unknown parameter 'pth'",
         "did you mean 'path'?",
@@ -98,15 +98,15 @@ def test_what_came_as_declared_is_told_of_with_no_word() -> None:
 def test_long_values_and_names_are_shown_shortened() -> None:
     for arguments in ({"path": "a", "limit": "x" * 100_000}, {"path": "a", "y" * 100_000: 1}):
         with pytest.raises(InvalidArgumentError) as caught:
-            parse_arguments(Sample, arguments)
+            read_arguments(Sample, arguments)
         assert len(caught.value.message) < 300
 
 
 def test_an_alias_counts_only_where_the_tool_has_the_parameter() -> None:
     with pytest.raises(InvalidArgumentError, match="Unknown parameter 'query'"):
-        parse_arguments(Item, {"path": "a", "query": "b"})
+        read_arguments(Item, {"path": "a", "query": "b"})
     with pytest.raises(InvalidArgumentError, match="there are none"):
-        parse_arguments(NoParameters, {"path": "a"})
+        read_arguments(NoParameters, {"path": "a"})
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_an_alias_counts_only_where_the_tool_has_the_parameter() -> None:
     ],
 )
 def test_other_names_and_nulls_are_understood(arguments: dict[str, Any], expected: dict[str, Any]) -> None:
-    assert parse_arguments(Sample, arguments) == Sample.model_validate(expected)
+    assert read_arguments(Sample, arguments)[0] == Sample.model_validate(expected)
 
 
 class Renamed(Parameters):
@@ -139,5 +139,5 @@ class Renamed(Parameters):
 )
 def test_errors_call_a_renamed_parameter_by_its_published_name(arguments: object, message: str) -> None:
     with pytest.raises(InvalidArgumentError) as caught:
-        parse_arguments(Renamed, arguments)
+        read_arguments(Renamed, arguments)
     assert caught.value.message.startswith(message)

@@ -88,7 +88,7 @@ async def test_a_call_over_its_time_is_ended_and_cleaned_up(files: FileToolsFaca
     registry = ToolRegistry(files, [probe(stuck, time_limit_seconds=SHORT_SECONDS)])
     envelope = await registry.call("probe", {})
     assert (envelope["error_code"], envelope["retryable"], stuck.cleaned_up) == ("TIMEOUT", False, True)
-    assert "look before repeating" in envelope["suggested_action"]
+    assert "check before repeating" in envelope["suggested_action"]
 
 
 async def test_the_limit_of_the_settings_holds_where_a_tool_has_none(tmp_path: Path) -> None:

@@ -237,7 +237,7 @@ async def test_what_cannot_be_kept_is_cut_as_without_and_a_warning_says_so(
 async def test_found_lines_are_told_with_their_place(files: FileToolsFacade, tools: ToolRegistry) -> None:
     await keep(files, "one\r\nTwo\rthree\nfour two\n" + LINES)
     assert await shown(tools, "search_fd", fd="fd:1", pattern="two", ignore_case=True, context=1, max_matches=1) == (
-        "1-one\n2:Two\rthree  (page 1, column 1)\n3-four two\n[fd:1 · 1 line, more behind them: raise max_matches]"
+        "1-one\n2:Two\rthree  (page 1, column 1)\n3-four two\n[fd:1 · 1 line; there are more: raise max_matches]"
     )
     found = (await tools.call("search_fd", {"fd": "fd:1", "pattern": "line 2[5-9]00$", "regex": True}))["data"][
         "matches"

@@ -15,7 +15,7 @@ from filetools.tools.registry import ToolRegistry
 from tests.support.mcp_clients import RELAXED
 
 HIDDEN = "hint: all=true also searches ignored and hidden files"
-CAPITALS = "hint: ignore_case=true also finds other capitals"
+CAPITALS = "hint: ignore_case=true ignores case"
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ async def test_an_empty_search_in_contents_explains(
 
 @pytest.mark.parametrize("pattern", ["nowhere", "*.PY", "src/.*", ".*app\\.py$"])
 async def test_an_empty_search_for_names_explains(tools: ToolRegistry, pattern: str) -> None:
-    glob = ["hint: the pattern is a glob such as src/**/*.py, in which case counts"] if "*" in pattern else []
+    glob = ["hint: the pattern is a glob, such as src/**/*.py, and case-sensitive"] if "*" in pattern else []
     assert await told(tools, "search_files", pattern=pattern) == [
         "[. · nothing found · 5 files and folders looked at]", *glob,
         "hint: all=true also finds what is ignored or hidden",

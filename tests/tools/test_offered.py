@@ -84,16 +84,16 @@ def offered(*names: str, called: dict[str, str] | None = None) -> Offered:
     ],
 )
 def test_a_hint_keeps_what_can_be_done(names: tuple[str, ...], hint: str, told: str | None) -> None:
-    assert offered(*names).told(hint) == (hint if told is None else told)
+    assert offered(*names).adapted(hint) == (hint if told is None else told)
 
 
 def test_tools_are_named_as_the_dialect_names_them() -> None:
     called = {"list_files": "Glob", "search_files": "Glob", "write_file": "Write"}
     claude = offered("Glob", "Write", called=called)
-    assert claude.told("Check the path with list_files or search_files.") == "Check the path with Glob."
-    assert claude.meant("write_file") == "Write"
-    assert claude.meant("LS") == "Glob"
-    assert claude.meant("Read") is None
+    assert claude.adapted("Check the path with list_files or search_files.") == "Check the path with Glob."
+    assert claude.equivalent("write_file") == "Write"
+    assert claude.equivalent("LS") == "Glob"
+    assert claude.equivalent("Read") is None
     error = PathExistsError("a")
     claude.rephrase(error, "Write")
     assert error.suggested_action == "Choose another path, or use Write to replace the file."
@@ -104,4 +104,4 @@ def test_a_hint_of_which_nothing_is_left_still_says_something() -> None:
     error.suggested_action = "Use list_files."
     offered("read_file").rephrase(error, "read_file")
     assert error.suggested_action == "Check the path."
-    assert offered("read_file").told("Use list_files.") == ""
+    assert offered("read_file").adapted("Use list_files.") == ""

@@ -56,7 +56,7 @@ async def test_two_tools_of_one_name_are_refused(files: FileToolsFacade) -> None
 
 async def test_unknown_names_and_groups_are_not_selected_in_silence(files: FileToolsFacade) -> None:
     registry = ToolRegistry(files)
-    with pytest.raises(InvalidArgumentError, match="no group of tools named 'zzz'; known are append_file, apply_patch"):
+    with pytest.raises(InvalidArgumentError, match="no tool or group named 'zzz'; known are append_file, apply_patch"):
         registry.definitions(["read_file", "zzz"])
 
 

@@ -59,7 +59,7 @@ def hunk(*lines: str, at: int = 1) -> dict[str, Any]:
             "not_undone": [{"path": "c", "reason": "others use it"}], "unread": ["d"], "number": 6,
         },
          "a · write · version bbbbbbbbbbbb · was aaaaaaaaaaaa\n@@ -1,1 +1,1 @@\n-y\n+x\nin the way: b: others changed it\n"
-         "stays: c: others use it\ncould not be read: d\n[1 of 2 changes undone · change 6]"),
+         "not undone: c: others use it\ncould not be read: d\n[1 of 2 changes undone · change 6]"),
         ("delete_file", {"path": "a", "deleted_version": OLD, "entries": 1}, "[a · deleted · was bbbbbbbbbbbb]"),
         ("write_multiple", {"results": [{"path": "a", "bytes_written": 0, "created": True, "version": NEW}], "number": 8},
          "a · created · 0 bytes · version aaaaaaaaaaaa\n[1 file · change 8]"),
@@ -72,7 +72,7 @@ def hunk(*lines: str, at: int = 1) -> dict[str, Any]:
             {"number": 9, "operation": "delete", "path": "a", "actor": ACTOR, "time": 0.5},
         ]},
          "9 delete a · by agent bob · 1970-01-01T00:00:00Z\n"
-         "[. · 1 change · too much has changed to list: look at the files again · position e:9]"),
+         "[. · 1 change · too many changes to list: read the files again · position e:9]"),
     ],
 )  # fmt: skip
 def test_a_result_is_one_line_of_facts_below_what_changed(name: str, data: dict[str, Any], text: str) -> None:

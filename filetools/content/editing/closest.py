@@ -113,9 +113,9 @@ def closest_region(old: str, text: str) -> ClosestRegion | None:
     plain = _without_line_numbers(old)
     wanted = (old if plain is None else plain).split("\n")
     size = len(wanted) - (len(wanted) > 1 and not wanted[-1])
-    numbers = "" if plain is None else "your text holds line numbers"
+    numbers = "" if plain is None else "your text contains line numbers"
     if not numbers and (at := _place_after([], wanted, bare)) is not None:
-        return _region(lines, at, size, ["place"], "it stands before the place where it was looked for")
+        return _region(lines, at, size, ["place"], "it is before the place where it was searched for")
     for names in [[name] for name in _CHANGES] + [list(_CHANGES)]:
         at = _place_after(names, wanted, bare)
         if at is not None:

@@ -91,7 +91,7 @@ def apply_edits(text: str, edits: Sequence[Edit], *, path: str | None = None) ->
             continue
         counts.append(len(found))
         if why:
-            repairs.append(f"The old text of edit {number} was found but for {why}")
+            repairs.append(f"The old text of edit {number} was found except for {why}")
         if edit.old != edit.new:
             made = replacements(current, found, new)
             current = apply_text_edits(current, made)
@@ -160,7 +160,7 @@ def insert_lines(text: str, line: int, new_text: str) -> EditOutcome:
     before = text.split(mark_of(text), max(line, 0))
     is_open = len(before) == line and before[-1] != ""
     if line < 0 or (len(before) <= line and not is_open):
-        raise InvalidArgumentError(f"No line {line} to insert behind: the file has {count_lines(text)} lines")
+        raise InvalidArgumentError(f"No line {line} to insert after: the file has {count_lines(text)} lines")
     if not new_text:
         raise InvalidArgumentError("Nothing to insert")
     place = len(text) if is_open else len(text) - len(before[-1])
@@ -231,7 +231,7 @@ def _meant_otherwise(old: str) -> str | None:
     """Return a hint for an old text with an ellipsis for omitted lines, or with line ends written as backslash and n."""
     left_out = next((line for line in old.split("\n") if line.strip() in ("...", "\u2026")), None)
     if left_out is not None:
-        return f"Your old text has the line {left_out.strip()!r}: send all lines that it stands for, or an edit for each part."
+        return f"Your old text has the line {left_out.strip()!r}: send all lines that it replaces, or an edit for each part."
     if "\n" not in old and "\\n" in old:
         return "Your old text has a backslash and an n: send line ends as they are."
     return None

@@ -59,7 +59,7 @@ class _CodexReader(PatchReader):
                 raise malformed(self._at, f"{_END!r} is missing")
             found.append(self._file())
         if any(line.strip() for line in self._lines[self._at + 1 :]):
-            raise malformed(self._at + 2, f"text behind {_END!r}")
+            raise malformed(self._at + 2, f"text after {_END!r}")
         if not found:
             raise malformed(self._at + 1, "it changes no file")
         return found

@@ -56,7 +56,7 @@ def parse_patch(text: str) -> tuple[FilePatch, ...]:
     lines, wrapping = unwrapped(lines)
     begin = begin_of(lines)
     first, *others = read_unified_patch(lines) if begin is None else read_codex_patch(lines, begin)
-    return (replace(first, repair=f"The patch was taken out of {wrapping}" if wrapping else ""), *others)
+    return (replace(first, repair=f"The patch was extracted from {wrapping}" if wrapping else ""), *others)
 
 
 def apply_file_patch(content: bytes, text_format: TextFormat, patch: FilePatch, *, path: str) -> BytesOutcome:
@@ -217,7 +217,9 @@ class _Placer:
         found = list(islice(self._fitting(old, start, hunk, is_loose=False), most))
         if not found and not self._is_literal and any(line.text.strip() for line in old):
             found = list(islice(self._fitting(old, start, hunk, is_loose=True), most))
-            self.repairs += [f"The old lines of hunk {number} of {self._path} were found but for blanks at line ends"]
+            self.repairs += [
+                f"The old lines of hunk {number} of {self._path} were found except for blanks at line ends"
+            ]
         if not found:
             closest = closest_region("\n".join(line.text for line in old), self._text)
             what = f"The old lines of hunk {number} were not found"
@@ -232,7 +234,7 @@ class _Placer:
         if hunk.anchors:
             return start
         if self._is_unified:
-            raise InvalidArgumentError(f"Hunk {number} has no lines around it that say where it stands")
+            raise InvalidArgumentError(f"Hunk {number} has no context lines that locate it")
         return len(self._lines)
 
     def _behind_anchors(self, hunk: FileHunk, number: int) -> int:

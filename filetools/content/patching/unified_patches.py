@@ -144,7 +144,7 @@ class _UnifiedReader(PatchReader):
         if found is None:
             return self._unnumbered(head.strip("@ \r"), start)
         lines = self._counted(int(found[2] or 1), int(found[4] or 1))
-        repair = "" if lines is not None else f"A hunk, line {start}, has other numbers of lines than it says"
+        repair = "" if lines is not None else f"A hunk, line {start}, does not have the number of lines that it states"
         if lines is None:
             # Models miscount. Take all lines that look like those of a hunk.
             self._at = start
@@ -223,7 +223,7 @@ def _names(header: _Header) -> tuple[str, str]:
     if header.old is None or header.new is None:
         name = _name_of_both(header)
         if name is None:
-            raise malformed(header.line, "the name of the file cannot be told")
+            raise malformed(header.line, "the name of the file cannot be determined")
         return name, name
     if _NOTHING not in (header.old, header.new):
         return _two_names(header, header.old, header.new)
@@ -232,7 +232,7 @@ def _names(header: _Header) -> tuple[str, str]:
         raise malformed(header.line, "it names no file")
     plain = _name_of_both(header) if header.both else name.removeprefix(side)
     if plain is None or not name.endswith(plain):
-        raise malformed(header.line, f"the name of the file cannot be told from {name!r}")
+        raise malformed(header.line, f"the name of the file cannot be determined from {name!r}")
     return plain, plain
 
 

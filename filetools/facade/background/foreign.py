@@ -17,7 +17,7 @@ from filetools.errors import LockTimeoutError, WorkspaceGoneError
 from filetools.events import types as events
 from filetools.facade.background.observing import FilteredHints
 from filetools.facade.parts import Parts
-from filetools.journal.tree_index import Looked
+from filetools.journal.tree_rows import Looked
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.tree.hints import SECOND_LOOK_SECONDS, Agenda, FolderId, Names, join

@@ -14,9 +14,7 @@ from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError
 from filetools.journal.changes import ObservedChanges
 from filetools.journal.journal import Journal, Records
-from filetools.journal.storage.contents import version_from
-from filetools.journal.tree_index import IndexRow, Looked, ReadVersion
-from filetools.journal.tree_rows import TreeTable
+from filetools.journal.tree_rows import Looked, ReadVersion, TreeRow, TreeTable
 from filetools.models.records import Operation
 from filetools.paths.ignore import IGNORE_FILE, IgnoreStack
 from filetools.paths.patterns import ExcludeRules, compile_patterns
@@ -183,17 +181,16 @@ class TreeObserver:
         else:
             join(result.news, {folder: name})
 
-    def _read_again(self, path: WorkspacePath, stat: FileStat, row: IndexRow) -> ReadVersion | None:
+    def _read_again(self, path: WorkspacePath, stat: FileStat, row: TreeRow) -> ReadVersion | None:
         """Read a file whose times were too recent to identify it; None if its bytes have changed."""
         try:
             seen = read_content(self._store, path, stat, self._largest_kept_bytes)
         except FileToolsError:
             return None
-        version = version_from(seen.digest)
-        if version is None or version != row.version or seen.identity != stat.identity:
+        if seen.digest != row.version or seen.identity != stat.identity:
             return None
         identity = settled_identity(seen.stat, seen.taken_ns, self._store.tick_ns)
-        return ReadVersion(self._workspace.key(path), row.kind, version, identity, identity[4])
+        return ReadVersion(self._workspace.key(path), row.kind, seen.digest, identity, identity[4])
 
     def looked(self) -> Looked:
         """Return the marker to store for a look at the whole tree that begins now."""
@@ -305,7 +302,7 @@ class TreeObserver:
             return True
         return False
 
-    def _row(self, path: WorkspacePath) -> IndexRow | None:
+    def _row(self, path: WorkspacePath) -> TreeRow | None:
         return self._journal.tree_index.get(self._workspace.key(path))
 
 

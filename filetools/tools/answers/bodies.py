@@ -208,7 +208,7 @@ def _nothing(data: Mapping[str, Any]) -> Iterator[str]:
     elif (searched := data.get("searched")) is not None:
         yield f"{searched} files and folders looked at"
     if data.get("total_is_complete") is False:
-        yield "some could not be"
+        yield "some could not be read"
 
 
 def _totals(data: Mapping[str, Any]) -> Iterator[str]:
@@ -244,7 +244,7 @@ def _item(item: Mapping[str, Any], limits: TextLimits) -> Body:
         return Body(text=f"[{item['path']}{_SEPARATOR}{error.get('error_code')}: {error.get('error')}]\n", footer="")
     if limits.lines <= 0 or limits.characters <= 0:
         return Body(
-            text=f"[{item['path']}{_SEPARATOR}too much for one answer: read it by itself]\n", footer="", is_cut=True
+            text=f"[{item['path']}{_SEPARATOR}too long for one response: read it separately]\n", footer="", is_cut=True
         )
     one = body_of(result, limits)
     ending = "" if not one.text or one.text.endswith(("\n", "\r")) else "\n"

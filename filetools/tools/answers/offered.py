@@ -93,7 +93,7 @@ class Offered:
         name = self._called.get(tool, tool)
         return name if name in self._tools else None
 
-    def meant(self, name: str) -> str | None:
+    def equivalent(self, name: str) -> str | None:
         """Return the offered equivalent of a tool that is not offered, or None."""
         own = next((own for own, called in self._called.items() if called == name), None)
         return self.name_of(own or _ELSEWHERE.get(name, name))
@@ -111,20 +111,20 @@ class Offered:
             error.details["tool"] = name
         action = self._actions.get(error.code, error.suggested_action)
         if action is not None and "available" not in error.details:
-            error.suggested_action = self.told(action) or self.told(error.action) or _NOTHING
+            error.suggested_action = self.adapted(action) or self.adapted(error.action) or _NOTHING
 
     def rephrased(self, data: dict[str, Any]) -> dict[str, Any]:
         """Return the data of a success, with hints that mention only available tools."""
         hints = data.get("hints")
-        return data | {"hints": [said for each in hints if (said := self.told(each))]} if hints else data
+        return data | {"hints": [left for each in hints if (left := self.adapted(each))]} if hints else data
 
-    def told(self, text: str) -> str:
+    def adapted(self, text: str) -> str:
         """Return a hint without its sentences about tools and parameters that are not offered; "" if nothing is left."""
         return " ".join(filter(None, map(self._sentence, _SENTENCE.split(text))))
 
     def _sentence(self, sentence: str) -> str:
-        said = self._names.sub(self._renamed, sentence)
-        return said if "\0" not in said and self._has_parameters(said) else ""
+        renamed = self._names.sub(self._renamed, sentence)
+        return renamed if "\0" not in renamed and self._has_parameters(renamed) else ""
 
     def _renamed(self, found: re.Match[str]) -> str:
         """Return the offered names of a list. If there are none, return a mark that removes the sentence."""

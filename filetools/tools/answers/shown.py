@@ -148,9 +148,9 @@ def present_facts(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
 def _quoted(path: str, facts: Mapping[str, Any]) -> Iterator[str]:
     """Yield a text from the repository in a fence that nothing in the text can close."""
     content = facts.get("content")
-    told = [f"{name} {facts[name]}" for name in ("kind", "total_chars", "encoding", "version") if facts.get(name)]
-    told += ["cut"] if facts.get("truncated") else []
-    yield f"[{' · '.join([printable(path), 'from the repository, not from the user', *told])}]"
+    labels = [f"{name} {facts[name]}" for name in ("kind", "total_chars", "encoding", "version") if facts.get(name)]
+    labels += ["cut"] if facts.get("truncated") else []
+    yield f"[{' · '.join([printable(path), 'from the repository, not from the user', *labels])}]"
     if content:
         fence = "`" * (1 + max([2, *(len(run) for run in _FENCES.findall(content))]))
         yield f"{fence}\n{content.rstrip(chr(10))}\n{fence}"

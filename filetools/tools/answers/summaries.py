@@ -100,18 +100,18 @@ def _edit(data: Facts) -> Summary:
 
 def _patch(data: Facts) -> Summary:
     files = data["files"]
-    told = [" · ".join((_moved(each), _PATCHED[each["kind"]], *_versions(each))) for each in files]
+    heads = [" · ".join((_moved(each), _PATCHED[each["kind"]], *_versions(each))) for each in files]
     # The content of added files is already in the call.
     hunks = [() if each["kind"] == "add" else each.get("structured_patch", ()) for each in files]
     if len(files) == 1:
-        return (told[0], *_state(data)), [("", hunks[0])]
-    return (counted(len(files), "file"), *_state(data)), list(zip(told, hunks, strict=True))
+        return (heads[0], *_state(data)), [("", hunks[0])]
+    return (counted(len(files), "file"), *_state(data)), list(zip(heads, hunks, strict=True))
 
 
 def _undo(data: Facts) -> Summary:
     rows: list[Row] = [(_undone(each), each.get("structured_patch", ())) for each in data.get("files", ())]
     rows += [(f"in the way: {each['path']}: {each['reason']}", ()) for each in data.get("conflicts", ())]
-    rows += [(f"stays: {each['path']}: {each['reason']}", ()) for each in data.get("not_undone", ())]
+    rows += [(f"not undone: {each['path']}: {each['reason']}", ()) for each in data.get("not_undone", ())]
     rows += [(f"could not be read: {path}", ()) for path in data.get("unread", ())]
     changes = data.get("changes", ())
     if not changes:
@@ -173,7 +173,7 @@ def _info(data: Facts) -> Summary:
 
 def _watch(data: Facts) -> Summary:
     changes = data["changes"]
-    again = "too much has changed to list: look at the files again" if data.get("resync") else ""
+    again = "too many changes to list: read the files again" if data.get("resync") else ""
     facts = (data["path"] or ".", counted(len(changes), "change"), again, f"position {data['position']}")
     return facts, [(_change(each), ()) for each in changes]
 

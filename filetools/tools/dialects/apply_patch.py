@@ -80,7 +80,7 @@ def patch_of(operation: HostedOperation) -> str:
     if operation.move_to is not None and operation.type != "update_file":
         raise InvalidArgumentError("Only update_file takes move_to", path=path)
     if any(ord(character) < 32 for character in f"{path}{operation.move_to or ''}"):
-        raise InvalidArgumentError("The path of an operation cannot hold control characters")
+        raise InvalidArgumentError("The path of an operation cannot contain control characters")
     if operation.type == "delete_file":
         return _codex(operation, [])
     if operation.diff is None:
@@ -93,9 +93,7 @@ def patch_of(operation: HostedOperation) -> str:
     if lines[0].startswith("--- ") and lines[1:2] and lines[1].startswith("+++ "):
         lines = lines[2:]
     if any(line.startswith("*** ") and line.rstrip() != "*** End of File" for line in lines):
-        raise InvalidArgumentError(
-            "The diff of an operation has no '*** …' lines: the path says which file it is", path=path
-        )
+        raise InvalidArgumentError("The diff of an operation has no '*** …' lines: the path names the file", path=path)
     return _created(operation, lines) if operation.type == "create_file" else _updated(operation, lines)
 
 
@@ -137,7 +135,7 @@ def _whole(operation: HostedOperation, patch: str) -> str:
     if [(file.kind, file.path, file.move_to) for file in files] != [
         (_KINDS[operation.type], operation.path, operation.move_to)
     ]:
-        raise InvalidArgumentError("The diff of an operation is about other files than its path", path=operation.path)
+        raise InvalidArgumentError("The diff of an operation changes files other than its path", path=operation.path)
     return patch
 
 
@@ -170,6 +168,6 @@ APPLY_PATCH: Final = Dialect(
     actions={
         "FILE_EXISTS": "Update the file that is there (update_file, *** Update File:), or choose another path.",
         "IS_A_DIRECTORY": "Name a file in it; a patch changes files only.",
-        "FILE_NOT_FOUND": "Check the path; a new file is made by the type 'create_file', or *** Add File:.",
+        "FILE_NOT_FOUND": "Check the path; create a new file with the type 'create_file', or *** Add File:.",
     },
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
@@ -19,6 +19,7 @@ from filetools.tools.registry import ToolRegistry
 from filetools.tools.roots import Roots
 from filetools.tools.tool import AnyTool
 
+UNSAVED: Final = "The change is in the unsaved text of an open document; the file has it when the person saves."
 Present: TypeAlias = Callable[[Mapping[str, Any], TextLimits], ShownCall]
 E = TypeVar("E", bound=FileToolsError)
 
@@ -46,8 +47,8 @@ def reworded(error: E, sentence: str, action: str | None = None) -> E:
 
 def repairs_of(warnings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the warnings that a model must know about its change: repaired input, omissions, and broken hard links."""
-    told = [each for each in warnings if each["code"] in ("REPAIRED", "LEFT_OUT", "HARD_LINK_BROKEN")]
-    return {"warnings": told} if told else {}
+    kept = [each for each in warnings if each["code"] in ("REPAIRED", "LEFT_OUT", "HARD_LINK_BROKEN")]
+    return {"warnings": kept} if kept else {}
 
 
 def presented(text_of: Callable[[Mapping[str, Any], TextLimits], str | ShownCall]) -> Present:
@@ -55,8 +56,8 @@ def presented(text_of: Callable[[Mapping[str, Any], TextLimits], str | ShownCall
 
     def present(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
         if not envelope["success"]:
-            told = (str(envelope["error"]), f"[{envelope['error_code']}]")
-            lines = (*told, *repair_lines(envelope), *news_lines(envelope))
+            first = (str(envelope["error"]), f"[{envelope['error_code']}]")
+            lines = (*first, *repair_lines(envelope), *news_lines(envelope))
             return ShownCall(text=clipped("\n".join(lines), limits)[0], is_error=True)
         made = text_of(with_printable_names(envelope["data"]), limits)
         seen = made if isinstance(made, ShownCall) else ShownCall(text=made)

@@ -91,12 +91,12 @@ async def _delete(context: ToolContext, shown: str, inside: str) -> dict[str, An
         raise InvalidArgumentError("Cannot delete the /memories directory itself")
     try:
         if (await context.files.file_info(inside)).type == "directory":
-            gone = await context.files.delete_directory(inside, recursive=True)
+            deleted = await context.files.delete_directory(inside, recursive=True)
         else:
-            gone = await context.files.delete_file(inside)
+            deleted = await context.files.delete_file(inside)
     except (PathNotFoundError, DirectoryNotFoundError) as error:
         raise _missing(error, shown) from error
-    return {"path": shown, "output": f"Successfully deleted {printable(shown)}", "entries_deleted": gone.entries}
+    return {"path": shown, "output": f"Successfully deleted {printable(shown)}", "entries_deleted": deleted.entries}
 
 
 async def _rename(context: ToolContext, old: str, new: str) -> dict[str, Any]:

@@ -28,13 +28,13 @@ from filetools.printable import printable
 from filetools.tools.answers.nearby import similar_paths
 from filetools.tools.answers.seen import TextLimits, clipped
 from filetools.tools.arguments import Parameters
-from filetools.tools.dialects.dialect import Dialect, numbered, presented, repairs_of, reworded, snippet
+from filetools.tools.dialects.dialect import UNSAVED, Dialect, numbered, presented, repairs_of, reworded, snippet
 from filetools.tools.handlers.reading import pages
 from filetools.tools.tool import Tool, ToolContext
 
 
 class EditorCommand(Parameters):
-    """Parameters of every command; which of them one takes stands in `TAKES`."""
+    """Parameters of every command; `TAKES` lists those of each."""
 
     command: str
     path: str | None = None
@@ -79,8 +79,7 @@ def check(given: EditorCommand) -> None:
 LEVELS: Final = 2
 MOST_ROWS: Final = 1000
 _LOOK: Final = "View the file and repeat the command with text copied from it."
-_MORE: Final = "Include more of the lines around the place you mean."
-_UNSAVED: Final = "\nThe change is in text that a person has open and has not saved; the file has it when they save."
+_MORE: Final = "Include more of the surrounding lines."
 
 
 class Editor:
@@ -192,7 +191,7 @@ class Editor:
         output = self._say(word, snippet=snippet(made.structured_patch)).rstrip("\n")
         return {
             "path": self._shown,
-            "output": output + (_UNSAVED if made.in_buffer else ""),
+            "output": output + (f"\n{UNSAVED}" if made.in_buffer else ""),
             "version": made.version,
             "structured_patch": made.structured_patch,
             **repairs_of(made.warnings),
@@ -294,7 +293,7 @@ def shown_lines(data: Mapping[str, Any], limits: TextLimits) -> str:
     of = "" if total is None else f" of {total}"
     if not text.endswith("\n") and text:
         onwards = "" if total == first else f"; view_range [{following}, -1] shows what is below it"
-        text += f"\n[line {first}{of} is too long to be shown to its end{onwards}]\n"
+        text += f"\n[line {first}{of} is too long to show in full{onwards}]\n"
     elif following is not None:
         text += f"[lines {first}-{following - 1}{of}; view_range [{following}, -1] shows the rest]\n"
     return text.removesuffix("\n")

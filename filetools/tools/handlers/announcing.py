@@ -36,7 +36,7 @@ class Announcer:
         Each folder is examined once, together with its parents, even if it has no instructions: later calls in it make no
         system calls.
         """
-        told: dict[str, None] = {}
+        announced: dict[str, None] = {}
         for place in self._places(tool, parameters):
             folders = self._fresh(place, itself=tool.looks_at == "folder")
             if not folders:
@@ -46,8 +46,8 @@ class Announcer:
             except FileToolsError:  # the call itself has succeeded, and this is only an addition
                 continue
             shown = place.root.absolute if self._is_absolute else str
-            told |= {shown(path): None for path in found if path != place.path and _is_nested(place, path)}
-        return {"instructions": [*told]} if told else {}
+            announced |= {shown(path): None for path in found if path != place.path and _is_nested(place, path)}
+        return {"instructions": [*announced]} if announced else {}
 
     def _places(self, tool: AnyTool, parameters: Parameters) -> Iterator[ServedPath]:
         """Yield the paths that the call has read, from its parameters only."""

@@ -61,7 +61,7 @@ def edits_or_text(edits: list[BufferEdit] | None, text: str | None) -> list[Text
         InvalidArgumentError: Both are given, or neither.
     """
     if (edits is None) == (text is None):
-        raise InvalidArgumentError("Give edits, or text, and not both")
+        raise InvalidArgumentError("Pass either edits or text")
     return None if edits is None else [TextEdit(each.start, each.end, each.text) for each in edits]
 
 
@@ -69,8 +69,9 @@ BUFFERS: tuple[AnyTool, ...] = (
     Tool(
         name="buffer_open",
         description=(
-            "Open a file in an editor, or join those who have it open. Returns a handle, the LF text and its buffer_version."
-            " A handle expires 60 s after its last use; resources/updated of the buffer reports others' changes."
+            "Open a file in an editor, or join the editors that have it open. Returns a handle, the LF text and its"
+            " buffer_version. A handle expires 60 s after its last use; resources/updated of the buffer reports others'"
+            " changes."
         ),
         parameters=OnePath,
         handler=lambda context, given: context.files.buffers.open(given.path),
@@ -80,7 +81,7 @@ BUFFERS: tuple[AnyTool, ...] = (
     Tool(
         name="buffer_change",
         description=(
-            "Type into an open document; places count UTF-16 units of the text at buffer_version. Returns the new"
+            "Edit an open document; positions count UTF-16 units of the text at buffer_version. Returns the new"
             " version and the edits of others since. RESYNC: open it again. BUFFER_CLOSED: the handle expired."
         ),
         parameters=ChangeBuffer,

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec.structs import replace
 from pydantic import Field
 
 from filetools.content.editing.edits import Edit
-from filetools.errors import (
-    EditAmbiguousError,
-    EditConflictError,
-    InvalidArgumentError,
-    PathExistsError,
-    PathIsDirectoryError,
-)
+from filetools.errors import InvalidArgumentError, PathIsDirectoryError
 from filetools.models.files import (
     BatchResult,
     DeleteResult,
@@ -97,22 +91,7 @@ class ApplyPatch(Parameters):
 
 async def edit_file(context: ToolContext, given: EditFile) -> EditResult:
     """Replace exact texts in a file."""
-    try:
-        return await context.files.edit_file(given.path, _edits(given), dry_run=given.dry_run)
-    except EditAmbiguousError as exc:
-        exc.suggested_action = (
-            "Copy more of the lines around the place into old_string, or pass replace_all=true for all."
-        )
-        raise
-
-
-async def apply_patch(context: ToolContext, given: ApplyPatch) -> PatchResult:
-    """Apply a patch."""
-    try:
-        return await context.files.apply_patch(given.patch, dry_run=given.dry_run)
-    except PathExistsError as exc:
-        exc.suggested_action = "Change what is there with '*** Update File:', or add another path."
-        raise
+    return await context.files.edit_file(given.path, _edits(given), dry_run=given.dry_run)
 
 
 def _edits(given: EditFile) -> list[Edit]:
@@ -133,6 +112,11 @@ class FromTo(Parameters):
     overwrite: bool = False
 
 
+_DESTINATION_EXISTS: Final = {
+    "FILE_EXISTS": "Choose another destination, or pass overwrite=true to replace the file there."
+}
+
+
 class DeleteFile(Parameters):
     """Parameters of delete_file."""
 
@@ -145,18 +129,11 @@ async def move_or_copy(context: ToolContext, given: FromTo, *, move: bool) -> Mo
     work = context.files.move_file if move else context.files.copy_file
     try:
         return await work(given.source, given.destination, overwrite=given.overwrite)
-    except (PathExistsError, PathIsDirectoryError) as exc:
-        exc.suggested_action = _way_out(exc, given)
+    except PathIsDirectoryError as exc:
+        folder, name = given.destination.rstrip("/"), given.source.rstrip("/").rpartition("/")[2]
+        if exc.path == folder:
+            exc.suggested_action = f"Name the destination in full, such as {f'{folder}/{name}'!r}."
         raise
-
-
-def _way_out(error: PathExistsError | PathIsDirectoryError, given: FromTo) -> str | None:
-    if isinstance(error, PathExistsError):
-        return "Choose another destination, or pass overwrite=true to replace the file there."
-    folder, name = given.destination.rstrip("/"), given.source.rstrip("/").rpartition("/")[2]
-    if error.path != folder:
-        return error.suggested_action
-    return f"Name the destination in full, such as {f'{folder}/{name}'!r}."
 
 
 async def delete_file(context: ToolContext, given: DeleteFile) -> DeleteResult:
@@ -166,11 +143,7 @@ async def delete_file(context: ToolContext, given: DeleteFile) -> DeleteResult:
         return await context.files.delete_directory(
             given.path, recursive=True, abort=context.is_aborted, progress=context.percent
         )
-    try:
-        return await context.files.delete_file(given.path)
-    except PathIsDirectoryError as exc:
-        exc.suggested_action = "Pass recursive=true to delete the folder with everything in it."
-        raise
+    return await context.files.delete_file(given.path)
 
 
 MAX_FILES = 1000
@@ -221,14 +194,9 @@ async def undo_changes(context: ToolContext, given: UndoChanges) -> UndoResult:
     actor = context.files.actor
     # A call ID belongs to one conversation. Other selections apply to this conversation only, as others may be active.
     whose = replace(actor, session=None) if given.call_id is not None else actor
-    try:
-        return await context.files.undo(
-            call=given.call_id, since=given.since, path=given.path, actor=whose, dry_run=given.dry_run
-        )
-    except EditConflictError as exc:
-        # The facade's hint names an argument that this tool does not have.
-        hint = "Edit by hand what not_undone names, or undo the rest by its call_id or path."
-        raise EditConflictError(exc.message, path=exc.path, suggested_action=hint, details=exc.details) from exc
+    return await context.files.undo(
+        call=given.call_id, since=given.since, path=given.path, actor=whose, dry_run=given.dry_run
+    )
 
 
 CHANGING: tuple[AnyTool, ...] = (
@@ -258,8 +226,8 @@ CHANGING: tuple[AnyTool, ...] = (
     Tool(
         name="append_file",
         description=(
-            "Add text to the end of a file without reading it; a missing file is created. Nothing is added between:"
-            " begin with a line end if the file does not end with one."
+            "Add text to the end of a file without reading it; a missing file is created. No line end is inserted:"
+            " begin with one if the file does not end with one."
         ),
         parameters=PathAndContent,
         handler=lambda context, given: context.files.append_file(given.path, given.content),
@@ -269,13 +237,16 @@ CHANGING: tuple[AnyTool, ...] = (
     Tool(
         name="edit_file",
         description=(
-            "Replace exact text. old_string must be there once, unless replace_all. Returns hunks and version."
+            "Replace exact text. old_string must occur once, unless replace_all. Returns hunks and version."
             " EDIT_NOT_FOUND shows the closest text: copy it exactly. EDIT_AMBIGUOUS lists the lines: give more context."
         ),
         parameters=EditFile,
         handler=edit_file,
         group="core",
         result=EditResult,
+        actions={
+            "EDIT_AMBIGUOUS": "Include more of the surrounding lines in old_string, or pass replace_all=true for all."
+        },
     ),
     Tool(
         name="insert_lines",
@@ -294,9 +265,10 @@ CHANGING: tuple[AnyTool, ...] = (
             " does not fit changes nothing; the closest text is shown."
         ),
         parameters=ApplyPatch,
-        handler=apply_patch,
+        handler=lambda context, given: context.files.apply_patch(given.patch, dry_run=given.dry_run),
         group="core",
         result=PatchResult,
+        actions={"FILE_EXISTS": "Change what is there with '*** Update File:', or add another path."},
     ),
     Tool(
         name="move_file",
@@ -308,6 +280,7 @@ CHANGING: tuple[AnyTool, ...] = (
         handler=partial(move_or_copy, move=True),
         group="core",
         result=MoveResult,
+        actions=_DESTINATION_EXISTS,
     ),
     Tool(
         name="copy_file",
@@ -316,6 +289,7 @@ CHANGING: tuple[AnyTool, ...] = (
         handler=partial(move_or_copy, move=False),
         group="files",
         result=WriteResult,
+        actions=_DESTINATION_EXISTS,
     ),
     Tool(
         name="delete_file",
@@ -328,6 +302,7 @@ CHANGING: tuple[AnyTool, ...] = (
         group="core",
         effect="delete",
         result=DeleteResult,
+        actions={"IS_A_DIRECTORY": "Pass recursive=true to delete the folder with everything in it."},
     ),
     Tool(
         name="create_directory",
@@ -348,6 +323,7 @@ CHANGING: tuple[AnyTool, ...] = (
         handler=undo_changes,
         group="core",
         result=UndoResult,
+        actions={"EDIT_CONFLICT": "Edit by hand what not_undone names, or undo the rest by its call_id or path."},
     ),
     Tool(
         name="read_multiple",

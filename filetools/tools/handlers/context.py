@@ -28,7 +28,7 @@ from filetools.search.contents.options import GrepOptions
 from filetools.search.listing import rows_below
 from filetools.search.options import ListOptions
 from filetools.tools.answers.shown import Answer, limited, present_facts
-from filetools.tools.arguments import Parameters, parse_arguments
+from filetools.tools.arguments import Parameters, read_arguments
 from filetools.tools.handlers import session_logs
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
@@ -62,9 +62,9 @@ async def get_run(context: ToolContext, given: GetRun) -> Answer:
     files = {
         name: [
             {"path": each["relative_path"]} | {fact: value for fact, value in each.items() if fact not in _PATHS}
-            for each in told
+            for each in rows
         ]
-        for name, told in metadata.items()
+        for name, rows in metadata.items()
         if name.startswith("files_")
     }
     return limited({**run.to_dict(), **metadata, **files})
@@ -75,7 +75,7 @@ RUNS: Final[tuple[AnyTool, ...]] = (
         name="list_runs",
         description=(
             "List the runs of agents on this workspace, newest first: id, session, status (running, completed, failed,"
-            " cancelled), started, ended, step, command, beginning of the prompt. get_run shows what one made."
+            " cancelled), started, ended, step, command, beginning of the prompt. get_run describes one."
         ),
         parameters=ListRuns, handler=list_runs, group="runs", level="auto", effect="read", is_idempotent=True,
         present=present_facts,
@@ -83,7 +83,7 @@ RUNS: Final[tuple[AnyTool, ...]] = (
     Tool(
         name="get_run",
         description=(
-            "Tell what a run (id of list_runs) is and made: status, exit_code, turns; files_created, files_modified,"
+            "Describe a run (id from list_runs) and its changes: status, exit_code, turns; files_created, files_modified,"
             " files_deleted, files_unchanged with path, size, checksum. Ask before you review or continue another agent's work."
             " truncated: lists are cut. RUN_NOT_FOUND: call list_runs."
         ),
@@ -190,9 +190,9 @@ class ContextCaller(Struct, frozen=True, kw_only=True):
             path: The folder if neither was given; None raises an error instead.
             top: As for `ProjectCalls.look`.
         """
-        meant = given.path if given.path is not None or given.project_id is not None else path
+        asked = given.path if given.path is not None or given.project_id is not None else path
         return await self.files.projects.look(
-            tool, meant, work, project_id=given.project_id, top=top, allowed=self.allowed
+            tool, asked, work, project_id=given.project_id, top=top, allowed=self.allowed
         )
 
 
@@ -216,8 +216,8 @@ async def _instructions(caller: ContextCaller, given: Instructions) -> Answer:
         lists = {"rules": [each for each in files if "content" not in each], **found}
         named = limited(lists | {"omitted": [placed(each) for each in found.get("omitted", ())]})
         rules = named.pop("rules")
-        told = [each for each in files if "content" in each or each in rules]
-        return {"files": told, **{name: each for name, each in named.items() if each}}
+        shown = [each for each in files if "content" in each or each in rules]
+        return {"files": shown, **{name: each for name, each in named.items() if each}}
 
     def top(place: str, outermost: str | None) -> str:
         return instructions.instruction_root(place, None if caller.above else outermost)
@@ -331,7 +331,7 @@ class _Fact(Struct, Generic[Asked], frozen=True, kw_only=True):
         home = folders.home_folder()
         caller = ContextCaller(files=files, allowed=() if home is None else (home,), above=above)
         try:
-            return await self.answered(caller, parse_arguments(self.parameters, arguments))
+            return await self.answered(caller, read_arguments(self.parameters, arguments)[0])
         except FileToolsError as error:
             return {"error": error.message, "error_code": error.code}
         except Exception:  # untrusted files may cause any error, and this function must never raise

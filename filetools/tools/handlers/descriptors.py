@@ -34,7 +34,7 @@ GROUP: Final = "descriptors"
 MOST_MATCHES: Final = 999
 _UNLIMITED: Final = TextLimits(lines=2**62, characters=2**62)
 _NEVER_WRAPPED: Final = (GROUP, "editor")
-_GOES_ON: Final = ("next_cursor", "next_offset", "next_column")
+_CONTINUATION: Final = ("next_cursor", "next_offset", "next_column")
 _KINDS: Final = {
     "INVALID_ARGUMENT": "invalid_parameter",
     "FILE_EXISTS": "file_exists",
@@ -92,19 +92,19 @@ class FdToFile(OneFd):
     exist_ok: bool = True
 
 
-def _telling(
+def _with_frame_details(
     handler: Callable[[ToolContext, Asked], Awaitable[Mapping[str, Any]]], otherwise: str
 ) -> Callable[[ToolContext, Asked], Awaitable[Mapping[str, Any]]]:
-    """Wrap a handler so that its errors carry what their frame needs: the descriptor and the error type."""
+    """Wrap a handler so that its errors have the details of their frame: the descriptor and the error type."""
 
-    async def told(context: ToolContext, given: Asked) -> Mapping[str, Any]:
+    async def handle(context: ToolContext, given: Asked) -> Mapping[str, Any]:
         try:
             return await handler(context, given)
         except FileToolsError as error:
             error.details = {"fd": given.fd, "type": _KINDS.get(error.code, otherwise)} | error.details
             raise
 
-    return told
+    return handle
 
 
 async def read_fd(context: ToolContext, given: ReadFd) -> Mapping[str, Any]:
@@ -140,7 +140,7 @@ def _search(given: SearchFd, context: ToolContext, descriptors: Descriptors) -> 
 
 
 async def list_fds(context: ToolContext, given: NoParameters) -> Mapping[str, Any]:
-    """Return what descriptors there are."""
+    """List the descriptors."""
     found = await context.descriptors.run(Descriptors.all)
     return {
         "fds": [
@@ -159,7 +159,7 @@ async def list_fds(context: ToolContext, given: NoParameters) -> Mapping[str, An
 async def fd_to_file(context: ToolContext, given: FdToFile) -> Mapping[str, Any]:
     """Write a descriptor's whole text to a file."""
     if not given.create and not given.exist_ok:
-        raise InvalidArgumentError("create and exist_ok are both false: no file would do")
+        raise InvalidArgumentError("create and exist_ok are both false, which allows no file")
     text = (await context.descriptors.run(lambda descriptors: descriptors.text(given.fd))).text
     content = _encoded(text, given.file_path)
     written = await _written(context, given, content)
@@ -259,7 +259,7 @@ async def wrapped(
         return dict(envelope)
     create = partial(Descriptors.create, text=text)
     # Otherwise these would appear only on the last page or, for a copy of a file, nowhere.
-    told = {name: data[name] for name in _GOES_ON if name in data}
+    facts = {name: data[name] for name in _CONTINUATION if name in data}
     if tool.name == "read_file" and "content" in data:
         if getattr(parameters, "limit", None) is not None and clipped(data["content"], limits)[1] is None:
             return dict(envelope)
@@ -267,7 +267,7 @@ async def wrapped(
             return dict(envelope)
         # A part of a file is stored as shown, including the line of facts that says which part it is.
         if all(getattr(parameters, name, None) is None for name in ("offset", "limit", "column")):
-            told["remarks"] = " \u00b7 ".join(remarks(data))
+            facts["remarks"] = " \u00b7 ".join(remarks(data))
             create = partial(
                 Descriptors.create, text=data["content"], source="file", path=data["path"], version=data["version"]
             )
@@ -276,7 +276,7 @@ async def wrapped(
     except FileToolsError as error:
         warning = {"code": error.code, "message": f"The whole text could not be kept as a descriptor: {error.message}"}
         return {**envelope, "warnings": [*envelope.get("warnings", ()), warning]}
-    return {**envelope, "data": frame.to_dict() | {name: each for name, each in told.items() if each}}
+    return {**envelope, "data": frame.to_dict() | {name: each for name, each in facts.items() if each}}
 
 
 def present(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
@@ -309,7 +309,7 @@ def _match_rows(data: Mapping[str, Any]) -> Iterator[str]:
         if place and any("before" in each or "after" in each for each in found):
             yield "--"
         yield from (f"{number}{sign}{text}" for number, (sign, text) in group)
-    more = ", more behind them: raise max_matches" if data["truncated"] else ""
+    more = "; there are more: raise max_matches" if data["truncated"] else ""
     yield f"[{data['fd']} \u00b7 {counted(len(found), 'line')}{more}]"
 
 
@@ -321,7 +321,7 @@ DESCRIPTORS: Final[tuple[AnyTool, ...]] = (
             " that unit; pages and lines count from 1, characters from 0. Returns the text and its position."
         ),
         parameters=ReadFd,
-        handler=_telling(read_fd, "read_error"),
+        handler=_with_frame_details(read_fd, "read_error"),
         group=GROUP,
         level="auto",
         effect="read",
@@ -332,7 +332,7 @@ DESCRIPTORS: Final[tuple[AnyTool, ...]] = (
         name="search_fd",
         description="Find lines in a descriptor by literal text, or by regex. Returns line, column, page and text of each.",
         parameters=SearchFd,
-        handler=_telling(search_fd, "read_error"),
+        handler=_with_frame_details(search_fd, "read_error"),
         group=GROUP,
         level="auto",
         effect="read",
@@ -347,7 +347,7 @@ DESCRIPTORS: Final[tuple[AnyTool, ...]] = (
             " exist_ok=false: only a new one."
         ),
         parameters=FdToFile,
-        handler=_telling(fd_to_file, "write_error"),
+        handler=_with_frame_details(fd_to_file, "write_error"),
         group=GROUP,
         present=present,
     ),

@@ -22,7 +22,7 @@ async def gather_context(
     """Return the input of `filetools.project.format_context()` and `build_prompt()`.
 
     Args:
-        files: Its workspace knows the projects and instances.
+        files: The workspace that has registered the projects and instances.
         projects: Ids of registered projects; None for all.
         readme: True to add the beginnings of their READMEs.
 

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Final, TypeVar
 from pydantic import Field
 
 from filetools.content.lines import count_lines
-from filetools.errors import FileTooLargeError, PathIsDirectoryError
 from filetools.models.files import InfoResult, ReadResult
 from filetools.models.searching import GrepResult, ListResult, SearchResult
 from filetools.tools.arguments import Parameters
@@ -46,13 +45,13 @@ async def in_parts(
         cursor: Where the page begins.
         page: Returns up to the given number of rows from a cursor.
     """
-    tell = context.partial
-    if tell is None:
+    report = context.partial
+    if report is None:
         return await page(limit, cursor)
     size, parts = FIRST_ROWS, [await page(min(FIRST_ROWS, limit), cursor)]
     left = limit - _count(parts[-1])
     while left > 0 and parts[-1].next_cursor is not None:
-        tell(parts[-1])
+        report(parts[-1])
         size *= 2
         parts.append(await page(min(size, left), parts[-1].next_cursor))
         left -= _count(parts[-1])
@@ -100,24 +99,17 @@ class ListFiles(Parameters):
 
 async def read_file(context: ToolContext, given: ReadFile) -> ReadResult:
     """Read a file or some of its lines."""
-    try:
-        read = await context.files.read_file(
-            given.path, offset=given.offset, limit=given.limit, column=given.column, version=given.version,
-            # Lines that the model does not see must not count as read.
-            page=context.kept is None,
-        )  # fmt: skip
-    except PathIsDirectoryError as exc:
-        exc.suggested_action = "Use list_files to see what is in the folder."
-        raise
-    except FileTooLargeError as exc:
-        exc.suggested_action = "Read a part: pass offset and limit, such as offset=1 and limit=2000."
-        raise
+    read = await context.files.read_file(
+        given.path, offset=given.offset, limit=given.limit, column=given.column, version=given.version,
+        # Lines that the model does not see must not count as read.
+        page=context.kept is None,
+    )  # fmt: skip
     is_page = read.truncated and (given.limit is None or count_lines(read.content) < given.limit)
     return read.model_copy(update={"is_page": True}) if is_page else read
 
 
 async def exists(context: ToolContext, given: OnePath) -> Mapping[str, Any]:
-    """Tell whether anything stands at a path."""
+    """Return whether a file or folder exists."""
     return {"path": given.path, "exists": await context.files.exists(given.path)}
 
 
@@ -149,6 +141,10 @@ READING: tuple[AnyTool, ...] = (
         is_idempotent=True,
         has_body=True,
         result=ReadResult,
+        actions={
+            "IS_A_DIRECTORY": "Use list_files to see what is in the folder.",
+            "FILE_TOO_LARGE": "Read a part: pass offset and limit, such as offset=1 and limit=2000.",
+        },
     ),
     Tool(
         name="list_files",

@@ -69,16 +69,16 @@ class SearchProgress:
         """Return the progress callback for the next page."""
         before = self._count
 
-        def tell(count: int) -> None:
+        def report(count: int) -> None:
             self._count = before + count
             self._context.report(self._count, None, f"{self._count:,} {self._what}")
 
-        return tell
+        return report
 
 
 async def search_files(context: ToolContext, asked: SearchFiles) -> SearchResult:
     """Return one page of the files and folders whose path fits a pattern."""
-    progress = SearchProgress(context, "names looked at")
+    progress = SearchProgress(context, "names checked")
     pattern = _relative(context.files, asked.pattern)
     search = partial(context.files.search_files, pattern, path=asked.path, all=asked.all, abort=context.is_aborted)
     found = await in_parts(
@@ -87,7 +87,7 @@ async def search_files(context: ToolContext, asked: SearchFiles) -> SearchResult
     )  # fmt: skip
     if found.total:
         return found
-    hints = ["the pattern is a glob such as src/**/*.py, in which case counts"] if is_glob(pattern) else []
+    hints = ["the pattern is a glob, such as src/**/*.py, and case-sensitive"] if is_glob(pattern) else []
     hints += [] if asked.all else ["all=true also finds what is ignored or hidden"]
     return found.model_copy(update={"hints": hints})
 
@@ -111,7 +111,7 @@ def _why_nothing(asked: GrepFiles, found: GrepResult) -> Iterator[str]:
     elif not asked.all:
         yield "all=true also searches ignored and hidden files"
     if found.files_searched and not asked.ignore_case and asked.pattern.lower() != asked.pattern.upper():
-        yield "ignore_case=true also finds other capitals"
+        yield "ignore_case=true ignores case"
     if found.files_searched and not asked.literal and _REGEX_SIGNS.search(asked.pattern):
         yield "the pattern is a regex; literal=true searches for the exact text"
 

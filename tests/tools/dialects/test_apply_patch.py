@@ -56,7 +56,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"type": "create_file", "path": "new.py", "diff": "+x\n*** Delete File: app.py\n"}, "no '*** …' lines"),
     (
         {"type": "update_file", "path": "app.py", "diff": "*** Begin Patch\n*** Delete File: app.py\n*** End Patch\n"},
-        "about other files",
+        "changes files other than its path",
     ),
     ({"type": "delete_file", "path": "app.py", "move_to": "b.py"}, "Only update_file takes move_to"),
     ({"type": "update_file", "path": "app.py", "diff": "@@\n-def f():\n+def h():\n", "move_to": "../b.py"}, "PATH_TRAVERSAL"),
@@ -105,7 +105,7 @@ async def test_an_update_is_understood_in_every_form_that_models_write(
     status, said = await hosted(session, type="update_file", path="app.py", diff=diff)
     done, *warnings = said.split("\nwarning: ")
     assert (status, done) == ("completed", "Success. Updated the following files:\nM app.py")
-    told = ["REPAIRED: A hunk, line 3, has other numbers of lines than it says"]
+    told = ["REPAIRED: A hunk, line 3, does not have the number of lines that it states"]
     assert warnings == (told if "99" in diff else [])
     assert (tmp_path / "app.py").read_text() == MOVED
 

@@ -130,16 +130,16 @@ async def test_reading_shows_numbered_lines_and_gives_the_declared_shape(session
 async def test_a_line_too_long_to_be_shown_names_the_tool_that_shows_its_parts(session: Session, root: Path) -> None:
     (root / "pack.js").write_text(",".join(f"{number:08}" for number in range(25_000)))
     shown = await session.says("Read", file_path="pack.js")
-    assert shown.endswith("[line 1 is longer than that; Grep with -o shows other parts of it]")
+    assert shown.endswith("[line 1 is cut here; Grep with -o shows other parts of it]")
     found = await session.says("Grep", pattern="00024999", path="pack.js", output_mode="content", **{"-o": True})
     assert found == "pack.js:1:00024999"
     (root / "pack.js").write_text("x" * 60_000 + "\nbelow\n")
-    assert (await session.says("Read", file_path="pack.js")).endswith("; offset 2 reads on behind it]")
+    assert (await session.says("Read", file_path="pack.js")).endswith("; offset 2 continues after it]")
 
 
 async def test_a_long_file_is_read_on_where_it_was_cut_and_is_not_yet_known(session: Session, root: Path) -> None:
     (root / "long.txt").write_text("".join(f"{number}\n" for number in range(1, 2501)))
-    assert (await session.says("Read", file_path="long.txt")).endswith("[lines 1-2000 of 2500; offset 2001 reads on]")
+    assert (await session.says("Read", file_path="long.txt")).endswith("[lines 1-2000 of 2500; offset 2001 continues]")
     await session.refuses("VERSION_MISMATCH", "Write", file_path="long.txt", content="short")
     assert (await session.says("Read", file_path="long.txt", offset=2001)).startswith("  2001\t2001\n")
     file = (await session.data("Read", file_path="long.txt"))["file"]
@@ -291,7 +291,7 @@ GLOBS: list[tuple[dict[str, Any], list[str]]] = [
 async def test_files_are_found_the_newest_first_and_hidden_ones_where_nothing_else_fits(
     session: Session, tree: Path, arguments: dict[str, Any], found: list[str]
 ) -> None:
-    nothing = ["No files found", "hint: a glob such as src/**/*.py fits the whole path, and case counts"]
+    nothing = ["No files found", "hint: a glob such as src/**/*.py must match the whole path and is case-sensitive"]
     assert (await session.says("Glob", **arguments)).splitlines() == (found or nothing)
 
 
@@ -323,7 +323,7 @@ async def test_of_many_files_the_newest_hundred_are_told_with_their_number(sessi
     )
 
 
-@pytest.mark.parametrize(("name", "what"), [("Glob", "names looked at"), ("Grep", "files searched")])
+@pytest.mark.parametrize(("name", "what"), [("Glob", "names checked"), ("Grep", "files searched")])
 async def test_a_search_tells_how_far_it_is(
     files: FileToolsFacade, monkeypatch: pytest.MonkeyPatch, name: str, what: str
 ) -> None:

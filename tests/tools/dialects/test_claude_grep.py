@@ -60,7 +60,7 @@ CONTENT: list[tuple[dict[str, Any], str]] = [
     ({"pattern": "one|pass", "-C": 1}, "src/app.py-1-import os\nsrc/app.py:2:def one():\nsrc/app.py:3:    pass\nsrc/app.py-4-"),
     ({"pattern": "os.def", "multiline": True}, "src/app.py:1:import os\nsrc/app.py:2:def one():"),
     ({"pattern": "def", "glob": ".github/**"}, ".github/ci.yml:1:def: 1"),
-    ({"pattern": "nothing"}, "No matches found\nhint: case counts; -i=true ignores it"),
+    ({"pattern": "nothing"}, "No matches found\nhint: matching is case-sensitive; -i=true ignores case"),
     ({"pattern": "nothing", "-i": True}, "No matches found"),
     (
         {"pattern": "def_|^def", "head_limit": 1, "offset": 1},

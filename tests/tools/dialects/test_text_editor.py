@@ -141,7 +141,7 @@ async def test_a_change_of_text_that_a_person_has_not_saved_says_so(files: FileT
     await person.buffers.change(opened.handle, buffer_version=opened.buffer_version, text="typed\n")
     assert "     1\ttyped" in await session.says(TOOL, command="view", path="poem.txt")
     said = await session.says(TOOL, command="str_replace", path="poem.txt", old_str="typed", new_str="agreed")
-    assert "has not saved" in said
+    assert "unsaved text of an open document" in said
     assert (await person.buffers.read(opened.handle)).text == "agreed\n"
 
 

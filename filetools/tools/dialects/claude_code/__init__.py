@@ -33,7 +33,7 @@ CLAUDE_CODE: Final = Dialect(
         "IS_A_DIRECTORY": "Use Glob to see which files are in the folder.",
         "VERSION_MISMATCH": "Read the whole file, then repeat the change on its current text.",
         "EDIT_NOT_FOUND": "Read the file and copy old_string from it exactly, without the line numbers.",
-        "EDIT_AMBIGUOUS": "Give more of the lines around the place in old_string, or set replace_all.",
+        "EDIT_AMBIGUOUS": "Include more of the surrounding lines in old_string, or set replace_all.",
     },
     suggests_paths=True,
 )

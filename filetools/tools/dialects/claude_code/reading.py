@@ -89,10 +89,10 @@ def _shown(data: Mapping[str, Any], _limits: TextLimits) -> str | ShownCall:
     text = numbered(file["content"], file["startLine"])
     following = file["startLine"] + file["numLines"] if file.get("truncatedByTokenCap") else None
     if following is not None and not file["content"].endswith(("\n", "\r")):
-        onwards = f"; offset {following} reads on behind it" if following <= file["totalLines"] else ""
-        text += f"[line {file['startLine']} is longer than that; Grep with -o shows other parts of it{onwards}]\n"
+        onwards = f"; offset {following} continues after it" if following <= file["totalLines"] else ""
+        text += f"[line {file['startLine']} is cut here; Grep with -o shows other parts of it{onwards}]\n"
     elif following is not None:
-        text += f"[lines {file['startLine']}-{following - 1} of {file['totalLines']}; offset {following} reads on]\n"
+        text += f"[lines {file['startLine']}-{following - 1} of {file['totalLines']}; offset {following} continues]\n"
     return text.removesuffix("\n")
 
 

@@ -115,7 +115,7 @@ def globs_of_type(name: str) -> str:
     if found is None:
         nearest = nearest_name(name, list(FILE_TYPES))
         hint = f"did you mean {nearest!r}?" if nearest else "use glob instead, such as *.ext"
-        raise InvalidArgumentError(f"There is no type of files named {name[:40]!r}; {hint}")
+        raise InvalidArgumentError(f"There is no file type {name[:40]!r}; {hint}")
     return found
 
 
@@ -136,7 +136,7 @@ class Grep(Parameters):
     """Parameters of Grep."""
 
     pattern: Annotated[str, Field(description="Regular expression, as ripgrep's")]
-    path: Annotated[str | None, Field(description="File or folder; the root if left out")] = None
+    path: Annotated[str | None, Field(description="File or folder; the root if omitted")] = None
     glob: Annotated[str | None, Field(description="*.js, *.{ts,tsx}, !*.test.ts")] = None
     type: Annotated[str | None, Field(description="js, py, rust, …")] = None
     output_mode: Literal["content", "files_with_matches", "count"] = "files_with_matches"
@@ -149,7 +149,7 @@ class Grep(Parameters):
     only_matching: bool = Field(default=False, alias="-o")
     multiline: bool = False
     head_limit: Annotated[int, Field(ge=0, description="First rows only; 0: all")] = HEAD_LIMIT
-    offset: Annotated[int, Field(ge=0, description="Rows to leave out before")] = 0
+    offset: Annotated[int, Field(ge=0, description="Rows to skip")] = 0
 
 
 async def grep(context: ToolContext, given: Grep) -> dict[str, Any]:
@@ -207,7 +207,7 @@ def _why_nothing(given: Grep, page: GrepResult) -> list[str]:
     if page.files_searched == 0:
         limits = f"; glob is {given.glob!r}" if given.glob else f"; type is {given.type!r}" if given.type else ""
         return [f"there was no file to search{limits}"]
-    return [] if given.ignore_case else ["case counts; -i=true ignores it"]
+    return [] if given.ignore_case else ["matching is case-sensitive; -i=true ignores case"]
 
 
 def _wanted(given: Grep) -> tuple[str | None, Callable[[str], bool]]:
@@ -239,12 +239,12 @@ class GlobFiles(Parameters):
     """Parameters of Glob."""
 
     pattern: str
-    path: Annotated[str | None, Field(description="Folder; the root if left out")] = None
+    path: Annotated[str | None, Field(description="Folder; the root if omitted")] = None
 
 
 async def glob(context: ToolContext, given: GlobFiles) -> dict[str, Any]:
     """Return the newest files whose paths match."""
-    started, progress = time.perf_counter(), SearchProgress(context, "names looked at")
+    started, progress = time.perf_counter(), SearchProgress(context, "names checked")
     place = await located(context, given.path)
     pattern = await _from_root(context, given.pattern, place)
     found, is_complete = await _found(context, progress, place, pattern, everywhere=False)
@@ -261,7 +261,7 @@ async def glob(context: ToolContext, given: GlobFiles) -> dict[str, Any]:
         "truncated": len(found) > len(names),
         "totalMatches": len(found),
         "countIsComplete": is_complete,
-    } | ({} if found else {"hints": ["a glob such as src/**/*.py fits the whole path, and case counts"]})
+    } | ({} if found else {"hints": ["a glob such as src/**/*.py must match the whole path and is case-sensitive"]})
 
 
 async def _from_root(context: ToolContext, pattern: str, place: ServedPath) -> str:
@@ -320,7 +320,7 @@ SEARCHING: tuple[AnyTool, ...] = (
         description=(
             "Search the contents of files with a regular expression. output_mode: files_with_matches (default), content (lines,"
             " with -A, -B, -C around, -n numbers, -o only what matches), count. Filter with glob or type. Ignored, hidden and"
-            " binary files are left out, unless path or glob name them. head_limit and offset page."
+            " binary files are skipped unless path or glob names them. head_limit and offset page."
         ),
         parameters=Grep,
         handler=grep,

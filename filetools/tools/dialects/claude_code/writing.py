@@ -15,7 +15,7 @@ from filetools.models.files import ReadResult, WriteResult
 from filetools.tools.answers.seen import TextLimits
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.claude_code.places import GROUP, located
-from filetools.tools.dialects.dialect import presented, repairs_of
+from filetools.tools.dialects.dialect import UNSAVED, presented, repairs_of
 from filetools.tools.roots import ServedPath
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
@@ -25,7 +25,6 @@ _MERGED: Final = (
     " Others had changed it since you saw it, and their changes were merged with yours. Read it before you replace it"
     " again."
 )
-_UNSAVED: Final = " The change is in text that a person has open and has not saved; the file has it when they save."
 
 
 class Write(Parameters):
@@ -90,13 +89,13 @@ def _edited(place: ServedPath, given: EditText, original: str | None, patch: lis
 async def _written(place: ServedPath, content: str, made: WriteResult) -> dict[str, Any]:
     original = None if made.created else await _version(place, made.replaced_version or made.version)
     now = await _version(place, made.version)
-    stands = content if now is None else now.content
+    current = content if now is None else now.content
     patch = [] if original is None or now is None else await _patch(original.content, now.content)
-    is_as_sent = made.merged or stands.replace("\r\n", "\n") == content.replace("\r\n", "\n")
+    is_as_sent = made.merged or current.replace("\r\n", "\n") == content.replace("\r\n", "\n")
     return {
         "type": "create" if made.created else "update",
         "filePath": place.absolute,
-        "content": stands,
+        "content": current,
         "structuredPatch": patch,
         "originalFile": None if original is None else original.content,
         "userModified": not is_as_sent,
@@ -107,7 +106,7 @@ async def _written(place: ServedPath, content: str, made: WriteResult) -> dict[s
 
 
 async def _version(place: ServedPath, version: str) -> ReadResult | None:
-    """Return a kept version, which does not count as read; None if it is not text, too large, or gone."""
+    """Return a kept version, which does not count as read; None if it is not text, too large, or no longer kept."""
     try:
         read = await place.files.read_file(place.path, version=version)
     except FileToolsError:
@@ -138,7 +137,7 @@ def _shown_edit(data: Mapping[str, Any], _limits: TextLimits) -> str:
 
 
 def _remarks(data: Mapping[str, Any]) -> str:
-    return (_MERGED if data.get("merged") else "") + (_UNSAVED if data.get("inBuffer") else "")
+    return (_MERGED if data.get("merged") else "") + (f" {UNSAVED}" if data.get("inBuffer") else "")
 
 
 WRITING: tuple[AnyTool, ...] = (

@@ -133,7 +133,7 @@ _TEXT_PART: Final = record(
     ("path",),
     path=TEXT,
     tail={
-        "description": "Only the last N lines; a line end at the end of the file begins no further line",
+        "description": "Only the last N lines; a final line end does not start another line",
         "type": "number",
     },
     head={"description": "Only the first N lines", "type": "number"},
@@ -152,19 +152,19 @@ _BLOCKS: Final = {"type": "array", "items": {"anyOf": [_MEDIUM, _RESOURCE]}}
 TOOLS: Final[tuple[AnyTool, ...]] = (
     _reading_tool(
         "read_file", ReadText, read_text_file, schema=_TEXT_PART, title="Read File (Deprecated)",
-        description="The same as read_text_file, which is its present name.",
+        description="The former name of read_text_file.",
     ),
     _reading_tool(
         "read_text_file", ReadText, read_text_file, schema=_TEXT_PART,
         description=(
-            "Read a text file in whatever encoding, with text that a person has not saved yet; or only its first (head) or"
-            " last (tail) lines. Read a file whole before you replace it with write_file."
+            "Read a text file in any encoding, including text that a person has not saved yet, or only its first (head) or"
+            " last (tail) lines. Read the whole file before you replace it with write_file."
         ),
     ),
     _reading_tool(
         "read_media_file", OnePath, read_media_file, schema=_PATH, show=present_bytes,
         output=record(("content",), is_closed=True, content=_BLOCKS),
-        description="Read a picture or a sound; any other file is embedded with its bytes in base64.",
+        description="Read an image or audio file; any other file is embedded as base64.",
     ),
     _reading_tool(
         "read_multiple_files", ReadMultiple, read_multiple_files,
@@ -189,7 +189,7 @@ TOOLS: Final[tuple[AnyTool, ...]] = (
                 "items": record(
                     ("oldText", "newText"),
                     oldText={**TEXT, "description": "Text to replace, exactly as in the file; it must occur once"},
-                    newText={**TEXT, "description": "Text to put in its place"},
+                    newText={**TEXT, "description": "The replacement"},
                 ),
             },
             dryRun={"default": False, "description": "Only show the diff", "type": "boolean"},
@@ -219,7 +219,7 @@ TOOLS: Final[tuple[AnyTool, ...]] = (
     _reading_tool(
         "directory_tree", Tree, directory_tree, looks_at="folder",
         schema=record(("path",), path=TEXT, excludePatterns=PATTERNS),
-        description="Show all that is below a folder as JSON: name, type, and children of folders.",
+        description="Show the tree below a folder as JSON: name, type, and children of folders.",
     ),
     _changing_tool(
         "move_file", SourceAndDestination, move_file, schema=record(("source", "destination"), source=TEXT, destination=TEXT),
@@ -235,11 +235,11 @@ TOOLS: Final[tuple[AnyTool, ...]] = (
     ),
     _reading_tool(
         "get_file_info", OnePath, get_file_info, schema=_PATH,
-        description="Tell size, times, type and permissions of a file or folder.",
+        description="Return size, times, type and permissions of a file or folder.",
     ),
     _reading_tool(
         "list_allowed_directories", AnyParameters, list_allowed_directories, schema=record(),
-        description="Tell the folders in which all paths must lie.",
+        description="List the folders that all paths must be in.",
     ),
 )  # fmt: skip
 

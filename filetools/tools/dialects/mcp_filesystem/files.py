@@ -18,7 +18,7 @@ from filetools.models.files import ReadResult
 from filetools.printable import printable
 from filetools.tools.answers.summaries import hunk_place
 from filetools.tools.arguments import Parameters
-from filetools.tools.dialects.mcp_filesystem.places import answer, place_of, real_path, told_as
+from filetools.tools.dialects.mcp_filesystem.places import answer, place_of, real_path, reported_as
 from filetools.tools.handlers.changing import PathAndContent
 from filetools.tools.handlers.reading import OnePath
 from filetools.tools.tool import ToolContext
@@ -61,7 +61,7 @@ async def read_media_file(context: ToolContext, given: OnePath) -> Mapping[str, 
     """Read the bytes of a file."""
     place = await place_of(context, given.path)
     most, content = place.files.settings.max_read_bytes, bytearray()
-    with told_as(given.path):
+    with reported_as(given.path):
         async for chunk in place.files.stream_file(place.path):
             content += chunk
             if len(content) > most:
@@ -90,9 +90,9 @@ async def read_multiple_files(context: ToolContext, given: ReadMultiple) -> Mapp
 
 
 async def get_file_info(context: ToolContext, given: OnePath) -> Mapping[str, Any]:
-    """Tell facts of a file or folder; of a link, those of what it leads to."""
+    """Return facts about a file or folder; about the target of a link."""
     place = await place_of(context, given.path)
-    with told_as(given.path):
+    with reported_as(given.path):
         info = await place.files.file_info(await real_path(place.root, place.path), times=True)
     rows = {
         "size": info.size or 0,
@@ -109,7 +109,7 @@ async def get_file_info(context: ToolContext, given: OnePath) -> Mapping[str, An
 async def _read(context: ToolContext, raw_path: str, *, head: int | None = None, tail: int | None = None) -> ReadResult:
     place = await place_of(context, raw_path)
     count = head or tail
-    with told_as(raw_path):
+    with reported_as(raw_path):
         offset = -tail if tail else 1 if head else None
         if not place.path:
             raise PathIsDirectoryError(raw_path)
@@ -164,16 +164,16 @@ class SourceAndDestination(Parameters):
 async def write_file(context: ToolContext, given: PathAndContent) -> Mapping[str, Any]:
     """Create a file, or replace one that the caller has read."""
     place = await place_of(context, given.path)
-    with told_as(given.path):
+    with reported_as(given.path):
         done = await place.files.write_file(place.new_path, given.content, require_read=context.require_read)
     return answer(f"Successfully wrote to {printable(given.path)}", done)
 
 
 async def edit_file(context: ToolContext, given: EditTexts) -> Mapping[str, Any]:
-    """Replace texts that each stand in the file once."""
+    """Replace texts that each occur once in the file."""
     place = await place_of(context, given.path)
     edits = [Edit(old=each.old_text, new=each.new_text) for each in given.edits]
-    with told_as(given.path):
+    with reported_as(given.path):
         done = await place.files.edit_file(place.path, edits, dry_run=given.dry_run, context_lines=CONTEXT_LINES)
     return answer(_fenced(_diff(place.absolute, done.structured_patch)), done)
 
@@ -184,18 +184,18 @@ async def create_directory(context: ToolContext, given: OnePath) -> Mapping[str,
     text = f"Successfully created directory {printable(given.path)}"
     if not place.path:
         return answer(text)
-    with told_as(given.path):
+    with reported_as(given.path):
         return answer(text, await place.files.create_directory(place.path))
 
 
 async def move_file(context: ToolContext, given: SourceAndDestination) -> Mapping[str, Any]:
-    """Move a file or folder to where nothing stands yet."""
+    """Move a file or folder to a path that does not exist."""
     source = await place_of(context, given.source)
     destination = await place_of(context, given.destination)
     if source.files is not destination.files:
         reason = "a move from one root to another cannot be done in one step; write the file there instead"
         raise InvalidArgumentError(f"{given.source} and {given.destination}: {reason}", path=given.source)
-    with told_as(given.source):
+    with reported_as(given.source):
         done = await source.files.move_file(source.path, destination.new_path)
     return answer(printable(f"Successfully moved {given.source} to {given.destination}"), done)
 

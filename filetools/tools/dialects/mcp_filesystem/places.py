@@ -28,10 +28,10 @@ async def place_of(context: ToolContext, raw_path: str) -> ServedPath:
         SymlinkEscapeError: A link leads out of the served part of a workspace.
     """
     place = context.roots.locate(_without_tilde(raw_path))
-    with told_as(raw_path):
+    with reported_as(raw_path):
         place = replace(place, path=await _as_on_disk(place))
     if place.root.base and place.files.settings.follow_symlinks:
-        with told_as(raw_path):
+        with reported_as(raw_path):
             await real_path(place.root, place.path)
     return place
 
@@ -64,7 +64,9 @@ async def _as_on_disk(place: ServedPath) -> str:
         if wanted in alike:
             alike = [wanted]
         if len(alike) > 1:
-            raise InvalidArgumentError(f"Several names there are {wanted!r} in different Unicode forms; rename one")
+            raise InvalidArgumentError(
+                f"Several names there differ from {wanted!r} only in their Unicode form; rename one"
+            )
         if not alike:
             break
         found = "/".join(filter(None, (found, alike[0])))
@@ -85,7 +87,7 @@ def _composed(name: str) -> str:
 
 
 @contextmanager
-def told_as(raw_path: str) -> Iterator[None]:
+def reported_as(raw_path: str) -> Iterator[None]:
     """Make errors name the path as the client gave it, which identifies the root."""
     try:
         yield
@@ -107,8 +109,8 @@ ACTIONS: Final = {
     "FILE_EXISTS": "Choose another path.",
     "IS_A_DIRECTORY": "Use list_directory to see what is in the folder.",
     "FILE_TOO_LARGE": "Read a part: pass head or tail.",
-    "VERSION_MISMATCH": "Read the whole file with read_text_file, then repeat the call with what you find there in it.",
-    "EDIT_AMBIGUOUS": "Put more of the lines around the place into oldText, so that it is found once.",
+    "VERSION_MISMATCH": "Read the whole file with read_text_file, then repeat the call on its current text.",
+    "EDIT_AMBIGUOUS": "Include more of the surrounding lines in oldText, so that it matches once.",
 }
 """Suggested actions by error code, in terms of these tools."""
 
@@ -117,11 +119,13 @@ def answer(text: str, *results: Result, **more: Any) -> dict[str, Any]:
     """Return a handler's result: its text, and the warnings of the underlying results."""
     warnings = [warning for result in results for warning in getattr(result, "warnings", ())]
     if any(getattr(result, "merged", False) for result in results):
-        told = "others have changed the file since you saw it; your text was merged with theirs, read it again"
-        warnings.append({"code": "MERGED", "message": told})
+        message = "others have changed the file since you saw it; your text was merged with theirs, read it again"
+        warnings.append({"code": "MERGED", "message": message})
     if any(getattr(result, "in_buffer", False) for result in results):
-        told = "a person has unsaved text in this file; the change went into it, and to the disk when they save"
-        warnings.append({"code": "IN_BUFFER", "message": told})
+        message = (
+            "a person has unsaved text in this file; the change is in that text, and reaches the disk when they save"
+        )
+        warnings.append({"code": "IN_BUFFER", "message": message})
     return {"content": text, "warnings": warnings, **more}
 
 
