@@ -113,9 +113,8 @@ class Overlay:
 
     def children(self, node: OverlayNode) -> list[OverlayNode]:
         """Return the entries of a folder, by name."""
-        found: dict[str, OverlayNode] = {}
-        if node.kind == "directory" and node.origin is not None:
-            found = {self._fold(each.path): shown(each) for each in self.base.children(node.origin.path)}
+        inside = () if node.origin is None else self.base.children(node.origin.path)
+        found = {self.base.key(each.path).rpartition("/")[2]: shown(each) for each in inside}
         found.update(node.children)
         return [child for _, child in sorted(found.items()) if child.kind is not None]
 
@@ -138,10 +137,6 @@ class Overlay:
         for parent, key in ((folder, last), *reversed(parents)):
             node = replace(parent, children={**parent.children, key: node})
         self.root = node
-
-    def _fold(self, path: WorkspacePath) -> str:
-        """Return the last part of a path's key."""
-        return self.base.key(path).rpartition("/")[2]
 
     def _shown(self, node: OverlayNode, inside: str) -> OverlayNode | None:
         """Return the unchanged entry at a path inside a node."""

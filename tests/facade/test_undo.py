@@ -618,6 +618,17 @@ async def test_a_folder_whose_trash_is_gone_is_made_anew_from_what_is_kept(files
     assert snapshot(root) == before
 
 
+async def test_a_link_whose_folder_is_gone_is_made_again_with_its_folder(files: FileToolsFacade, root: Path) -> None:
+    await files.checkpoint("before")
+    (root / "d" / "link").symlink_to("e.txt")
+    number = (await files.restore("before")).number or 0
+    await files.delete_directory("d", recursive=True)
+    await files.undo(numbers=[number])
+    assert os.readlink(root / "d" / "link") == "e.txt"
+    await files.redo()
+    assert not (root / "d").exists()
+
+
 async def test_a_file_in_place_of_a_restored_folder_is_removed(alice: FileToolsFacade, root: Path) -> None:
     number = (await alice.delete_directory("d", recursive=True)).number or 0
     deleted = snapshot(root)

@@ -65,7 +65,11 @@ def test_exclude_rule(pattern: str, path: str, is_directory: bool, expected: boo
 def test_defaults_leave_out_what_the_documentation_names() -> None:
     rules = compile_patterns([], defaults=DEFAULT_EXCLUDES)
     names = [".git", "node_modules", ".DS_Store", "Thumbs.db", "a.swp", "a.swo", ".env.local", ".env.x.local", "a.py"]
-    assert [name for name in names if not rules.matches(name, False)] == ["a.py"]
+    assert [name for name in names if not rules.matches(name, False)] == [
+        ".git",
+        "a.py",
+    ]  # the file of a linked work tree
+    assert rules.matches(".git", True)
 
 
 @given(

@@ -174,7 +174,8 @@ class _PutText(Step):
         return self.now != self.then
 
     def prepare(self, parts: Parts) -> None:
-        """Keep the old text."""
+        """Keep the old text, too."""
+        super().prepare(parts)
         if self.now is not None:
             parts.journal.contents.keep(self.now, version_of(self.now))
 
@@ -221,6 +222,7 @@ class PutLink(_PutText):
     def decide(self, parts: Parts) -> bool:
         """Refuse if the link has changed since the undo was planned."""
         self._require(parts, self.now)
+        self.missing = () if self.then is None else missing_parents(parts, self.paths[0])
         return super().decide(parts)
 
     def _put(self, parts: Parts, now: bytes | None, then: bytes | None) -> None:
