@@ -14,9 +14,8 @@ from msgspec import Struct
 
 from filetools.app.state import blocking, is_id, own_directory, planted_state
 from filetools.errors import AccessDeniedError, FileToolsError, LockTimeoutError, StateDamagedError
-from filetools.journal.storage.examination import JournalReport, examine_journal
+from filetools.journal.storage.rescue import JournalReport, examine_journal, folder_for_damage, start_again
 from filetools.journal.storage.rescue import Rescue as Rescue
-from filetools.journal.storage.rescue import folder_for_damage, start_again
 from filetools.models.words import STATE_PATH
 from filetools.permissions.rules import SavedPermissions
 from filetools.tree.leader import Leadership

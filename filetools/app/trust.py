@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 from filetools.errors import AccessDeniedError, StateUntrustedError
 from filetools.journal.storage.birth import DATABASE_NAME, MARK_FILE, PARTS, connect, keep_mark, mark_of
 from filetools.journal.storage.blobs import sync_directory
-from filetools.journal.storage.examination import JournalReport, examine_journal, registered_in
+from filetools.journal.storage.rescue import JournalReport, examine_journal, registered_in
 from filetools.models.words import STATE_DIRECTORY
 from filetools.settings import user_directory
 

@@ -6,7 +6,7 @@ import json
 import re
 import secrets
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Final, Literal
@@ -109,7 +109,7 @@ class OwnedRows(Struct, frozen=True, kw_only=True):
     """The descriptors of one owner. Thread-safe; several processes share the table."""
 
     table: Table
-    keep_all: Callable[[Mapping[str, bytes]], object]
+    keep_all: Callable[[Iterable[tuple[str, bytes]]], object]
     """Stores bytes by their versions."""
     paged: Callable[[str, int], PagedText]
     """Returns the text of a version, cut into pages of the given size."""
@@ -147,7 +147,7 @@ class OwnedRows(Struct, frozen=True, kw_only=True):
         # Make space first: then the new text is never the one removed, even if the clock was set back since.
         self.table.release(self.max_bytes - row.size, unused_since=self.clock() - FORGOTTEN_SECONDS)
         # Store its bytes only then: a removed row may have had the same bytes.
-        self.keep_all({stored: content})
+        self.keep_all([(stored, content)])
         return info_of(self._put(row, name), row), paged
 
     def _put(self, row: TableRow, name: str | None) -> str:

@@ -13,16 +13,17 @@ from filetools.content.extracts.whole import whole_start
 from filetools.content.facts import inspect
 from filetools.content.version import version_of
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError, PathNotFoundError
+from filetools.facade.background.tree_look import current_tree
 from filetools.facade.calls import ActorCalls
 from filetools.facade.history import restoring, tree_diff, undoing
-from filetools.facade.history.checkpoints import snapshot_of, take
+from filetools.facade.history.checkpoints import take
 from filetools.facade.parts import Parts
 from filetools.facade.reading import information
 from filetools.facade.reading.expected import full_version
 from filetools.facade.reading.feed import PAGE_RECORDS, number_of
 from filetools.facade.run_calls import runs_of
 from filetools.journal.changes import RelationKind
-from filetools.journal.checkpoints import Checkpoint
+from filetools.journal.checkpoints import Checkpoint, readable
 from filetools.journal.history import RecordFilter
 from filetools.models.files import DiffResult, VersionsResult
 from filetools.models.history import (
@@ -118,7 +119,8 @@ class HistoryCalls(ActorCalls):
             raise InvalidArgumentError(f"limit must be at least 1, not {limit}")
         below = self._runner.resolve(path, allow_root=True)
         await self._authorise("diff", [below], {}, change=False)
-        first, second = await self._tree_of(old), await self._tree_of(new)
+        first = await self._tree_at(old)
+        second = await self._tree_now(first) if new is None else await self._tree_at(new)
         compare = partial(tree_diff.diff_tree, below=below, limit=limit, patch=patch, is_exact=exact)
         return await self._parts.workers.run(partial(compare, self._parts, self.actor, first, second))
 
@@ -327,7 +329,10 @@ class HistoryCalls(ActorCalls):
         found, tree = await self._known(name, self._parts.journal.checkpoints.snapshot)
 
         async def aim() -> restoring.RestoreTarget:
-            target = restoring.RestoreTarget(found.number, tree, await self._runner.look_at_tree(), where)
+            seen = await self._runner.look_at_tree()
+            rows = tree or {}
+            now = await self._parts.workers.run(lambda: current_tree(self._parts, seen, found.snapshot, rows))
+            target = restoring.RestoreTarget(found.number, tree, now, seen, where)
             restoring.require_known(target, name, self._parts.workspace.key)
             return target
 
@@ -359,11 +364,16 @@ class HistoryCalls(ActorCalls):
             raise InvalidArgumentError(f"The run {run_id} is under way", suggested_action="Stop it first.")
         return lambda history: selection.effective(history, selection.selected(history, filters))
 
-    async def _tree_of(self, name: str | None) -> tree_diff.WholeTree:
-        """Return the tree at a checkpoint; None is the current tree."""
-        if name is None:
-            seen = await self._runner.look_at_tree()
-            return tree_diff.WholeTree(snapshot_of(seen), unread=frozenset(seen.unread))
+    async def _tree_now(self, old: tree_diff.WholeTree) -> tree_diff.WholeTree:
+        """Return the current tree, from an older one."""
+        assert old.checkpoint is not None
+        seen = await self._runner.look_at_tree()
+        find = partial(current_tree, self._parts, seen, old.checkpoint.snapshot, old.rows)
+        rows = readable(await self._parts.workers.run(find))
+        return tree_diff.WholeTree(rows, unread=frozenset(seen.unread))
+
+    async def _tree_at(self, name: str) -> tree_diff.WholeTree:
+        """Return the tree at a checkpoint."""
         checkpoint, rows = await self._known(name, self._parts.journal.checkpoints.snapshot)
         if rows is None:
             raise InvalidArgumentError(

@@ -236,7 +236,7 @@ def runs_of(parts: Parts) -> Runs:
 
     def keep(content: bytes) -> str:
         version = version_of(content)
-        parts.journal.contents.keep_all({version: content})
+        parts.journal.contents.keep_all([(version, content)])
         return version
 
     return Runs(parts.journal.runs, keep=keep, clock=time.time)

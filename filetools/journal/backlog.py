@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from filetools.journal.changes import BacklogEntry, MirrorRow, RecordsForgottenError
-from filetools.journal.rows import NEVER_IN_FILE
+from filetools.journal.records import NEVER_IN_FILE
 from filetools.journal.storage.birth import NEWEST
 from filetools.journal.storage.contents import inflated
 from filetools.journal.storage.database import Database
@@ -188,7 +188,7 @@ class Backlog:
 
     def _change(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
         if rows:
-            self._database.write(lambda connection: connection.executemany(statement, rows), durable=False)
+            self._database.change(statement, rows)
 
 
 class Mirrors:
@@ -238,8 +238,8 @@ class Mirrors:
         self._change("DELETE FROM behind WHERE mirror = ?", (place,))
 
     def _change(self, statement: str, values: tuple[Any, ...]) -> None:
-        # Synced: a power cut must not bring back an identity under which another folder has been written to.
-        self._database.write(lambda connection: connection.execute(statement, values), durable=True)
+        # Synced: with the former identity, a folder that lacks later changes would count as filled after a power cut.
+        self._database.change(statement, [values], durable=True)
 
 
 def added_mirrors(connection: sqlite3.Connection) -> tuple[MirrorRow, ...]:

@@ -18,9 +18,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from filetools.errors import FileToolsError
+from filetools.journal.storage.birth import NEWEST
 from filetools.journal.storage.contents import VERSION_TEXT, digest_of
 from filetools.journal.storage.database import Database
 from filetools.models.words import EntryType
@@ -30,8 +31,24 @@ MOST_AUTOMATIC: Final = 20
 _COLUMNS: Final = "name, number, time, snapshot, files, bytes, rows, automatic"
 _SELECT: Final = f"SELECT {_COLUMNS} FROM checkpoints WHERE name IS NOT NULL"
 _NUMBER: Final = "SELECT coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'snapshot'), 0)"
-_STATE: Final = f"{_NUMBER}, (SELECT count(*) FROM snapshot_rows WHERE last IS NULL)"
-_TREE: Final = f"SELECT key, path, kind, size, mode, {VERSION_TEXT} FROM snapshot_rows"
+_IN_SNAPSHOT: Final = "first <= ?1 AND (last IS NULL OR last >= ?1)"
+_TREE: Final = f"SELECT key, path, kind, size, mode, {VERSION_TEXT} FROM snapshot_rows WHERE {_IN_SNAPSHOT}"
+_SCOPE: Final = f"SELECT {VERSION_TEXT} FROM snapshot_rows WHERE key = '' AND {_IN_SNAPSHOT}"
+_IS_KEPT: Final = "SELECT 1 FROM checkpoints WHERE snapshot = ? AND name IS NOT NULL"
+_FACTS: Final = "({0}.path, {0}.kind, {0}.size, {0}.mode, {0}.version)"
+_DIFFERING: Final = (
+    f"WITH before AS (SELECT key, path, kind, size, mode, version, 0 AS number FROM snapshot_rows WHERE {_IN_SNAPSHOT}),"
+    " now AS (SELECT key, path, kind, CASE kind WHEN 'file' THEN size END AS size, mode, version, number FROM tree"
+    " WHERE kind <> 'absent' AND key <> '')"
+    f" SELECT key, number, path, kind, size, mode, {VERSION_TEXT} FROM {{here}} AS here WHERE ?2 OR NOT EXISTS"
+    f" (SELECT 1 FROM {{there}} AS there WHERE there.key = here.key AND {_FACTS.format('there')} IS {_FACTS.format('here')})"
+)
+_BEFORE: Final = _DIFFERING.format(here="before", there="now")
+_NOW: Final = _DIFFERING.format(here="now", there="before")
+_TOTALS: Final = (
+    "SELECT count(*) FILTER (WHERE kind = 'file'), coalesce(sum(size), 0), count(*) FROM snapshot_rows"
+    " WHERE last IS NULL"
+)
 _ADD_ROW: Final = "INSERT INTO snapshot_rows (key, path, kind, size, mode, version, first) VALUES (?,?,?,?,?,?,?)"
 _END_ROW: Final = "UPDATE snapshot_rows SET last = ? WHERE key = ? AND last IS NULL"
 _DROP_NEEDLESS: Final = (
@@ -88,14 +105,23 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     """True if it was made automatically and expires."""
 
 
-class _Newest(Struct, frozen=True):
-    """The newest snapshot, whose rows are the open ones."""
+class Comparison(Struct, frozen=True, kw_only=True):
+    """The rows in which the tree differs from a snapshot, by key, both as of one moment."""
 
-    number: int
-    """Number of the newest snapshot that was begun, or checkpoint that was removed."""
-    tree: Tree
-    lacking: Set[str]
-    """Keys of the rows whose bytes may not be kept."""
+    position: int
+    """Number of the newest record that the tree shows."""
+    snapshot: int
+    """Number of the snapshot."""
+    is_whole: bool
+    """True if both sides have all rows, because other rules left paths out of the snapshot, or it is gone."""
+    before: Tree
+    """Rows of the snapshot."""
+    now: Tree
+    """Rows of the tree; a file or link without a version was never read."""
+    unrecorded: Set[str]
+    """Keys of the rows of the tree that no record names."""
+    lacking: Tree
+    """Rows of the snapshot whose bytes may not be kept."""
 
 
 class Checkpoints:
@@ -103,49 +129,72 @@ class Checkpoints:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._newest = _Newest(-1, {}, frozenset())
+        self._made: tuple[int, Tree] = (-1, {})
+        """Number of the newest snapshot that this process has made, and its rows whose bytes are not kept."""
+
+    def compare(self, scope: str, snapshot: int | None = None) -> Comparison:
+        """Compare the tree with a snapshot.
+
+        Args:
+            scope: Version of the rules that leave paths out of the tree.
+            snapshot: Number of the snapshot; by default the newest one.
+        """
+        with self._database.reading() as connection:
+            (position,) = connection.execute(NEWEST).fetchone()
+            (newest,) = connection.execute(_NUMBER).fetchone()
+            number = newest if snapshot is None else snapshot
+            made, lacking = self._made
+            is_kept = (
+                made == number if snapshot is None else connection.execute(_IS_KEPT, (number,)).fetchone() is not None
+            )
+            is_whole = not is_kept or connection.execute(_SCOPE, (number,)).fetchone() != (scope,)
+            before = {key: SnapshotRow(*row) for key, _, *row in connection.execute(_BEFORE, (number, is_whole))}
+            now, unrecorded = dict[str, SnapshotRow](), set[str]()
+            for key, recorded, *row in connection.execute(_NOW, (number, is_whole)):
+                now[key] = SnapshotRow(*row)
+                if not recorded:
+                    unrecorded.add(key)
+        return Comparison(
+            position=position, snapshot=number, is_whole=is_whole, before=before, now=now, unrecorded=unrecorded,
+            lacking=lacking if made == number else before,
+        )  # fmt: skip
 
     def save(
         self,
         name: str,
-        tree: Tree,
-        number: int,
+        compare: Callable[[], Comparison],
         *,
         replace: bool = False,
         automatic: bool = False,
         keep: Keep = lambda _: frozenset(),
     ) -> Checkpoint | None:
-        """Save a state of the tree under a name, all at once; None if the name is taken and must not be replaced.
+        """Save the state of the tree under a name, all at once; None if the name is taken and must not be replaced.
 
         Args:
             name: Its name.
-            tree: Entries of the tree, by key; must not be changed afterwards.
-            number: Number of the newest record that the tree shows.
+            compare: Returns the tree beside the newest snapshot; called again if another snapshot is made meanwhile.
             replace: True to replace a checkpoint of that name.
             automatic: True if it expires, and replaces the oldest automatic one if there are too many.
             keep: Stores the bytes of rows that may lack them, and returns the keys of those that still do. Called once the
                 rows are written, from which on retention leaves them alone. If it raises, there is no checkpoint.
         """
-        draft = Checkpoint(
-            name=name, number=number, time=0.0, snapshot=0, files=sum(row.kind == "file" for row in tree.values()),
-            bytes=sum(row.size or 0 for row in tree.values()), rows=len(tree), automatic=automatic,
-        )  # fmt: skip
         while replace or self.get(name) is None:
-            before = self._open_snapshot()
-            added = _differing(tree, before.tree)
-            ended = _differing(before.tree, tree)
-            snapshot = self._database.write(partial(_begin, draft, before.number, ended, added), durable=False)
+            found = compare()
+            tree = readable(found.now)
+            added, ended = _differing(tree, found.before), _differing(found.before, tree)
+            snapshot = self._database.write(partial(_begin, found, ended, added), durable=False)
             if snapshot is None:
                 continue
             made = None
             try:
-                lacking = keep({**added, **{key: tree[key] for key in before.lacking if key in tree}})
-                made = self._database.write(partial(_name, draft, snapshot, replace))
+                doubtful = {key: row for key, row in found.lacking.items() if key not in ended} | added
+                lacking = keep(doubtful)
+                made = self._database.write(partial(_name, name, snapshot, replace, automatic))
             finally:
                 if made is None:
                     self._forget(snapshot)
             if made is not None:
-                self._newest = _Newest(snapshot, tree, lacking)
+                self._made = (snapshot, {key: doubtful[key] for key in lacking})
                 return made
         return None
 
@@ -168,7 +217,7 @@ class Checkpoints:
             if row is None:
                 return None
             found = _checkpoint(row)
-            tree = _tree(connection, "first <= ?1 AND (last IS NULL OR last >= ?1)", found.snapshot)
+            tree = {key: SnapshotRow(*row) for key, *row in connection.execute(_TREE, (found.snapshot,))}
         if len(tree) != found.rows:
             _log.warning("snapshot %r has %d rows, not %d", name, len(tree), found.rows)
             return found, None
@@ -194,16 +243,6 @@ class Checkpoints:
         """
         row = self._database.row(_EXPIRED, (before,))
         return row is not None and self.remove(row[0])
-
-    def _open_snapshot(self) -> _Newest:
-        """Return the newest snapshot, from the database unless it is known. The rows are counted to notice a loss."""
-        known = self._newest
-        with self._database.reading() as connection:
-            number, count = connection.execute(_STATE).fetchone()
-            if (number, count) == (known.number, len(known.tree)):
-                return known
-            tree = _tree(connection, "last IS NULL")
-        return _Newest(number, tree, tree.keys())
 
     def _forget(self, snapshot: int) -> None:
         """Remove what a failed save has written."""
@@ -234,48 +273,49 @@ def _next_number(connection: sqlite3.Connection) -> int:
     return int(number) + 1
 
 
-def _begin(draft: Checkpoint, number: int, ended: Tree, added: Tree, connection: sqlite3.Connection) -> int | None:
-    """Write the rows of an unnamed checkpoint; None if the open rows are no longer those of snapshot `number`."""
+def _begin(found: Comparison, ended: Tree, added: Tree, connection: sqlite3.Connection) -> int | None:
+    """Write the rows of an unnamed checkpoint; None if the snapshot that was compared is no longer the newest."""
     snapshot = _next_number(connection)
-    if snapshot != number + 1:
+    if snapshot != found.snapshot + 1:
         return None
     connection.execute("DELETE FROM checkpoints WHERE name IS NULL")
     connection.executemany(_END_ROW, [(snapshot - 1, key) for key in ended])
     connection.executemany(_ADD_ROW, ((key, *_values(row), snapshot) for key, row in added.items()))
+    totals = connection.execute(_TOTALS).fetchone()
     connection.execute(
         f"INSERT INTO checkpoints ({_COLUMNS}) VALUES (NULL,?,?,?,?,?,?,0)",
-        (draft.number, time.time(), snapshot, draft.files, draft.bytes, draft.rows),
+        (found.position, time.time(), snapshot, *totals),
     )
     return snapshot
 
 
-def _name(draft: Checkpoint, snapshot: int, replace: bool, connection: sqlite3.Connection) -> Checkpoint | None:
+def _name(
+    name: str, snapshot: int, replace: bool, automatic: bool, connection: sqlite3.Connection
+) -> Checkpoint | None:
     """Name a checkpoint; None if another save has removed it, or another checkpoint has the name."""
-    made = structs.replace(draft, snapshot=snapshot, time=time.time())
     is_there = connection.execute(
         "UPDATE checkpoints SET time = ?, automatic = ? WHERE snapshot = ? AND name IS NULL",
-        (made.time, made.automatic, snapshot),
+        (time.time(), automatic, snapshot),
     ).rowcount
     if is_there and replace:
-        connection.execute("DELETE FROM checkpoints WHERE name = ?", (draft.name,))
-    name = "UPDATE OR IGNORE checkpoints SET name = ? WHERE snapshot = ? AND name IS NULL"
-    if not connection.execute(name, (made.name, snapshot)).rowcount:
+        connection.execute("DELETE FROM checkpoints WHERE name = ?", (name,))
+    update = "UPDATE OR IGNORE checkpoints SET name = ? WHERE snapshot = ? AND name IS NULL"
+    if not connection.execute(update, (name, snapshot)).rowcount:
         return None
-    if made.automatic:
+    if automatic:
         connection.execute(_SURPLUS)
     connection.execute(_DROP_NEEDLESS)
-    return made
+    return _checkpoint(connection.execute(f"{_SELECT} AND name = ?", (name,)).fetchone())
 
 
-def _differing(tree: Tree, other: Tree) -> dict[str, SnapshotRow]:
-    """Return the rows of a tree that another does not have."""
-    # Most rows are the same object, which is cheaper to check than equality.
-    return {key: row for key, row in tree.items() if (found := other.get(key)) is not row and found != row}
+def readable(rows: Tree) -> Tree:
+    """Return the rows that a snapshot has: those of folders, and of files and links that were read."""
+    return {key: row for key, row in rows.items() if row.kind == "directory" or row.version is not None}
 
 
-def _tree(connection: sqlite3.Connection, condition: str, *values: int) -> Tree:
-    rows = connection.execute(f"{_TREE} WHERE {condition}", values)
-    return {key: SnapshotRow(*row) for key, *row in rows}
+def _differing(rows: Tree, others: Tree) -> dict[str, SnapshotRow]:
+    """Return the rows that others do not have as they are."""
+    return {key: row for key, row in rows.items() if others.get(key) != row}
 
 
 def _values(row: SnapshotRow) -> tuple[Any, ...]:

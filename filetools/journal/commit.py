@@ -15,8 +15,8 @@ from msgspec import Struct, field, structs
 
 from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, Relation
 from filetools.journal.documents import apply_to_document, is_at
-from filetools.journal.history import discount, refresh_undone, targets_between
-from filetools.journal.rows import INSERT_RECORD, NEVER_IN_FILE, record_of, record_row
+from filetools.journal.history import REVERSALS, discount, refresh_undone, targets_between
+from filetools.journal.records import INSERT_RECORD, NEVER_IN_FILE, record_of, record_row
 from filetools.journal.storage.birth import NEWEST
 from filetools.journal.storage.contents import Contents, digest_of
 from filetools.journal.storage.schema import IS_PENDING
@@ -30,7 +30,6 @@ _STANDS_ON_UNSYNCED: Final = (
     "SELECT 1 FROM heads JOIN records ON records.number = heads.number WHERE heads.key IN (?, ?) AND records.synced = 0"
 )
 _UNSYNCED_KEYS: Final = "SELECT key, coalesce(old_key, key) FROM records INDEXED BY records_open WHERE synced = 0"
-_REVERSALS: Final = ("undoes", "redoes")
 _RELATE: Final = "INSERT OR IGNORE INTO relations (number, kind, target) VALUES (?, ?, ?)"
 _ABORT: Final = (
     "UPDATE records SET state = 'aborted' WHERE number = ? AND state != 'aborted'"
@@ -76,7 +75,8 @@ _FREE: Final = (
     "DELETE FROM tree WHERE kind = 'absent' AND key IN (SELECT key FROM tree_aside WHERE deletion = ?1) AND number IN"
     " (0, (SELECT number FROM tree_aside AS former WHERE deletion = ?1 AND former.key = tree.key))"
 )
-_DROP_ASIDE: Final = (
+DROP_ASIDE: Final = (
+    # Rows of forgotten deletions and, of finished deletions, files that were never read.
     "DELETE FROM tree_aside WHERE deletion < coalesce((SELECT min(number) FROM records INDEXED BY records_of_folders"
     " WHERE operation IN ('delete_directory', 'move_directory')), 9223372036854775807)"
     " OR (version IS NULL AND kind <> 'directory' AND deletion < coalesce("
@@ -187,13 +187,13 @@ def _work(connection: sqlite3.Connection, actor: Actor, changes: Sequence[Change
 
 def _reversal_of(changes: Sequence[Change]) -> tuple[Relation, ...]:
     """Return the first undo or redo relation of a commit, which also applies to its incidental changes."""
-    found = (relation for change in changes for relation in change.relations if relation.kind in _REVERSALS)
+    found = (relation for change in changes for relation in change.relations if relation.kind in REVERSALS)
     return tuple(relation for relation in [next(found, None)] if relation is not None)
 
 
 def _relations(change: Change, reversal: tuple[Relation, ...]) -> tuple[Relation, ...]:
     """Return the relations of a record: folders that an undo creates, and further names of a file, are part of the undo."""
-    if change.external or change.aside or any(relation.kind in _REVERSALS for relation in change.relations):
+    if change.external or change.aside or any(relation.kind in REVERSALS for relation in change.relations):
         return change.relations
     return (*change.relations, *reversal)
 
@@ -297,11 +297,6 @@ def take_away_folder(connection: sqlite3.Connection, key: str, number: int) -> N
     connection.execute(_SET_ASIDE, (key, *bounds, number))
     connection.execute(_USED, (number, *bounds))
     connection.execute(_TAKE_AWAY, (key, *bounds))
-
-
-def drop_rows_aside(connection: sqlite3.Connection) -> None:
-    """Drop the rows set aside by forgotten deletions and, of finished deletions, files that were never read."""
-    connection.execute(_DROP_ASIDE)
 
 
 def return_folder(connection: sqlite3.Connection, number: int) -> None:

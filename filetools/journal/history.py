@@ -9,22 +9,23 @@ from typing import Any, Final
 from msgspec import Struct
 
 from filetools.journal.changes import RelationKind
-from filetools.journal.rows import SELECT_RECORD, records_from
+from filetools.journal.records import SELECT_RECORD, records_from
 from filetools.journal.storage.contents import digest_of, version_from
-from filetools.journal.storage.database import Database
+from filetools.journal.storage.database import Database, slices
 from filetools.journal.tree_rows import bounds_below
 from filetools.models.records import ChangeRecord
 from filetools.models.words import ActorKind
 from filetools.paths.workspace_path import WorkspacePath
 
-TAKES_BACK: Final = "kind IN ('undoes', 'redoes')"
+REVERSALS: Final = ("undoes", "redoes")
+_TAKES_BACK: Final = f"kind IN {REVERSALS}"
 
 _IS_TAKEN_BACK: Final = (
-    f"SELECT EXISTS (SELECT 1 FROM relations WHERE target = ? AND {TAKES_BACK}"
+    f"SELECT EXISTS (SELECT 1 FROM relations WHERE target = ? AND {_TAKES_BACK}"
     " AND EXISTS (SELECT 1 FROM records WHERE records.number = relations.number AND state != 'aborted')"
     " AND NOT EXISTS (SELECT 1 FROM undone WHERE undone.number = relations.number))"
 )
-_TARGETS: Final = f"SELECT target FROM relations WHERE number = ? AND {TAKES_BACK}"
+_TARGETS: Final = f"SELECT target FROM relations WHERE number = ? AND {_TAKES_BACK}"
 _DROP_UNDONE: Final = "DELETE FROM undone WHERE number = ?"
 _NO_NUMBER: Final = 2**63 - 1
 _SLICE: Final = 500
@@ -147,7 +148,7 @@ class History:
     def undoers(self, numbers: Iterable[int]) -> dict[int, list[int]]:
         """Return for each record the records that undo it, except aborted ones."""
         query = (
-            f"SELECT target, number FROM relations AS one WHERE {TAKES_BACK} AND target IN ({{}}) AND NOT EXISTS"
+            f"SELECT target, number FROM relations AS one WHERE {_TAKES_BACK} AND target IN ({{}}) AND NOT EXISTS"
             " (SELECT 1 FROM records WHERE records.number = one.number AND state = 'aborted')"
         )
         return self._related(query, numbers)
@@ -156,14 +157,11 @@ class History:
         """Return the records among these that are undone."""
         return set(self._related("SELECT number, number FROM undone WHERE number IN ({})", numbers))
 
-    def taken_back(self, numbers: Iterable[int]) -> dict[int, list[int]]:
-        """Return for each undo or redo among these records the records that it undoes."""
-        return self._related(f"SELECT number, target FROM relations WHERE {TAKES_BACK} AND number IN ({{}})", numbers)
-
-    def targets(self, numbers: Iterable[int], kind: RelationKind) -> dict[int, list[int]]:
-        """Return for each record the targets of its relations of one kind."""
+    def targets(self, numbers: Iterable[int], *kinds: RelationKind) -> dict[int, list[int]]:
+        """Return for each record the targets of its relations of some kinds, by default of an undo or redo."""
+        listed = ", ".join(f"'{kind}'" for kind in kinds or REVERSALS)
         return self._related(
-            f"SELECT number, target FROM relations WHERE kind = '{kind}' AND number IN ({{}})", numbers
+            f"SELECT number, target FROM relations WHERE kind IN ({listed}) AND number IN ({{}})", numbers
         )
 
     def children(self, numbers: Iterable[int]) -> dict[int, list[int]]:
@@ -171,10 +169,8 @@ class History:
         return self._related("SELECT target, number FROM relations WHERE kind = 'parent' AND target IN ({})", numbers)
 
     def _related(self, query: str, numbers: Iterable[int]) -> dict[int, list[int]]:
-        wanted = list(numbers)
         found: dict[int, list[int]] = {}
-        for start in range(0, len(wanted), _SLICE):
-            part = wanted[start : start + _SLICE]
+        for part in slices(numbers, _SLICE):
             for one, other in self._database.rows(query.format(",".join("?" * len(part))), tuple(part)):
                 found.setdefault(one, []).append(other)
         return found
@@ -235,14 +231,14 @@ def refresh_undone(connection: sqlite3.Connection, numbers: Iterable[int]) -> No
 def discount(connection: sqlite3.Connection, first: int, last: int) -> None:
     """Discount the folders that a failed undo created: they remain, but count neither as an undo nor as redoable."""
     left = "number BETWEEN ? AND ? AND operation = 'create_directory' AND state != 'aborted'"
-    related = f"EXISTS (SELECT 1 FROM relations WHERE relations.number = records.number AND {TAKES_BACK})"
+    related = f"EXISTS (SELECT 1 FROM relations WHERE relations.number = records.number AND {_TAKES_BACK})"
     query = f"INSERT OR IGNORE INTO undone (number) SELECT number FROM records WHERE {left} AND {related}"
     connection.execute(query, (first, last))
 
 
 def targets_between(connection: sqlite3.Connection, first: int, last: int) -> set[int]:
     """Return the records that one commit undoes."""
-    query = f"SELECT target FROM relations WHERE number BETWEEN ? AND ? AND {TAKES_BACK}"
+    query = f"SELECT target FROM relations WHERE number BETWEEN ? AND ? AND {_TAKES_BACK}"
     return {target for (target,) in connection.execute(query, (first, last))}
 
 

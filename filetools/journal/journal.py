@@ -21,12 +21,11 @@ from filetools.errors import DiskFullError, FileToolsError, StateUntrustedError
 from filetools.journal.backlog import Backlog, Mirrors
 from filetools.journal.changes import Change, Head, ObservedChanges, View
 from filetools.journal.checkpoints import Checkpoints
-from filetools.journal.commit import CommitDraft, Recorder, drop_rows_aside, next_number
+from filetools.journal.commit import DROP_ASIDE, CommitDraft, Recorder, next_number
 from filetools.journal.documents import DOCUMENT_COLUMNS, DocumentTable, document_from
 from filetools.journal.history import History
-from filetools.journal.marks import Marks
+from filetools.journal.records import RECORD_COLUMNS, Marks, records_from
 from filetools.journal.retention import Retained, Retention
-from filetools.journal.rows import RECORD_COLUMNS, records_from
 from filetools.journal.seen_versions import SeenVersions
 from filetools.journal.storage.birth import NEWEST, boot_id, mark_of
 from filetools.journal.storage.blobs import BlobFolder, sync_directory
@@ -36,8 +35,7 @@ from filetools.journal.storage.reserve import Reserve
 from filetools.journal.storage.schema import IS_PENDING, IS_UNSYNCED
 from filetools.journal.storage.translation import TRANSLATED
 from filetools.journal.table import SqliteTable
-from filetools.journal.tree_index import TreeIndex
-from filetools.journal.tree_rows import TreeTable
+from filetools.journal.tree_rows import TreeIndex, TreeTable
 from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import Durability
 
@@ -310,7 +308,7 @@ class Journal:
         """
         self.checkpoint()
         self.approvals.release(0, unused_since=time.time())
-        self._database.write(drop_rows_aside, durable=False)
+        self._database.change(DROP_ASIDE)
         return self._retention.collect(retention_bytes, retention_records, retention_seconds)
 
     def retained(self) -> Retained:

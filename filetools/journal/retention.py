@@ -22,9 +22,8 @@ from filetools.journal.checkpoints import Checkpoints, forget_unnamed, oldest_ke
 from filetools.journal.seen_versions import tidy_seen_versions
 from filetools.journal.storage.blobs import BlobFolder
 from filetools.journal.storage.contents import IS_BLOB, IS_FREE, remove_unused
-from filetools.journal.storage.database import Database, Row
+from filetools.journal.storage.database import Database, Row, slices
 from filetools.journal.table import release_bytes
-from filetools.journal.tree_index import slices
 
 SLICE: Final = 200
 """Records or contents removed in one transaction, so that writers wait a few milliseconds at most."""
@@ -49,6 +48,7 @@ _UNMENTIONED: Final = (
     # Went with its folder, and no record of it is left.
     "kind = 'absent' AND number = 0 AND NOT EXISTS (SELECT 1 FROM records WHERE records.key = tree.key)"
 )
+_FORGET_ROW: Final = f"DELETE FROM tree WHERE key = ? AND {_UNMENTIONED}"
 _REMOVE_RECORD: Final = f"DELETE FROM records WHERE number = ? AND {_IS_REMOVABLE}"
 LIVE_SECONDS: Final = 30 * 24 * 3600.0
 """Age of a base up to which its text is kept for merging."""
@@ -203,8 +203,7 @@ class Retention:
         self._remove(doomed, _REMOVE_READ_TEXT, live_since=1.0)
 
     def _remove(self, doomed: list[Content], statement: str, live_since: float) -> None:
-        for start in range(0, len(doomed), SLICE):
-            some = doomed[start : start + SLICE]
+        for some in slices(doomed, SLICE):
             # Still behind the gate: a commit that relies on one of these files looks for it there, and writes it again.
             work = partial(_remove_contents, some, statement, live_since)
             self._database.write(work, durable=False, afterwards=self._blobs.remove, may_use_reserve=lambda: True)
@@ -239,10 +238,9 @@ class Retention:
         unfinished = partial(forget_unnamed, "time < ?", self._clock() - SWEEP_SECONDS)  # their savers are dead
         self._database.write(unfinished, durable=False, may_use_reserve=lambda: True)
         for keys in slices(self._database.rows(f"SELECT key FROM tree WHERE {_UNMENTIONED}")):
-            self._database.write(partial(_forget_rows, keys), durable=False, may_use_reserve=lambda: True)
-        orphans = [bytes.fromhex(name) for name in self._blobs.sweep()]
-        for start in range(0, len(orphans), SLICE):
-            remove_unused(self._database, self._blobs, orphans[start : start + SLICE])
+            self._database.change(_FORGET_ROW, keys, may_use_reserve=lambda: True)
+        for names in slices(self._blobs.sweep(), SLICE):
+            remove_unused(self._database, self._blobs, map(bytes.fromhex, names))
 
 
 def _needed(connection: sqlite3.Connection) -> tuple[int, set[bytes]]:
@@ -265,7 +263,3 @@ def _remove_contents(
         if is_gone and is_blob:
             blobs.append(digest.hex())
     return blobs
-
-
-def _forget_rows(keys: list[tuple[str]], connection: sqlite3.Connection) -> None:
-    connection.executemany(f"DELETE FROM tree WHERE key = ? AND {_UNMENTIONED}", keys)

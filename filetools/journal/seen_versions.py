@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from filetools.journal.storage.contents import digest_of, version_from
-from filetools.journal.storage.database import Database, Row
+from filetools.journal.storage.database import Database, slices
 from filetools.models.records import Actor
 
 MOST_SEEN: Final = 10_000
@@ -25,14 +25,12 @@ _BOUND: Final = (
     "DELETE FROM seen_versions WHERE owner = ?1 AND key = ?2 AND time < (SELECT time FROM seen_versions"
     f" WHERE owner = ?1 AND key = ?2 ORDER BY time DESC LIMIT 1 OFFSET {MOST_SEEN_OF_PATH - 1})"
 )
-_AGED: Final = (
-    "SELECT owner, key, version, time FROM seen_versions"
-    " WHERE (owner, key, version) > (?, ?, ?) AND time <= ? ORDER BY owner, key, version LIMIT ?"
+_DOOMED: Final = (
+    "SELECT owner, key, version, time FROM (SELECT owner, key, version, time,"
+    " row_number() OVER (PARTITION BY owner ORDER BY time DESC) AS place FROM seen_versions) WHERE time <= ? OR place > ?"
 )
-_OWNERS_OF_MANY: Final = "SELECT owner FROM seen_versions GROUP BY owner HAVING count(*) > ?"
-_SURPLUS: Final = (
-    "SELECT owner, key, version, time FROM seen_versions WHERE owner = ? ORDER BY time DESC LIMIT -1 OFFSET ?"
-)
+# A row recorded again since the query has another time, and stays.
+_REMOVE: Final = "DELETE FROM seen_versions WHERE owner = ? AND key = ? AND version = ? AND time = ?"
 _HEADS: Final = (
     "SELECT heads.key, heads.path, heads.version, actor_kind, actor_id, session FROM heads"
     " JOIN records ON records.number = heads.number"
@@ -92,8 +90,7 @@ class SeenVersions:
 
     def forget(self, owners: Iterable[str]) -> None:
         """Drop all rows of some actors."""
-        statement, arguments = "DELETE FROM seen_versions WHERE owner = ?", [(owner,) for owner in owners]
-        self._database.write(lambda connection: connection.executemany(statement, arguments), durable=False)
+        self._database.change("DELETE FROM seen_versions WHERE owner = ?", [(owner,) for owner in owners])
 
 
 def _save(changes: list[tuple[str, str, SeenVersion | None]], connection: sqlite3.Connection) -> None:
@@ -116,17 +113,7 @@ def tidy_seen_versions(database: Database, oldest_kept: float) -> int:
     Returns:
         The number removed. Texts that were kept only for them may now be removed.
     """
-    removed, place = 0, ("", "", b"")
-    while aged := database.rows(_AGED, (*place, oldest_kept, SLICE)):
-        removed += _remove(database, aged)
-        place = aged[-1][:3]
-    for (owner,) in database.rows(_OWNERS_OF_MANY, (MOST_SEEN,)):
-        surplus = database.rows(_SURPLUS, (owner, MOST_SEEN))
-        removed += sum(_remove(database, surplus[at : at + SLICE]) for at in range(0, len(surplus), SLICE))
-    return removed
-
-
-def _remove(database: Database, rows: list[Row]) -> int:
-    # A row recorded again since the query has another time, and stays.
-    statement = "DELETE FROM seen_versions WHERE owner = ? AND key = ? AND version = ? AND time = ?"
-    return database.write(lambda connection: connection.executemany(statement, rows).rowcount, durable=False)
+    doomed = database.rows(_DOOMED, (oldest_kept, MOST_SEEN))
+    for some in slices(doomed, SLICE):
+        database.change(_REMOVE, some)
+    return len(doomed)

@@ -118,7 +118,7 @@ class SqliteTable:
             self._database.write(lambda connection: release_bytes(connection, self._space, surplus), durable=False)
         old = (self._space, unused_since)
         if self._database.row(f"SELECT 1 {_WITHOUT} LIMIT 1", old) is not None:
-            self._database.write(lambda connection: connection.execute(f"DELETE {_WITHOUT}", old), durable=False)
+            self._database.change(f"DELETE {_WITHOUT}", [old])
 
     def _put(self, rows: Sequence[TableRow], connection: sqlite3.Connection) -> None:
         found, gone = (f"{verb} FROM rows WHERE space = ? AND key = ?" for verb in ("SELECT revision", "DELETE"))

@@ -1,14 +1,18 @@
-"""Rows of the tree: the entry at each path, as far as filetools knows. Only a turn of the writer changes them."""
+"""Rows of the tree: the entry at each path, as far as filetools knows.
+
+`TreeTable` has them in a turn of the writer, which alone changes what is at a path; `TreeIndex` reads them at any time.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, Literal
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, Literal, NamedTuple
 
 from msgspec import Struct, structs
 
-from filetools.journal.storage.contents import Contents, version_from
+from filetools.journal.storage.contents import Contents, digest_of, version_from
+from filetools.journal.storage.database import Database, slices
 from filetools.paths.ignore import IGNORE_FILE
 
 RowKind = Literal["file", "directory", "symlink", "other", "absent"]
@@ -45,13 +49,12 @@ class TreeRow(Struct, frozen=True, kw_only=True):
 
 NEW_FILE_ID: Final = "random() & 0xFFFFFFFFFFFFFF"
 TREE_COLUMNS: Final = "key, folder, path, kind, file, version, mode, device, inode, size, mtime, ctime, number, applied"
-KEY, PATH, KIND, IDENTITY = 0, 2, 3, slice(7, 12)
-"""Indexes of these among the values of a row."""
 _SELECT: Final = f"SELECT {TREE_COLUMNS} FROM tree"
 _IGNORE_FILES: Final = (
     f"SELECT 1 FROM records WHERE number > ? AND (path = '{IGNORE_FILE}' OR path LIKE '%/{IGNORE_FILE}'"
     f" OR old_path = '{IGNORE_FILE}' OR old_path LIKE '%/{IGNORE_FILE}') LIMIT 1"
 )
+_KNOWN: Final = "SELECT key, path, kind, device, inode, size, mtime, ctime FROM tree WHERE kind <> 'absent' AND"
 _BY_KEY: Final = f"{_SELECT} WHERE key = ?"
 _INSERT: Final = f"INSERT INTO tree ({TREE_COLUMNS}) VALUES ({', '.join('?' * 14)}) ON CONFLICT (key) DO UPDATE SET "
 # An update rewrites each index with a column that it names: the folder follows from the key, the inode is often the same.
@@ -121,15 +124,21 @@ class TreeTable:
 
     def children(self, folder: str) -> list[TreeRow]:
         """Return the rows directly in the folder of a key, without absent ones."""
-        return [row_from(values) for values in self.values_in(folder, None)]
+        found = self._connection.execute(f"{_SELECT} WHERE folder = ? AND kind <> 'absent'", (folder,))
+        return [row_from(row) for row in found]
 
-    def values_in(self, folder: str, keys: Iterable[str] | None) -> Iterator[Sequence[Any]]:
-        """Yield the values of the rows directly in the folder of a key, of some keys or all, without absent ones."""
+    def known_in(self, folder: str, keys: Iterable[str] | None) -> list[tuple[Any, ...]]:
+        """Return key, path, kind and the five parts of the identity of each entry directly in the folder of a key.
+
+        Faster than whole rows: most entries of a tree are unchanged.
+
+        Args:
+            folder: Key of the folder.
+            keys: Only these; None for all.
+        """
         if keys is None:
-            yield from self._connection.execute(f"{_SELECT} WHERE folder = ? AND kind <> 'absent'", (folder,))
-            return
-        for key in keys:
-            yield from self._connection.execute(f"{_BY_KEY} AND kind <> 'absent'", (key,))
+            return self._connection.execute(f"{_KNOWN} folder = ?", (folder,)).fetchall()
+        return [row for key in keys for row in self._connection.execute(f"{_KNOWN} key = ?", (key,))]
 
     def below(self, key: str) -> list[TreeRow]:
         """Return the rows of everything below the folder of a key, folders before what is in them, without absent ones."""
@@ -209,3 +218,99 @@ def row_from(row: Sequence[Any]) -> TreeRow:
         identity=None if identity[1] is None else (identity[0], identity[1], identity[2], identity[3], identity[4]),
         number=number, applied=bool(applied),
     )  # fmt: skip
+
+
+# -- outside of turns
+
+
+_ROWS: Final = f"SELECT {TREE_COLUMNS} FROM tree WHERE kind <> 'absent'"
+_TO_LOOK_AT: Final = (
+    f"{_ROWS} AND ((version IS NULL AND kind IN ('file', 'symlink'))"
+    f" OR path = '{IGNORE_FILE}' OR path LIKE '%/{IGNORE_FILE}')"
+)
+_LOOKED: Final = "SELECT value FROM meta WHERE name = 'looked_at'"
+_FOLDER_OF_INODE: Final = "SELECT path FROM tree WHERE inode = ? AND device = ? AND kind = 'directory'"
+_NOTE_READ: Final = (
+    "UPDATE tree SET version = ?1, ctime = ?2 WHERE key = ?3 AND (version IS NULL OR version = ?1) AND kind = ?4"
+    " AND inode = ?5 AND size = ?6 AND mtime = ?7 AND ctime IN (?8, -1)"
+)
+_NOTE_OPENED: Final = (
+    "INSERT INTO tree (key, folder, path, kind, file, version, number, applied)"
+    f" VALUES (?, ?, ?, 'file', {NEW_FILE_ID}, ?, 0, 1) ON CONFLICT (key) DO UPDATE SET version = excluded.version,"
+    " ctime = -1"  # it is unknown which state of the file was read
+    " WHERE kind = 'file' AND version IS NULL"
+)
+
+
+class ReadVersion(NamedTuple):
+    """A version that was read at a path."""
+
+    key: str
+    kind: RowKind
+    version: bytes
+    """Hash of the bytes."""
+    identity: Identity
+    ctime: int
+    """ctime of the identity, or -1 if the file was too young to be identified by it."""
+
+
+class Looked(Struct, frozen=True):
+    """The newest complete look at the tree."""
+
+    position: int
+    """Number of the newest record before it."""
+    time: float
+    """When it began, in seconds since the epoch."""
+    rules: str = ""
+    """Version of its exclusion rules."""
+
+    def text(self) -> str:
+        """Return it as text for the database."""
+        return f"{self.position} {self.time} {self.rules}"
+
+
+class TreeIndex:
+    """The tree table of an embedded journal, outside of turns."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def looked(self) -> Looked | None:
+        """Return the newest look at the whole tree; None if there was none, so that rows may be missing."""
+        row = self._database.row(_LOOKED)
+        if row is None:
+            return None
+        position, moment, rules = row[0].split(" ")
+        return Looked(int(position), float(moment), rules)
+
+    def rows(self) -> dict[str, TreeRow]:
+        """Return the rows of all entries in the tree, by key."""
+        return {row[0]: row_from(row) for row in self._database.rows(_ROWS)}
+
+    def to_look_at(self) -> dict[str, TreeRow]:
+        """Return the rows of files and links that were never read, and of ignore files, by key."""
+        return {row[0]: row_from(row) for row in self._database.rows(_TO_LOOK_AT)}
+
+    def folders(self) -> list[str]:
+        """Return the paths of all folders."""
+        return [path for (path,) in self._database.rows("SELECT path FROM tree WHERE kind = 'directory'")]
+
+    def get(self, key: str) -> TreeRow | None:
+        """Return the row of a key; None if no entry is known there."""
+        row = self._database.row(f"{_ROWS} AND key = ?", (key,))
+        return None if row is None else row_from(row)
+
+    def folder_of_inode(self, device: int, inode: int) -> str | None:
+        """Return the path of the folder known to have an inode."""
+        row = self._database.row(_FOLDER_OF_INODE, (inode, device))
+        return None if row is None else str(row[0])
+
+    def note_read(self, read: Iterable[ReadVersion]) -> None:
+        """Store the versions that were read in rows that have none, if the entry is unchanged."""
+        values = [(one.version, one.ctime, one.key, one.kind, *one.identity[1:]) for one in read]
+        for several in slices(values):
+            self._database.change(_NOTE_READ, several)
+
+    def note_opened(self, key: str, path: str, version: str) -> None:
+        """Remember the version of a file without records, so that a later change is detected."""
+        self._database.change(_NOTE_OPENED, [(key, folder_of(key), path, digest_of(version))])

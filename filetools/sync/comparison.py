@@ -13,7 +13,7 @@ from filetools.content.identity_cache import IdentityCache
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError
 from filetools.journal.changes import Head, View
-from filetools.journal.tree_index import IndexRow
+from filetools.journal.tree_rows import TreeRow
 from filetools.models.records import ChangeRecord, Operation, RecordState
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
@@ -107,7 +107,7 @@ def _is_made(primary: Store, path: WorkspacePath, record: ChangeRecord) -> bool:
     return is_made
 
 
-def _is_changed(row: IndexRow | None, stat: FileStat | None) -> bool:
+def _is_changed(row: TreeRow | None, stat: FileStat | None) -> bool:
     """True if a file is another one, or has another mode, than the one that was seen."""
     if row is None or row.identity is None or stat is None or stat.type != "file":
         return False
@@ -188,7 +188,7 @@ def compared(
         mirror: The tree of the mirror.
         left_out: As in `SyncContext`.
         is_fresh: True to read every file, even if it looks unchanged.
-        go_on: Called before each folder and file; what it raises ends the comparison.
+        go_on: Called before each folder and file; an exception ends the comparison.
     """
     plan, pending, emptied = Plan(), [top], list[WorkspacePath]()
     while pending:
@@ -217,7 +217,7 @@ def compared(
                 plan.modified.append(path)
             if is_directory:
                 pending.append(path)
-    plan.deleted.extend(reversed(emptied))  # what is in a folder was met after it
+    plan.deleted.extend(reversed(emptied))  # the entries of a folder were found after it
     return plan
 
 

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from filetools.errors import FileToolsError
 from filetools.journal.changes import ObservedChanges
-from filetools.journal.tree_rows import IDENTITY, KEY, KIND, PATH, TreeRow, TreeTable, row_from
+from filetools.journal.tree_rows import TreeRow, TreeTable
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Store
@@ -37,15 +37,14 @@ def news_in(
     prefix = f"{folder.path}/" if folder.path else ""
     keys = None if names is None else [rows.key_of(f"{prefix}{name}") for name in names if is_text(name)]
     known, with_news = dict[str, TreeRow](), set(found)
-    for values in rows.values_in(folder.key, keys):
-        name = values[PATH].rpartition("/")[2]
+    for key, path, kind, *identity in rows.known_in(folder.key, keys):
+        name = path.rpartition("/")[2]
         stat = found.get(name)
-        # Without an object for each row: most files of a tree are unchanged.
-        if stat is not None and values[KIND] == "file" == stat.type and values[IDENTITY] == stat.identity:
-            gone.pop(values[KEY], None)
+        if stat is not None and kind == "file" == stat.type and tuple(identity) == stat.identity:
+            gone.pop(key, None)
             with_news.discard(name)
-        else:
-            known[values[KEY]] = row_from(values)
+        elif (row := rows.get(key)) is not None:
+            known[key] = row
     return known, with_news
 
 
@@ -138,9 +137,8 @@ def record_move(
 def record_spelling(rows: TreeTable, found: ObservedChanges, row: TreeRow, path: WorkspacePath) -> TreeRow:
     """Record a rename that changes only the spelling, and return the new row."""
     kind = Operation.MOVE_DIRECTORY if row.kind == "directory" else Operation.MOVE
-    old = (row.path, row.key)
     number = found.add(
-        kind, path, row.key, old=old, before=row.version, after=row.version, mode=row.mode,
+        kind, path, row.key, old=(row.path, row.key), before=row.version, after=row.version, mode=row.mode,
         is_link=row.kind == "symlink",
     )  # fmt: skip
     rows.put([structs.replace(each, path=path + each.path[len(row.path) :]) for each in rows.below(row.key)])

@@ -263,7 +263,7 @@ class Undoing:
         if where is None or here is None or here.kind != "directory":
             self._find([record], None, "unchanged")
             return
-        inside, is_restored = list(self._tree.below(where)), bool(self._history.taken_back([record.number]))
+        inside, is_restored = list(self._tree.below(where)), bool(self._history.targets([record.number]))
         nodes = [self._tree.at(path) for path in inside]
         # Links that were restored with the folder have no records.
         if inside and not (is_restored and all(node is not None and node.kind in WITHOUT_RECORDS for node in nodes)):

@@ -17,7 +17,7 @@ import pytest
 import filetools
 from filetools.errors import DiskFullError
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.history import checkpoints
+from filetools.journal.storage import contents
 from tests.support.crashing import die_at
 from tests.support.faulty import EXIT_CODE, Plan
 from tests.support.opened import outcome_of, refused
@@ -30,7 +30,7 @@ ALONE: dict[str, Any] = {
 
 @pytest.fixture(autouse=True)
 def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoints, "PORTION_FILES", 2)
+    monkeypatch.setattr(contents, "SLICE_BYTES", len("text 1\n" * 2))
 
 
 def grow(root: Path) -> Picture:

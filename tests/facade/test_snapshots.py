@@ -12,6 +12,7 @@ import pytest
 import filetools
 from filetools import Actor, Edit
 from tests.support.inside import idle_connections
+from tests.support.journals import save
 from tests.support.opened import recorded, refused, told
 from tests.support.storms.pictures import Picture, on_disk
 from tests.support.unprivileged import as_nobody
@@ -252,10 +253,10 @@ async def test_a_checkpoint_that_another_process_replaces_during_a_restore_delet
 
         def meanwhile(statement: str) -> None:
             if "FROM snapshot_rows" in statement and deed == "replace":
-                others._parts.journal.checkpoints.save("before", {}, 0, replace=True)
+                save(others._parts.journal, "before", {}, 0, replace=True)
             elif "FROM snapshot_rows" in statement:
                 others._parts.journal.checkpoints.remove("before")
-                others._parts.journal.checkpoints.save("other", {}, 0, replace=True)
+                save(others._parts.journal, "other", {}, 0, replace=True)
 
         for connection in idle_connections(files):
             connection.set_trace_callback(meanwhile)

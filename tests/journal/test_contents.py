@@ -185,7 +185,7 @@ def set_bytes(row: bytes, connection: sqlite3.Connection) -> None:
 @pytest.mark.parametrize("offset", [0, 1, 20, -1])
 def test_damage_of_compressed_content_is_detected_and_repaired(state: Path, relaxed: Journal, offset: int) -> None:
     content = b"".join(b"%d\n" % number for number in range(1000))
-    relaxed.contents.keep_all({v(content): content})
+    relaxed.contents.keep_all([(v(content), content)])
     (row,) = relaxed._database.row("SELECT bytes FROM contents")
     at = offset % len(row)
     damaged = row[:at] + bytes([row[at] ^ 1]) + row[at + 1 :]
@@ -194,7 +194,7 @@ def test_damage_of_compressed_content_is_detected_and_repaired(state: Path, rela
         if broken != row:
             with pytest.raises(VersionGoneError):
                 relaxed.contents.get(v(content))
-    relaxed.contents.keep_all({v(content): content})
+    relaxed.contents.keep_all([(v(content), content)])
     assert relaxed.contents.get(v(content)) == content
 
 

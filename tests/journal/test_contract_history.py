@@ -6,7 +6,7 @@ from filetools.journal.changes import Change, Relation
 from filetools.journal.history import RecordFilter
 from filetools.journal.journal import Journal
 from filetools.models.records import Actor, Operation
-from tests.support.journals import ALICE, OpenJournal, draft, put
+from tests.support.journals import ALICE, OpenJournal, draft, put, save
 
 BOB = Actor(kind="agent", id="bob", session="t", call="d")
 
@@ -86,15 +86,15 @@ def test_a_checkpoint_has_the_number_of_its_moment_and_outlives_the_process(open
         False,
         [],
     )
-    empty = journal.checkpoints.save("empty", {}, journal.position())
+    empty = save(journal, "empty", {}, journal.position())
     record = put(journal, "a", b"1")
-    made = journal.checkpoints.save("x", {}, journal.position())
+    made = save(journal, "x", {}, journal.position())
     assert (empty is not None and empty.number, made is not None and made.number) == (0, record.number)
     put(journal, "a", b"2")
-    assert journal.checkpoints.save("x", {}, journal.position()) is None
+    assert save(journal, "x", {}, journal.position()) is None
     other = open_journal()
     assert other.checkpoints.get("x") == made
-    moved = other.checkpoints.save("x", {}, other.position(), replace=True)
+    moved = save(other, "x", {}, other.position(), replace=True)
     assert moved is not None
     assert [each.name for each in journal.checkpoints.all()] == ["empty", "x"]
     assert journal.checkpoints.get("x") == moved

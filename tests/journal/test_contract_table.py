@@ -28,7 +28,7 @@ class Kept:
         if text:
             version = version_of(text.encode())
             if self._journal is not None:
-                self._journal.contents.keep_all({version: text.encode()})
+                self._journal.contents.keep_all([(version, text.encode())])
         assert self.table.put([TableRow(key=key, value={}, version=version, size=len(text), used=used)])
         found = self.table.get(key)
         assert found is not None

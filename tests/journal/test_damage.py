@@ -13,7 +13,7 @@ import pytest
 from filetools.errors import FileToolsError, StateDamagedError, StateVersionError
 from filetools.journal.changes import BacklogEntry
 from filetools.journal.journal import Journal
-from filetools.journal.storage.examination import examine_journal
+from filetools.journal.storage.rescue import examine_journal
 from filetools.journal.storage.schema import SCHEMA_VERSION
 from tests.support.journals import ALICE, damage, draft, put
 from tests.support.journals import version as v

@@ -15,12 +15,11 @@ import pytest
 from filetools.errors import StateDamagedError
 from filetools.journal.journal import Journal
 from filetools.journal.storage.contents import LARGEST_ROW_BYTES
-from filetools.journal.storage.examination import examine_journal
-from filetools.journal.storage.rescue import Rescue, folder_for_damage, start_again
+from filetools.journal.storage.rescue import Rescue, examine_journal, folder_for_damage, start_again
 from tests.journal.test_contract_documents import ANN, opened, typed
 from tests.support.dose import dose
 from tests.support.inside import heads_below
-from tests.support.journals import damage, put, worker
+from tests.support.journals import damage, put, save, worker
 from tests.support.journals import version as v
 
 PAGE = 4096
@@ -34,7 +33,7 @@ def filled(state: Path, commits: int = 20) -> dict[str, bytes]:
     with closing(Journal(state, durability="relaxed")) as journal:
         for index, content in enumerate(contents):
             put(journal, f"f{index % 4}", content, mirrors=["m"])
-        journal.contents.keep_all({v(b"deflated " * 1000): b"deflated " * 1000})
+        journal.contents.keep_all([(v(b"deflated " * 1000), b"deflated " * 1000)])
         journal.documents.advance(typed(opened(journal, "unsaved"), "typed for an hour\n"), ANN)
         opened(journal, "saved")
     return {v(content): content for content in (*contents, b"deflated " * 1000)}
@@ -87,7 +86,7 @@ def test_contents_texts_and_mirrors_survive_and_the_rest_starts_anew(state: Path
     contents = filled(state)
     with closing(Journal(state)) as journal:
         epoch, mirror = journal.epoch, journal.mirrors.get("m")
-        journal.checkpoints.save("first", {}, number=1)
+        save(journal, "first", {}, number=1)
     spoil_records(state)
     damaged = (state / "journal.db").read_bytes()
     assert repaired(state) == Rescue(

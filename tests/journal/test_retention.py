@@ -19,7 +19,7 @@ from filetools.journal.storage.blobs import YOUNG_SECONDS
 from filetools.journal.storage.contents import LARGEST_ROW_BYTES
 from filetools.journal.storage.database import IDLE_BYTES
 from tests.support.inside import database_of, heads_below
-from tests.support.journals import ALICE, delete_folder, move_folder, put
+from tests.support.journals import ALICE, delete_folder, move_folder, put, save
 from tests.support.journals import version as v
 
 MUCH = 10**9
@@ -202,9 +202,9 @@ def test_after_a_failed_sync_before_a_checkpoint_the_write_ahead_file_is_written
 
 def checkpoint(journal: Journal, name: str, content: bytes, *, automatic: bool = True) -> None:
     """Make a checkpoint of an unrecorded file."""
-    journal.contents.keep_all({v(content): content})
+    journal.contents.keep_all([(v(content), content)])
     tree = {name: SnapshotRow(name, "file", len(content), 0o644, v(content))}
-    assert journal.checkpoints.save(name, tree, journal.position(), automatic=automatic)
+    assert save(journal, name, tree, journal.position(), automatic=automatic)
 
 
 def test_automatic_checkpoints_go_before_the_limits_are_exceeded_and_named_ones_stay(relaxed: Journal) -> None:
@@ -248,5 +248,5 @@ def test_a_checkpoint_stays_if_the_save_that_would_replace_it_fails(relaxed: Jou
         return frozenset()
 
     with pytest.raises(DiskFullError):
-        relaxed.checkpoints.save("good", {}, relaxed.position(), replace=True, keep=keep_badly)
+        save(relaxed, "good", {}, relaxed.position(), replace=True, keep=keep_badly)
     assert [one.name for one in relaxed.checkpoints.all()] == ["good"]

@@ -33,7 +33,7 @@ class World:
 
     def keep(self, content: bytes) -> str:
         version = version_of(content)
-        self.journal.contents.keep_all({version: content})
+        self.journal.contents.keep_all([(version, content)])
         return version
 
     def begin(self, run_id: str = "run-1", session: str | None = None, **facts: str) -> Run:

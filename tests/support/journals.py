@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 from weakref import WeakKeyDictionary
 
+from msgspec import structs
+
 from filetools.journal.changes import Change
+from filetools.journal.checkpoints import Checkpoint, Comparison, Tree
 from filetools.journal.journal import Journal
 from filetools.models.records import Actor, ChangeRecord, Operation
 from tests.support import journal_worker
@@ -56,6 +59,15 @@ def put(journal: Journal, key: str, content: bytes | None, /, *, noted: bool = T
     if noted:
         journal.marks.applied([record.number])
     return record
+
+
+def save(journal: Journal, name: str, tree: Tree, number: int, **options: Any) -> Checkpoint | None:
+    """Save a checkpoint of a tree, whatever the journal knows of the disk."""
+
+    def compare() -> Comparison:
+        return structs.replace(journal.checkpoints.compare(""), now=tree, position=number)
+
+    return journal.checkpoints.save(name, compare, **options)
 
 
 def folder(operation: Operation, key: str, old_key: str | None = None, **options: Any) -> Change:

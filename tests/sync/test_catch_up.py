@@ -13,8 +13,7 @@ from filetools.content.version import version_of
 from filetools.errors import AbortedError, AccessDeniedError, InvalidPathError, LockTimeoutError, StorageFailedError
 from filetools.events.activity import SyncError, SyncPaused
 from filetools.journal.changes import BacklogEntry, Change, MirrorRow
-from filetools.journal.tree_index import Looked
-from filetools.journal.tree_rows import TreeRow
+from filetools.journal.tree_rows import Looked, TreeRow
 from filetools.models.records import Operation
 from filetools.stores.local import LocalStore
 from filetools.sync import worker

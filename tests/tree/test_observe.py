@@ -16,8 +16,8 @@ from filetools.content.version import version_of
 from filetools.errors import StorageFailedError
 from filetools.journal.changes import ObservedChanges
 from filetools.journal.journal import Journal
-from filetools.journal.tree_index import IndexRow
-from filetools.journal.tree_rows import TreeTable
+from filetools.journal.storage.contents import version_from
+from filetools.journal.tree_rows import TreeRow, TreeTable
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
@@ -93,7 +93,7 @@ class Looker:
     def in_rows(self, work: Callable[[TreeTable], None]) -> None:
         self.journal.observe(self.key_of, lambda _, rows: work(rows))
 
-    def at(self, path: str) -> IndexRow | None:
+    def at(self, path: str) -> TreeRow | None:
         return self.journal.tree_index.get(self.key_of(path))
 
     def _told(self, record: ChangeRecord) -> Told:
@@ -361,7 +361,7 @@ def test_a_link_is_known_and_not_recorded(looker: Looker) -> None:
             place.symlink_to(target)
         assert looker.named("l") == []
         row = looker.at("l")
-        seen.append(None if row is None else row.version)
+        seen.append(None if row is None else version_from(row.version))
     assert seen == [version_of(b"one"), version_of(b"three"), None]
 
 

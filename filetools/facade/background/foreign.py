@@ -17,7 +17,7 @@ from filetools.errors import LockTimeoutError, WorkspaceGoneError
 from filetools.events import types as events
 from filetools.facade.background.observing import FilteredHints
 from filetools.facade.parts import Parts
-from filetools.journal.tree_index import Looked
+from filetools.journal.tree_rows import Looked
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.tree.hints import SECOND_LOOK_SECONDS, Agenda, FolderId, Names, join
@@ -99,6 +99,7 @@ class ForeignChanges:
             await self._parts.workers.run(partial(self._start, self._watcher))
 
     def _start(self, watcher: TreeWatcher) -> None:
+        self._parts.observer.read_tracked()
         watcher.start()
         watcher.watch(map(WorkspacePath, self._parts.journal.tree_index.folders()))
 
@@ -160,6 +161,7 @@ class ForeignChanges:
             WorkspaceGoneError: The root is gone, or the workspace was closed.
         """
         async with self._looking:
+            await self._parts.workers.run(self._parts.observer.read_tracked)
             before, timeout = self._begun, self._parts.settings.lock_timeout_seconds
             self._agenda.hints.everything("asked")
             while self._ended <= before:

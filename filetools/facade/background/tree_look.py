@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from msgspec import Struct, structs
@@ -14,7 +14,9 @@ from filetools.errors import AccessDeniedError, FileTooLargeError, FileToolsErro
 from filetools.facade.background.foreign import ForeignChanges, Uncertain
 from filetools.facade.parts import Parts
 from filetools.facade.steps.look import hashed
-from filetools.journal.tree_index import IndexRow, ReadVersion
+from filetools.journal.checkpoints import Comparison, SnapshotRow, Tree
+from filetools.journal.storage.contents import digest_of
+from filetools.journal.tree_rows import ReadVersion, TreeRow
 from filetools.paths.ignore import IGNORE_FILE
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat
@@ -22,12 +24,8 @@ from filetools.tree.reading import settled_identity
 
 
 class TreeLook(Struct, frozen=True, kw_only=True):
-    """The state of the tree that a look found. Paths in none of the lists are as the journal says."""
+    """What a look at the whole tree could not determine. All other paths are as the journal says."""
 
-    position: int
-    """Number of the newest record that the rows include."""
-    rows: dict[str, IndexRow]
-    """All files and folders of the tree, by key."""
     closed: list[str]
     """Unreadable paths."""
     moving: list[str]
@@ -44,7 +42,7 @@ class TreeLook(Struct, frozen=True, kw_only=True):
 
 
 async def look_at_tree(parts: Parts, foreign: ForeignChanges, check_open: Callable[[], None]) -> TreeLook:
-    """Record foreign changes, then return the state of the tree.
+    """Record foreign changes, and read files that were never read.
 
     Args:
         parts: The workspace.
@@ -54,40 +52,58 @@ async def look_at_tree(parts: Parts, foreign: ForeignChanges, check_open: Callab
     return await parts.workers.run(partial(_current, parts, await foreign.look(), check_open))
 
 
+def compared(parts: Parts, seen: TreeLook, snapshot: int | None = None) -> Comparison:
+    """Compare the tree with a snapshot, by default the newest one, without excluded paths. Call it in a worker thread.
+
+    The rows of unreadable paths have no version, and the row of the root has the version of the rules that left paths out.
+    """
+    found = parts.journal.checkpoints.compare(seen.scope, snapshot)
+    now = {**found.now, "": SnapshotRow("", "other", None, None, seen.scope)}
+    for key in _left_out(parts, [now[key] for key in found.unrecorded]):
+        del now[key]
+    for key in map(parts.workspace.key, seen.closed):
+        if key in now:
+            now[key] = structs.replace(now[key], version=None)
+    return structs.replace(found, now=now)
+
+
+def current_tree(parts: Parts, seen: TreeLook, snapshot: int, tree: Tree) -> dict[str, SnapshotRow]:
+    """Return the rows of the current tree by key, from those of a snapshot and the differences."""
+    found = compared(parts, seen, snapshot)
+    same = {} if found.is_whole else {key: row for key, row in tree.items() if key not in found.before}
+    return {**same, **found.now}
+
+
 def _current(parts: Parts, uncertain: Uncertain, check_open: Callable[[], None]) -> TreeLook:
-    position, rows = parts.journal.tree_index.standing()
-    rows.pop("", None)
-    _drop_left_out(parts, rows)
+    index = parts.journal.tree_index
+    rows = index.to_look_at()
+    for key in _left_out(parts, [row for row in rows.values() if row.number == 0]):
+        del rows[key]
     for key in map(parts.workspace.key, uncertain.closed):
-        if (row := rows.get(key)) is not None and row.version is not None:
+        if (row := rows.get(key) or index.get(key)) is not None:
             rows[key] = structs.replace(row, version=None)
     closed, moving = _read_unread(parts, rows, check_open)
     closed = sorted({*closed, *uncertain.closed})
-    rules = [*parts.settings.exclude], closed
+    rules = parts.observer.rules_version(), closed
     ignoring = sorted((row.path, row.version) for row in rows.values() if row.path.rpartition("/")[2] == IGNORE_FILE)
     return TreeLook(
-        position=position, rows=rows, closed=closed, moving=[*uncertain.moving, *moving],
-        unnamed=[*uncertain.unnamed],
+        closed=closed, moving=[*uncertain.moving, *moving], unnamed=[*uncertain.unnamed],
         scope=version_of(repr([*rules, ignoring]).encode("utf-8", "surrogateescape")),
     )  # fmt: skip
 
 
-def _drop_left_out(parts: Parts, rows: dict[str, IndexRow]) -> None:
-    """Drop rows of excluded paths: they were added before the rule, or by a call that named the path."""
+def _left_out(parts: Parts, rows: Iterable[TreeRow | SnapshotRow]) -> Iterator[str]:
+    """Yield the keys of excluded paths: their rows were added before the rule, or by a call that named the path."""
     found: defaultdict[tuple[str, bool], list[str]] = defaultdict(list)
-    for row in rows.values():
-        if row.number == 0:
-            folder, _, name = row.path.rpartition("/")
-            found[folder, row.kind == "directory"].append(name)
+    for row in rows:
+        folder, _, name = row.path.rpartition("/")
+        found[folder, row.kind == "directory"].append(name)
     left_out = parts.observer.left_out()
     for (folder, is_directory), names in found.items():
-        for path in left_out.among(folder, names, is_directory):
-            del rows[parts.workspace.key(path)]
+        yield from map(parts.workspace.key, left_out.among(folder, names, is_directory))
 
 
-def _read_unread(
-    parts: Parts, rows: dict[str, IndexRow], check_open: Callable[[], None]
-) -> tuple[list[str], list[str]]:
+def _read_unread(parts: Parts, rows: dict[str, TreeRow], check_open: Callable[[], None]) -> tuple[list[str], list[str]]:
     """Read files without a version; returns the unreadable paths, and those that changed meanwhile."""
     read: list[ReadVersion] = []
     closed: list[str] = []
@@ -98,7 +114,7 @@ def _read_unread(
         check_open()
         path, taken_ns = WorkspacePath(row.path), time.time_ns()
         try:
-            version, stat = _version(parts, path, row)
+            text, stat = _version(parts, path, row)
         except (AccessDeniedError, FileTooLargeError):
             closed.append(row.path)
             continue
@@ -109,13 +125,14 @@ def _read_unread(
             changed.append(row.path)
             continue
         identity = settled_identity(stat, taken_ns, parts.store.tick_ns)
+        version = digest_of(text)
         rows[key] = structs.replace(row, version=version, identity=stat.identity, mode=stat.mode)
         read.append(ReadVersion(key, row.kind, version, stat.identity, identity[4]))
     parts.journal.tree_index.note_read(read)
     return closed, changed
 
 
-def _version(parts: Parts, path: WorkspacePath, row: IndexRow) -> tuple[str, FileStat]:
+def _version(parts: Parts, path: WorkspacePath, row: TreeRow) -> tuple[str, FileStat]:
     if row.kind == "symlink":
         target, stat = parts.store.read_link(path), parts.store.stat(path)
         if stat is None:

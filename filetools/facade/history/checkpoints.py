@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Final
 
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError, WorkspaceGoneError
-from filetools.facade.background.tree_look import TreeLook
+from filetools.facade.background.tree_look import TreeLook, compared
 from filetools.facade.parts import Parts
 from filetools.facade.runner import CallRunner
 from filetools.journal.checkpoints import Checkpoint, SnapshotRow, Tree
@@ -19,26 +20,12 @@ from filetools.models.words import VERSION_PREFIX
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.call_watch import uncounted
 
-PORTION_BYTES: Final = 8 * 1024 * 1024
-PORTION_FILES: Final = 1000
-"""Bytes and files kept in one transaction."""
 PREFIX: Final = "auto: "
 """Prefix of the names of automatic checkpoints."""
 MOST_SHOWN_CHARACTERS: Final = 100
 """Most characters of a session's name in the name of its checkpoint."""
 
 _log = logging.getLogger(__name__)
-
-
-def snapshot_of(seen: TreeLook) -> dict[str, SnapshotRow]:
-    """Return the rows of a snapshot by key. The row of the root has the version of the rules that left paths out."""
-    tree: dict[str, SnapshotRow] = {}
-    for key, row in seen.rows.items():
-        if row.kind == "directory" or row.version is not None:
-            size = row.identity[2] if row.kind == "file" and row.identity is not None else None
-            tree[key] = SnapshotRow(row.path, row.kind, size, row.mode, row.version)
-    tree[""] = SnapshotRow("", "other", None, None, seen.scope)
-    return tree
 
 
 def take(
@@ -54,46 +41,36 @@ def take(
 
     def keep(tree: Tree) -> set[str]:
         """Keep the bytes; returns the keys of the rows whose bytes are not kept."""
-        nonlocal too_large, changed
-        too_large, changed = _keep(parts, tree)
-        lost = too_large | changed
-        return {key for key, row in tree.items() if row.version in lost}
+        too_large.clear()
+        changed.clear()
+        parts.journal.contents.keep_all(_missing(parts, tree, too_large, changed))
+        return {key for key, row in tree.items() if row.version in too_large or row.version in changed}
 
     made = parts.journal.checkpoints.save(
-        name, snapshot_of(seen), seen.position, replace=replace, automatic=automatic, keep=keep
+        name, partial(compared, parts, seen), replace=replace, automatic=automatic, keep=keep
     )
     return None if made is None else (made, sorted(too_large.values()), sorted({*seen.unread, *changed.values()}))
 
 
-def _keep(parts: Parts, tree: Tree) -> tuple[dict[str, str], dict[str, str]]:
-    """Keep the bytes of all files of a snapshot that are not kept yet.
+def _missing(
+    parts: Parts, tree: Tree, too_large: dict[str, str], changed: dict[str, str]
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the versions of files and links whose bytes are not kept yet, with their bytes.
 
-    Returns:
-        The versions of files that are too large, with a path of each; and those of files that have changed since the
-        look, or cannot be read.
+    Adds to `too_large` the versions of files that are too large, with a path of each; and to `changed` those of files that
+    have changed since the look, or cannot be read.
     """
-    too_large, changed = dict[str, str](), dict[str, str]()
     files = {row.version: row for row in tree.values() if row.kind in ("file", "symlink") and row.version is not None}
-    most_bytes = parts.settings.snapshot_max_file_bytes
-    portion: dict[str, bytes] = {}
-    left, held = parts.settings.snapshot_max_bytes, 0
+    most_bytes, left = parts.settings.snapshot_max_file_bytes, parts.settings.snapshot_max_bytes
     for version in parts.journal.contents.missing(files):
         row = files[version]
         if (row.size or 0) > min(most_bytes, left):
             too_large[version] = row.path
-            continue
-        content = _content_of(parts, row, most_bytes)
-        if content is None:
+        elif (content := _content_of(parts, row, most_bytes)) is None:
             changed[version] = row.path
-            continue
-        portion[version] = content
-        left -= len(content)
-        held += len(content)
-        if held > PORTION_BYTES or len(portion) >= PORTION_FILES:
-            parts.journal.contents.keep_all(portion)
-            portion, held = {}, 0
-    parts.journal.contents.keep_all(portion)
-    return too_large, changed
+        else:
+            left -= len(content)
+            yield version, content
 
 
 def _content_of(parts: Parts, row: SnapshotRow, most_bytes: int) -> bytes | None:

@@ -29,8 +29,10 @@ class RestoreTarget(Struct, frozen=True):
     """Number of the newest record before it."""
     tree: Mapping[str, SnapshotRow] | None
     """Its rows, by key; None if they were damaged, so that only its number is known."""
+    now: Mapping[str, SnapshotRow]
+    """Rows of the current tree; not all of them if `tree` is None."""
     seen: TreeLook
-    """The current tree."""
+    """What could not be determined of it."""
     path: WorkspacePath = ROOT
     """Only this path, with all below it, is restored; the root is everything."""
 
@@ -82,9 +84,9 @@ def _complete(
     # If the same ignore rules held, a path that is not in the snapshot was not in the tree.
     is_same_scope = ROOT in rows and rows[ROOT].version == seen.scope
     closed = {tree.key(path): path for path in seen.closed}
-    homes = {row.version: Origin(path=row.path) for key, row in seen.rows.items() if key not in rows}
+    homes = {row.version: Origin(path=row.path) for key, row in target.now.items() if key not in rows}
     for key, row in rows.items():
-        standing = seen.rows.get(key)
+        standing = target.now.get(key)
         facts = None if standing is None else (standing.kind, standing.mode, standing.version)
         if row.kind == "other" or (facts == (row.kind, row.mode, row.version) and key not in tree.drafted):
             continue
@@ -94,7 +96,7 @@ def _complete(
         else:
             _put(tree, row, homes.get(row.version) if row.version else None)
     # Entries of the draft that are not in the snapshot and not ignored.
-    beyond = {key: row.path for key, row in seen.rows.items() if key not in rows}
+    beyond = {key: row.path for key, row in target.now.items() if key not in rows and key != ROOT}
     for key, (path, node) in tree.drafted.items():
         if key not in rows and node is not None and node.kind != "other" and not is_left_out(path):
             beyond[key] = path
@@ -103,7 +105,7 @@ def _complete(
         node = tree.at(path)
         if node is None:
             continue
-        standing = seen.rows.get(key)
+        standing = target.now.get(key)
         if standing is not None and standing.kind != "directory" and standing.version is None:
             unknown.add(path)  # it cannot be read
         elif node.kind == "directory":
@@ -157,7 +159,7 @@ def require_known(target: RestoreTarget, name: str, key: Callable[[WorkspacePath
     if target.tree is None or target.path.is_root:
         return
     top = key(target.path)
-    if not any(top in within(each) for rows in (target.tree, target.seen.rows) for each in rows):
+    if not any(top in within(each) for rows in (target.tree, target.now) for each in rows):
         raise InvalidArgumentError(
             f"{target.path} is neither in the checkpoint {name!r} nor in the tree now",
             path=target.path,

@@ -395,7 +395,6 @@ async def _carry_out(
     await runner.afterwards(partial(_close_folders, parts, _as_left(folders, plan.steps)))
     return Outcome(
         records=tuple(record for one in outcomes for record in one.records),
-        changes=tuple(change for one in outcomes for change in one.changes),
         mirror=outcomes[-1].mirror,
         warnings=tuple(warning for one in outcomes for warning in one.warnings),
     )

@@ -113,10 +113,10 @@ class Contents:
         with TRANSLATED:
             self._enter(self._database.connection, digest, content, 0)
 
-    def keep_all(self, contents: Mapping[str, bytes]) -> None:
-        """As `keep`, for several versions at once, and deflated; durable with the next commit."""
-        self.put_all(contents)
+    def keep_all(self, contents: Iterable[tuple[str, bytes]]) -> None:
+        """As `keep`, for versions with their bytes, a portion at a time, and deflated; durable with the next commit."""
         for portion in _portions(contents, deflated):
+            self.put_all({version: content for version, content, _ in portion})
             self._database.write(partial(self._keep_portion, portion, 0), durable=False)
 
     def missing(self, versions: Iterable[str]) -> set[str]:
@@ -130,7 +130,7 @@ class Contents:
             for version, text in texts.items()
             if len(text) <= LARGEST_READ_BYTES and self._database.row(_KNOWN, (digest_of(version),)) is None
         }
-        for portion in _portions(new, bytes):
+        for portion in _portions(new.items(), bytes):
             self._database.write(partial(self._keep_portion, portion, UNSYNCED), durable=False)
 
     def record(self, connection: sqlite3.Connection, content: bytes | None, version: str, number: int) -> None:
@@ -194,11 +194,11 @@ def inflated(stored: bytes, size: int) -> bytes:
         return stored
 
 
-def _portions(contents: Mapping[str, bytes], packed: Callable[[bytes], bytes]) -> Iterator[Portion]:
+def _portions(contents: Iterable[tuple[str, bytes]], packed: Callable[[bytes], bytes]) -> Iterator[Portion]:
     """Yield contents in portions of one transaction each; `packed` makes the bytes of a row."""
     portion: Portion = []
     held = 0
-    for version, content in contents.items():
+    for version, content in contents:
         stored = packed(content) if len(content) <= LARGEST_ROW_BYTES else content
         portion.append((version, content, stored))
         held += len(stored)

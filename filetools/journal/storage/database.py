@@ -10,8 +10,9 @@ import os
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, TypeVar
@@ -175,6 +176,21 @@ class Database:
             finally:
                 self.gate.leave()
 
+    def change(
+        self,
+        statement: str,
+        rows: Iterable[Arguments] = ((),),
+        *,
+        durable: bool = False,
+        may_use_reserve: Callable[[], bool] = lambda: False,
+    ) -> int:
+        """Run one statement for each of some rows of values, in one write transaction; returns how many rows it changed."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            return connection.executemany(statement, rows).rowcount
+
+        return self.write(work, durable=durable, may_use_reserve=may_use_reserve)
+
     def _transact(
         self, work: Callable[[sqlite3.Connection], T], durable: bool, may_use_reserve: Callable[[], bool]
     ) -> T:
@@ -331,6 +347,13 @@ class Database:
                 "the journal", "its last sync failed, and a reader keeps it from being written anew"
             )
         self._sync_failed = False
+
+
+def slices(rows: Iterable[T], most: int = 2000) -> Iterator[list[T]]:
+    """Yield rows in slices of one transaction each, so that other commits wait a few milliseconds at most."""
+    left = iter(rows)
+    while several := list(islice(left, most)):
+        yield several
 
 
 def _prepare(connection: sqlite3.Connection, directory: Path, *, is_durable: bool) -> bool:

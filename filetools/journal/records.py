@@ -1,0 +1,261 @@
+"""Records as rows of the database, and which of them are applied to the files, and synced there.
+
+A checksum protects the values of a record that never change. Marks are never synced on their own, because recovery can
+determine a lost one again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from filetools.errors import StateDamagedError
+from filetools.journal.changes import Change
+from filetools.journal.storage.contents import digest_of, version_from
+from filetools.journal.storage.database import Arguments, Database
+from filetools.journal.storage.schema import IS_PENDING, IS_UNSYNCED
+from filetools.journal.tree_rows import Identity
+from filetools.models.records import EXTERNAL, Actor, ChangeRecord, Operation, RecordState
+from filetools.models.words import ActorKind
+
+
+class Fixed(NamedTuple):
+    """The values of a record that never change, in the order of their columns; the checksum covers them."""
+
+    operation: str
+    path: str
+    key: str
+    old_path: str | None
+    old_key: str | None
+    before: bytes | None
+    before_unknown: int
+    after: bytes | None
+    size: int | None
+    mode: int | None
+    actor_kind: ActorKind
+    actor_id: str
+    session: str | None
+    call: str | None
+    time: float
+    batch: int | None
+    opening: int
+
+
+FIXED_COLUMNS: Final = ", ".join(Fixed._fields)
+INSERT_RECORD: Final = (
+    f"INSERT INTO records (number, {FIXED_COLUMNS}, checksum, state, synced)"
+    " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+)
+RECORD_COLUMNS: Final = f"number, state, checksum, {FIXED_COLUMNS}"
+SELECT_RECORD: Final = f"SELECT {RECORD_COLUMNS} FROM records"
+NEVER_IN_FILE: Final = 2
+"""Value of `synced` for versions kept aside: nothing to sync, and no statement on how durable the file itself is."""
+
+
+def record_row(
+    change: Change, actor: Actor, *, now: float, batch: int | None, opening: int, synced: int
+) -> tuple[Any, ...]:
+    """Return the values of `INSERT_RECORD` for one change, after its number."""
+    who = EXTERNAL if change.external else actor
+    fixed = Fixed(
+        operation=change.operation.value,
+        path=change.path,
+        key=change.key,
+        old_path=change.old_path,
+        old_key=change.old_key,
+        before=None if change.before is None else digest_of(change.before),
+        before_unknown=int(change.before_unknown),
+        after=None if change.after is None else digest_of(change.after),
+        size=change.size,
+        mode=change.mode,
+        actor_kind=who.kind,
+        actor_id=who.id,
+        session=who.session,
+        call=who.call,
+        time=now,
+        batch=batch,
+        opening=opening,
+    )
+    state = _state_of(change)
+    return (*fixed, checksum(tuple(fixed)), state.value, 0 if state is RecordState.PENDING else synced)
+
+
+def record_of(change: Change, actor: Actor, *, now: float, batch: int | None, number: int) -> ChangeRecord:
+    """Return the record of a change, as `record_from` returns it for its row."""
+    return ChangeRecord(
+        number=number,
+        operation=change.operation,
+        path=change.path,
+        old_path=change.old_path,
+        before=change.before,
+        before_unknown=change.before_unknown,
+        after=change.after,
+        size=change.size,
+        mode=change.mode,
+        actor=EXTERNAL if change.external else actor,
+        time=now,
+        state=_state_of(change),
+        transaction=batch,
+    )
+
+
+def _state_of(change: Change) -> RecordState:
+    if change.compensates is not None or change.aside:
+        return RecordState.ABORTED
+    if change.buffered:
+        return RecordState.BUFFER
+    return RecordState.APPLIED if change.applied else RecordState.PENDING
+
+
+def checksum(fixed: tuple[Any, ...]) -> int:
+    """Return the CRC-32 of a record's unchanging values."""
+    return zlib.crc32(repr(fixed).encode("utf-8", "backslashreplace"))
+
+
+def record_from(row: tuple[Any, ...]) -> ChangeRecord:
+    """Return the record of a `SELECT_RECORD` row.
+
+    Raises:
+        StateDamagedError: Its values do not match its checksum, or one of them is invalid.
+    """
+    number, state, expected, *values = row
+    if checksum(tuple(values)) != expected:
+        raise StateDamagedError(f"record {number} does not match its checksum")
+    fixed = Fixed._make(values)
+    try:
+        return ChangeRecord(
+            number=number,
+            operation=Operation(fixed.operation),
+            path=fixed.path,
+            old_path=fixed.old_path,
+            before=version_from(fixed.before),
+            before_unknown=bool(fixed.before_unknown),
+            after=version_from(fixed.after),
+            size=fixed.size,
+            mode=fixed.mode,
+            actor=Actor(kind=fixed.actor_kind, id=fixed.actor_id, session=fixed.session, call=fixed.call),
+            time=fixed.time,
+            state=RecordState(state),
+            transaction=fixed.batch,
+        )
+    except ValueError as exc:
+        raise StateDamagedError(f"record {number} holds what no record may: {exc}") from exc
+
+
+def records_from(database: Database, query: str, arguments: Arguments = ()) -> list[ChangeRecord]:
+    """Return the records of a query for `RECORD_COLUMNS`.
+
+    Raises:
+        StateDamagedError: One of them is damaged.
+    """
+    return [record_from(row) for row in database.rows(query, arguments)]
+
+
+# -- marks
+
+_PENDING: Final = f"{SELECT_RECORD} INDEXED BY records_open WHERE {IS_PENDING} ORDER BY number LIMIT ?"
+_UNSYNCED: Final = (
+    f"{SELECT_RECORD} INDEXED BY records_open WHERE {IS_UNSYNCED}"
+    " AND number NOT IN (SELECT number FROM unrestored) ORDER BY number LIMIT ?"
+)
+_UNRESTORED: Final = f"{SELECT_RECORD} WHERE number IN (SELECT number FROM unrestored) ORDER BY number LIMIT ?"
+_CARRY_HEAD: Final = (
+    "UPDATE tree SET applied = 1 WHERE key = ? AND NOT EXISTS"
+    " (SELECT 1 FROM records WHERE records.number = tree.number AND state = 'pending')"
+)
+_LAST_SYNCED: Final = (
+    "SELECT number FROM records WHERE key = ?1 AND synced = 1 AND state != 'pending' ORDER BY number DESC LIMIT 1"
+)
+_UNSETTLED: Final = (
+    f"SELECT {RECORD_COLUMNS} FROM records WHERE key = ?1 AND number >= coalesce(({_LAST_SYNCED}), 0)"
+    f" UNION ALL SELECT {RECORD_COLUMNS} FROM records"
+    f" WHERE old_key = ?1 AND key != ?1 AND number >= coalesce(({_LAST_SYNCED}), 0)"
+    " ORDER BY number DESC LIMIT 1000"
+)
+_BEFORE_TURN: Final = (
+    f"SELECT coalesce(max(number), 0), EXISTS (SELECT 1 FROM records INDEXED BY records_open WHERE {IS_PENDING})"
+    " FROM records"
+)
+_APPLY: Final = (
+    # The steps that make links and change modes sync what they do.
+    "UPDATE records SET state = 'applied', synced = max(synced, operation IN ('link', 'modify_directory'))"
+    " WHERE number = ? AND state = 'pending' RETURNING key, old_key"
+)
+_IDENTIFY: Final = (
+    "UPDATE tree SET device = ?, inode = ?, size = ?, mtime = ?, ctime = ?"
+    " WHERE key = ? AND kind = 'file' AND applied = 1"
+)
+_APPLY_HEAD: Final = "UPDATE tree SET applied = 1 WHERE key = ? AND number = ?"
+
+
+class Marks:
+    """Marks of an embedded journal."""
+
+    def __init__(self, database: Database, on_visible: Callable[[], None]) -> None:
+        self._database = database
+        self._on_visible = on_visible
+
+    def applied(self, numbers: Iterable[int], identities: Mapping[str, Identity] = MappingProxyType({})) -> None:
+        """Mark records as applied, except those that are already marked.
+
+        Args:
+            numbers: Numbers of the records.
+            identities: Identities of their files on disk, by key.
+        """
+        several = [(number,) for number in numbers]
+
+        def work(connection: sqlite3.Connection) -> None:
+            for number in several:
+                for keys in connection.execute(_APPLY, number).fetchall():
+                    connection.executemany(_APPLY_HEAD, [(key, *number) for key in keys if key is not None])
+            connection.executemany(_IDENTIFY, [(*identity, key) for key, identity in identities.items()])
+
+        if several:
+            self._database.write(work, durable=False, may_use_reserve=lambda: True)
+            self._on_visible()
+
+    def synced(self, numbers: Iterable[int]) -> None:
+        """Note that the files and folders of these records are synced."""
+        rows = [(number,) for number in numbers]
+        if rows:
+            update = "UPDATE records SET synced = 1 WHERE number = ? AND synced = 0"
+            self._database.change(update, rows, may_use_reserve=lambda: True)
+
+    def is_pending(self, number: int) -> bool:
+        """True if a record is committed but not applied."""
+        row = self._database.row("SELECT state FROM records WHERE number = ?", (number,))
+        return row is not None and row[0] == "pending"
+
+    def before_turn(self) -> tuple[int, bool]:
+        """Return the number of the newest record, and whether any is committed but not applied."""
+        number, is_pending = self._database.row(_BEFORE_TURN)
+        return int(number), bool(is_pending)
+
+    def pending(self, limit: int = 1000) -> list[ChangeRecord]:
+        """Return records that are committed but not applied, oldest first."""
+        return records_from(self._database, _PENDING, (limit,))
+
+    def unsynced(self, limit: int = 1000) -> list[ChangeRecord]:
+        """Return records that are applied but not synced, oldest first, except those that must be restored first."""
+        return records_from(self._database, _UNSYNCED, (limit,))
+
+    def unrestored(self, limit: int = 1000) -> list[ChangeRecord]:
+        """Return records that a power cut may have undone in the files, oldest first."""
+        return records_from(self._database, _UNRESTORED, (limit,))
+
+    def restored(self, number: int, keys: Iterable[str]) -> None:
+        """Note that a record is restored, and that the files of these keys have their heads again."""
+        heads = [(key,) for key in keys]
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM unrestored WHERE number = ?", (number,))
+            connection.executemany(_CARRY_HEAD, heads)
+
+        self._database.write(work, durable=False)
+
+    def unsettled(self, key: str) -> list[ChangeRecord]:
+        """Return the records of one path from its last synced one on, newest first; at most 1000."""
+        return records_from(self._database, _UNSETTLED, (key,))
