@@ -151,8 +151,7 @@ class DraftTree:
 
     def read_version(self, node: DraftNode) -> str:
         """Return the version of the file that is now at a node's origin."""
-        is_known = bool(node.source) and node.kind != "symlink"
-        stat = self._store.stat(WorkspacePath(node.source)) if is_known else None
+        stat = self._store.stat(WorkspacePath(node.source)) if node.source and node.kind != "symlink" else None
         known = None if stat is None else self._facts.get(stat.identity)
         return version_of(self._content_at(node)) if known is None else known.version
 

@@ -68,7 +68,7 @@ def with_blocked(
         is_change = finding.outcome != "unchanged" or Operation.DELETE_DIRECTORY in operations
         if touched is not None and is_change and finding.outcome in SETTLED:
             finding = structs.replace(finding, outcome=touched)
-        if finding.clash is not None:
+        if isinstance(finding.outcome, Clash):
             told |= {*finding.places, *(record.path for record in finding.records if record.old_path is not None)}
             if stuck is not None:
                 finding = structs.replace(finding, path=finding.places[-1])

@@ -98,14 +98,14 @@ class UndoPlan(Struct, frozen=True, dict=True):
     @property
     def is_whole(self) -> bool:
         """True if no change is left out because of a conflict."""
-        return all(finding.clash is None for finding in self.findings)
+        return not any(isinstance(finding.outcome, Clash) for finding in self.findings)
 
     def _conflicts(self, *, applied: bool) -> list[UndoConflict]:
         """Return the conflicts: each path once for each reason. With `applied` it is the path after the undo, else before."""
         found: dict[tuple[str, str, str], UndoConflict] = {}
         for finding in self.findings:
-            path, clash = finding.places[0 if applied else -1], finding.clash
-            if clash is None:
+            path, clash = finding.places[0 if applied else -1], finding.outcome
+            if not isinstance(clash, Clash):
                 continue
             sources = {*finding.places, *(record.path for record in finding.records)}
             is_hidden = any(self.is_withheld(WorkspacePath(each)) for each in sources)
@@ -142,7 +142,7 @@ class UndoPlan(Struct, frozen=True, dict=True):
                 actor=record.actor.to_dict(), time=record.time,
                 outcome="conflict" if isinstance(one.outcome, Clash) else one.outcome,
             )
-            for one in sorted(self.findings, key=lambda finding: finding.clash is not None) for record in one.records
+            for one in sorted(self.findings, key=lambda finding: isinstance(finding.outcome, Clash)) for record in one.records
         }  # fmt: skip
         return UndoResult(
             changes=[changes[number] for number in sorted(changes, reverse=True)],
