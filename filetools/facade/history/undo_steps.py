@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Final
 
 from msgspec import structs
@@ -43,7 +42,7 @@ OF_PLACES: Final = frozenset((Operation.MOVE, Operation.MODIFY_DIRECTORY))
 
 
 def with_blocked(
-    findings: Sequence[UndoFinding], blocked: Mapping[str, Clash], texts: Mapping[str, Clash] = MappingProxyType({})
+    findings: Sequence[UndoFinding], blocked: Mapping[str, Clash], texts: Mapping[str, Clash]
 ) -> list[UndoFinding]:
     """Return the findings with a conflict for each record at a path that cannot be changed.
 

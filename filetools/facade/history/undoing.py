@@ -12,7 +12,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final
@@ -64,7 +64,7 @@ MOST_SINCE: Final = 100
 _REVERSE: Final[dict[RelationKind, RelationKind]] = {"undoes": "redoes", "redoes": "undoes"}
 
 
-class UndoPlan(Struct, frozen=True, dict=True):
+class UndoPlan(Struct, frozen=True):
     """A planned undo. Lives for one try."""
 
     findings: tuple[UndoFinding, ...]
@@ -79,7 +79,7 @@ class UndoPlan(Struct, frozen=True, dict=True):
     unread: Sequence[str]
     """Paths that a look at the whole tree could not read."""
 
-    @cached_property
+    @property
     def steps(self) -> tuple[Step, ...]:
         """The steps of all transactions."""
         return tuple(chain.from_iterable(self.phases))
