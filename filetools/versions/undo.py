@@ -29,6 +29,8 @@ Outcome = Literal["undone", "unchanged", "kept", "unknown"]
 
 SETTLED: Final = ("undone", "unchanged", "kept")
 """Outcomes of records that count as undone."""
+_NOT_UNDONE: Final = {"unknown": "nobody knows what was there before", "kept": "others use this folder now"}
+"""Why the records of other outcomes are not undone."""
 WITHOUT_RECORDS: Final = ("symlink", "other")
 """Kinds of entries that are restored with a folder, without records of their own."""
 _KINDS: Final[Mapping[Operation, EntryType]] = {
@@ -68,6 +70,11 @@ class UndoFinding(Struct, frozen=True, kw_only=True):
     def clash(self) -> Clash | None:
         """Why the records are not undone; None if there is no conflict."""
         return self.outcome if isinstance(self.outcome, Clash) else None
+
+    @property
+    def reason(self) -> str | None:
+        """Why the records are not undone, in a few words; None if they are."""
+        return self.outcome.reason if isinstance(self.outcome, Clash) else _NOT_UNDONE.get(self.outcome)
 
     @property
     def places(self) -> tuple[str, ...]:

@@ -81,8 +81,8 @@ def test_filter_of_a_folder_agrees_with_whole_paths(patterns: list[str], names: 
     rules = compile_patterns(patterns)
     pruned = itself = False
     for depth, name in enumerate(names):
-        sieve = rules.in_directory("/".join(names[:depth]))
-        pruned = pruned or (sieve is not None and not sieve([name], is_directory or depth < len(names) - 1))
+        name_filter = rules.in_directory("/".join(names[:depth]))
+        pruned = pruned or (name_filter is not None and not name_filter([name], is_directory or depth < len(names) - 1))
         itself = itself or rules.ignores_itself("/".join(names[: depth + 1]), is_directory or depth < len(names) - 1)
     assert rules.matches("/".join(names), is_directory) is pruned is itself
 

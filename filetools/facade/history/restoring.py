@@ -153,7 +153,7 @@ def _put(tree: DraftTree, row: SnapshotRow, home: Origin | None) -> None:
 
 
 def copy_refused(tree: DraftTree, refused: Iterable[str]) -> None:
-    """Draft a copy of each file or link whose move from its current path was refused, so that a restore still brings it."""
+    """Draft a copy of each file or link whose move from its current path was refused, so that it is restored anyway."""
     keys = set(map(tree.key, refused))
 
     def is_refused(key: str) -> bool:

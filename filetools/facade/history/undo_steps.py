@@ -212,8 +212,8 @@ class StepMaker:
         self.blocked: dict[str, Clash] = {}
         """Paths that cannot be changed, and why."""
         self._bring_wholes()
-        self._remove_trees()
         self._move_files()
+        self._remove_trees()
         self._others = [one.path for one in self._left.values() if one.now is not None and one.now.kind == "other"]
         for one in self._rest():
             self._change(one)

@@ -62,7 +62,6 @@ _log = logging.getLogger(__name__)
 MOST_SINCE: Final = 100
 """If this many records are written during planning, they are not examined: the undo is planned again."""
 _REVERSE: Final[dict[RelationKind, RelationKind]] = {"undoes": "redoes", "redoes": "undoes"}
-_STAYS: Final = {"unknown": "nobody knows what was there before", "kept": "others use this folder now"}
 
 
 class UndoPlan(Struct, frozen=True, dict=True):
@@ -125,12 +124,8 @@ class UndoPlan(Struct, frozen=True, dict=True):
 
     def _not_undone(self, *, applied: bool) -> list[NotUndone]:
         """Return the paths that are not undone, and why; for `applied` see `_conflicts`."""
-        reasons: dict[str, str] = {}
-        for finding in self.findings:
-            outcome = finding.outcome
-            reason = outcome.reason if isinstance(outcome, Clash) else _STAYS.get(outcome)
-            if reason is not None:
-                reasons[finding.places[0 if applied else -1]] = reason
+        several = [(finding.places[0 if applied else -1], finding.reason) for finding in self.findings]
+        reasons = {path: reason for path, reason in several if reason is not None}
         return [NotUndone(path=path, reason=reason) for path, reason in reasons.items()]
 
     def touched(self, protected: Sequence[str]) -> list[WorkspacePath]:
