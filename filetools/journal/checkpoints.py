@@ -260,12 +260,6 @@ def forget_unnamed(condition: str, value: float, connection: sqlite3.Connection)
         connection.execute(_DROP_NEEDLESS)
 
 
-def oldest_kept(connection: sqlite3.Connection) -> int | None:
-    """Return the number after which nothing may be removed, or None if there is no checkpoint."""
-    (number,) = connection.execute("SELECT min(number) FROM checkpoints").fetchone()
-    return None if number is None else int(number)
-
-
 def _next_number(connection: sqlite3.Connection) -> int:
     """Take the next snapshot number; a process that cached the open rows by an earlier one reads them again."""
     (number,) = connection.execute(_NUMBER).fetchone()

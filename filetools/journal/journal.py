@@ -282,7 +282,7 @@ class Journal:
     def begin_restoring(self) -> None:
         """Note, once per boot, which records a power cut may have undone in the files.
 
-        `marks.unrestored` returns them. Each remains noted until it is restored, even if that fails or the machine goes down
+        `marks.unfinished` returns them. Each remains noted until it is restored, even if that fails or the machine goes down
         again; until then the heads of its paths count as not applied.
         """
 

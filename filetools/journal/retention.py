@@ -18,7 +18,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from filetools.journal.checkpoints import Checkpoints, forget_unnamed, oldest_kept
+from filetools.journal.checkpoints import Checkpoints, forget_unnamed
 from filetools.journal.seen_versions import tidy_seen_versions
 from filetools.journal.storage.blobs import BlobFolder
 from filetools.journal.storage.contents import IS_BLOB, IS_FREE, remove_unused
@@ -212,7 +212,7 @@ class Retention:
         """Return removable contents, oldest first, until the surplus is covered."""
         with self._database.reading() as connection:
             first_unsynced, replaced = _needed(connection)
-            kept = oldest_kept(connection)
+            (kept,) = connection.execute("SELECT min(number) FROM checkpoints").fetchone()
             if kept is not None:
                 # Once, and outside the gate, unlike the others: a text is protected as a head until a record replaces it.
                 replaced |= {digest for (digest,) in connection.execute(_REPLACED_SINCE, (kept,))}

@@ -100,7 +100,7 @@ class ForeignChanges:
 
     def _start(self, watcher: TreeWatcher) -> None:
         watcher.start()
-        watcher.watch(map(WorkspacePath, self._parts.journal.tree_index.folders()))
+        watcher.watch(map(WorkspacePath, self._parts.journal.tree_index.paths("directory").values()))
 
     async def work(self) -> None:
         """Wait for hints, then record the changes that they lead to."""
