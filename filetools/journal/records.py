@@ -214,7 +214,7 @@ class Marks:
             connection.executemany(_IDENTIFY, [(*identity, key) for key, identity in identities.items()])
 
         if several:
-            self._database.write(work, durable=False, may_use_reserve=lambda: True)
+            self._database.write(work, durable=False, may_use_reserve=True)
             self._on_visible()
 
     def synced(self, numbers: Iterable[int]) -> None:
@@ -222,7 +222,7 @@ class Marks:
         rows = [(number,) for number in numbers]
         if rows:
             update = "UPDATE records SET synced = 1 WHERE number = ? AND synced = 0"
-            self._database.change(update, rows, may_use_reserve=lambda: True)
+            self._database.change(update, rows, may_use_reserve=True)
 
     def is_pending(self, number: int) -> bool:
         """True if a record is committed but not applied."""
