@@ -34,7 +34,7 @@ MODEL_VARIABLE: Final = "FILETOOLS_MODEL"
 """Which model a client of `serve --agent` asked for."""
 
 DEFAULT_EXCLUDES: Final = (
-    ".git",
+    ".git/",
     "node_modules",
     ".DS_Store",
     "Thumbs.db",

@@ -14,7 +14,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from filetools.cli.runner import READING, CommandRunner, SharedOptions
-from filetools.cli.terminal import FAILED, INTERRUPTED, STDERR, exit_code_of, leave_quietly, print_error, use_terminal
+from filetools.cli.terminal import FAILED, INTERRUPTED, STDERR, leave_quietly, print_error, use_terminal
 from filetools.distribution import version_line
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.models.words import Durability
@@ -179,13 +179,13 @@ def command(
                 if not inspect.iscoroutinefunction(body):
                     body(runner, **values)
                 elif reads or (reads is None and (shared == READING or values.get("dry_run"))):
-                    runner.read(lambda files: body(runner, files, **values), lambda _: None)
+                    runner.read(lambda files: body(runner, files, **values))
                 else:
-                    runner.perform(lambda files: body(runner, files, **values), lambda _: None, watch=watch)
+                    runner.perform(lambda files: body(runner, files, **values), watch=watch)
                 sys.stdout.flush()
             except FileToolsError as error:
-                print_error(error, as_json=options.as_json)
-                raise click.exceptions.Exit(exit_code_of(error)) from error
+                runner.fail(error)
+                runner.end()
             except BrokenPipeError:
                 leave_quietly()
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
-from filetools.cli.records import moment, verb_of
+from filetools.cli.records import VERBS, moment
 from filetools.cli.runner import CommandRunner, SharedOptions
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
@@ -53,7 +53,7 @@ def versions(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
         return [
             (
                 each.version.removeprefix("sha256:")[:_DIGITS],
-                f"{verb_of(Operation(each.operation))} by {each.actor['id']}, {moment(each.time)}",
+                f"{VERBS[Operation(each.operation)]} by {each.actor['id']}, {moment(each.time)}",
             )
             for each in found
             if each.kept
@@ -85,7 +85,7 @@ async def actors(files: FileToolsFacade) -> Suggested:
 async def numbers(files: FileToolsFacade) -> Suggested:
     """Return the numbers of the newest changes."""
     return [
-        (str(record.number), f"{record.actor.id} {verb_of(record.operation)} {record.path}")
+        (str(record.number), f"{record.actor.id} {VERBS[record.operation]} {record.path}")
         for record in await files.latest_changes(_MOST)
     ]
 

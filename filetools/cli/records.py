@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import asdict
 
-from filetools.cli.terminal import print_note, printable, styled
+from filetools.cli.terminal import VERB_STYLES, path_text, print_note, printable, styled
 from filetools.content.differences.diff import unified_diff
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.history import TreeChange, TreeDiffResult
 from filetools.models.records import ChangeRecord, Operation
-from filetools.models.words import ActorKind
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-_VERBS: Final = {
+VERBS: Final = {
     Operation.FOUND: "found",
     Operation.CREATE: "created",
     Operation.MODIFY: "modified",
@@ -32,13 +31,13 @@ _VERBS: Final = {
     Operation.MODIFY_DIRECTORY: "mode",
     Operation.LINK: "linked",
 }
-_VERB_STYLES: Final = {"created": "green", "made": "green", "deleted": "red", "removed": "red", "moved": "blue"}
-_ACTOR_STYLES: Final[dict[ActorKind, str]] = {
+ACTOR_STYLES: Final[Mapping[str, str]] = {
     "agent": "cyan",
     "editor": "magenta",
     "external": "yellow",
     "system": "blue",
 }
+"""Styles of actors' names, by kind."""
 _FOLDERS: Final = (
     Operation.CREATE_DIRECTORY, Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY, Operation.MODIFY_DIRECTORY,
 )  # fmt: skip
@@ -52,19 +51,14 @@ _MOST_PLACES: Final = 3
 """Maximum number of folders named in the line of a group."""
 
 
-def change_line(record: ChangeRecord, *, with_time: bool = True) -> Text:
+def change_line(record: ChangeRecord) -> Text:
     """Return one line: number, time, actor, operation, path."""
-    verb = _VERBS[record.operation]
-    end = "/" if record.operation in _FOLDERS else ""
-    path = printable(record.path) + end
-    if record.old_path is not None:
-        path = f"{printable(record.old_path)}{end} → {path}"
+    verb = VERBS[record.operation]
     return styled(
-        (f"{record.number:>6}  ", "dim"),
-        (f"{moment(record.time)}  " if with_time else "", "dim"),
-        (f"{printable(record.actor.id):<10} ", _ACTOR_STYLES[record.actor.kind]),
-        (f"{verb:<9}", _VERB_STYLES.get(verb, "")),
-        path,
+        (f"{record.number:>6}  {moment(record.time)}  ", "dim"),
+        (f"{printable(record.actor.id):<10} ", ACTOR_STYLES[record.actor.kind]),
+        (f"{verb:<9}", VERB_STYLES.get(verb, "")),
+        path_text(record.path, record.old_path, is_folder=record.operation in _FOLDERS),
     )
 
 
@@ -88,12 +82,12 @@ def group_line(group: Sequence[ChangeRecord]) -> Text:
     if len(group) == 1:
         return change_line(group[0])
     newest, oldest = group[0], group[-1]
-    counts = Counter(_VERBS[record.operation] for record in group)
+    counts = Counter(VERBS[record.operation] for record in group)
     places = list(dict.fromkeys(record.path.rpartition("/")[0] for record in reversed(group)))
     shown = ", ".join(f"{printable(place)}/" if place else "." for place in places[:_MOST_PLACES])
     return styled(
         (f"{oldest.number}-{newest.number}".rjust(6) + f"  {moment(newest.time)}  ", "dim"),
-        (f"{printable(newest.actor.id):<10} ", _ACTOR_STYLES[newest.actor.kind]),
+        (f"{printable(newest.actor.id):<10} ", ACTOR_STYLES[newest.actor.kind]),
         ", ".join(f"{count:,} {verb}" for verb, count in counts.most_common()),
         f" in {shown}{' …' if len(places) > _MOST_PLACES else ''}",
     )
@@ -141,27 +135,9 @@ def moment(seconds: float, *, short: bool = False) -> str:
     return time.strftime("%H:%M:%S" if recent else "%Y-%m-%d" if short else "%Y-%m-%d %H:%M", then)
 
 
-def verb_of(operation: Operation) -> str:
-    """Return an operation as one word."""
-    return _VERBS[operation]
-
-
-def actor_style(kind: str) -> str:
-    """Return the style for names of actors of a kind."""
-    return next((style for known, style in _ACTOR_STYLES.items() if known == kind), "")
-
-
 MOST_LISTED: Final = 20
 """Maximum number of changes listed in a summary."""
 WIDEST_PATH: Final = 48
-_TREE_VERBS: Final = {
-    "added": ("added", "green"),
-    "modified": ("modified", ""),
-    "deleted": ("deleted", "red"),
-    "moved": ("moved", "blue"),
-    "mode": ("mode", "blue"),
-    "kind": ("replaced", "yellow"),
-}
 _KINDS: Final = {"file": "a file", "directory": "a folder", "symlink": "a link"}
 
 
@@ -189,22 +165,32 @@ def change_lines(result: TreeDiffResult, *, most: int = MOST_LISTED) -> Iterator
     shown = list(_without_needless_folders(result.changes))
     width = min(max((len(_place(each)) for each in shown[:most]), default=0), WIDEST_PATH)
     for change in shown[:most]:
-        yield _line(change, width)
+        yield tree_change_line(change, width=width, actors=change.actors)
     if left := max(len(shown) - most, 0) + result.total - len(result.changes):
         yield styled((f"… and {left:,} more", "dim"))
 
 
-def tree_change_line(change: TreeChange) -> Text:
-    """Return the line of one change, without its actors."""
-    verb, style = _TREE_VERBS[change.change]
-    return styled((f"{verb:<9} ", style), _place(change), (_detail(change), "dim"))
+def tree_change_line(change: TreeChange, *, width: int = 0, actors: Iterable[Mapping[str, Any]] = ()) -> Text:
+    """Return the line of one change, with its path padded to a width, and with names of actors."""
+    verb = _verb(change.change)
+    names = (
+        (f"{', ' if place else '  '}", printable(str(each["id"])), each["kind"]) for place, each in enumerate(actors)
+    )
+    parts = (part for between, name, kind in names for part in (between, (name, ACTOR_STYLES[kind])))
+    return styled(
+        (f"{verb:<9} ", VERB_STYLES.get(verb, "")), f"{_place(change):<{width}}", *parts, (_detail(change), "dim")
+    )
 
 
 def counted(changes: dict[str, int]) -> str:
     """Return counts of changes in words, such as "2 modified, 1 added"; "nothing" if there are none."""
     ordered = sorted(changes.items(), key=lambda item: (-item[1], item[0]))
-    words = (f"{count:,} {'mode changed' if change == 'mode' else _TREE_VERBS[change][0]}" for change, count in ordered)
+    words = (f"{count:,} {'mode changed' if change == 'mode' else _verb(change)}" for change, count in ordered)
     return ", ".join(words) or "nothing"
+
+
+def _verb(change: str) -> str:
+    return "replaced" if change == "kind" else change
 
 
 def actor_lines(result: TreeDiffResult) -> Iterator[Text]:
@@ -212,7 +198,7 @@ def actor_lines(result: TreeDiffResult) -> Iterator[Text]:
     width = max((len(printable(each.id)) for each in result.by_actor), default=0)
     for each in result.by_actor:
         name = printable(each.id)
-        yield styled((f"{name:<{width}}  ", actor_style(each.kind)), counted(each.changes))
+        yield styled((f"{name:<{width}}  ", ACTOR_STYLES[each.kind]), counted(each.changes))
 
 
 def compared(result: TreeDiffResult) -> str:
@@ -255,22 +241,8 @@ def _above(path: str) -> Iterator[str]:
         yield path
 
 
-def _line(change: TreeChange, width: int) -> Text:
-    verb, style = _TREE_VERBS[change.change]
-    place = _place(change)
-    return styled((f"{verb:<9} ", style), f"{place:<{width}}", *_names(change.actors), (_detail(change), "dim"))
-
-
-def _names(actors: Iterable[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    for place, actor in enumerate(actors):
-        yield ("  " if not place else ", "), ""
-        yield printable(str(actor["id"])), actor_style(str(actor["kind"]))
-
-
 def _place(change: TreeChange) -> str:
-    end = "/" if change.kind == "directory" else ""
-    origin = "" if change.old_path is None else f"{printable(change.old_path)}{end} → "
-    return f"{origin}{printable(change.path)}{end}"
+    return path_text(change.path, change.old_path, is_folder=change.kind == "directory")
 
 
 def _detail(change: TreeChange) -> str:

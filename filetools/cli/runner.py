@@ -8,10 +8,11 @@ import signal
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO, TypeAlias, TypeVar
 
 import click
 from msgspec import Struct
@@ -19,7 +20,7 @@ from msgspec import Struct
 from filetools.app.opening import Opening
 from filetools.cli.terminal import (
     STDERR,
-    exit_code_of,
+    exit_code,
     hint_of,
     print_error,
     print_json,
@@ -42,9 +43,11 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound="Result | Mapping[str, Any]")
 T = TypeVar("T")
+Work: TypeAlias = Callable[[FileToolsFacade], Awaitable[None]]
+"""What a command does in its open workspace; it prints its result."""
 NO_STATE: Final = "no state yet; the first change or 'filetools init' creates it"
-_ENDING: Final = ("SIGTERM", "SIGHUP")
-_SIGNALLED: Final = 128
+TERMINATING: Final = ("SIGTERM", "SIGHUP")
+KILLED: Final = 128
 """Exit codes above it are this plus the number of the signal that killed a process."""
 
 
@@ -69,15 +72,12 @@ class CommandRunner:
 
     def __init__(self, options: SharedOptions) -> None:
         self.options = options
-        self._workplace: Workplace | None = None
         self._exit_code = 0
 
-    @property
+    @cached_property
     def workplace(self) -> Workplace:
         """Root and working folder."""
-        if self._workplace is None:
-            self._workplace = find_workplace(self.options.root)
-        return self._workplace
+        return find_workplace(self.options.root)
 
     def path(self, raw_path: str) -> str:
         """Convert a path of the command line to a workspace path; see `Workplace.path`."""
@@ -97,31 +97,28 @@ class CommandRunner:
         given = {"durability": self.options.durability, **arguments}
         return load_settings(given, own_directory=own_directory(root, state), tree_directory=root / STATE_DIRECTORY)
 
-    def perform(
-        self, work: Callable[[FileToolsFacade], Awaitable[R | None]], show: Callable[[R], None], *, watch: bool = False
-    ) -> None:
-        """Open the workspace, run the work, and show its result; end the command if anything failed.
+    def perform(self, work: Work, *, watch: bool = False) -> None:
+        """Open the workspace and run the work; end the command if anything failed.
 
         Creates a state if the root has none.
 
         Args:
-            work: Called with the files of the command's actor; returns None if it has shown everything itself.
-            show: Prints a result for people.
+            work: Called with the files of the command's actor.
             watch: True to watch for foreign changes meanwhile; useful only for long commands.
         """
         self.workplace.refuse_accident()
-        self._run(self._opening(watch=watch), work, show)
+        self._run(self._opening(watch=watch), work)
 
-    def read(self, work: Callable[[FileToolsFacade], Awaitable[R | None]], show: Callable[[R], None]) -> None:
+    def read(self, work: Work) -> None:
         """As `perform`, for work that changes nothing: creates no state, and leaves nothing behind.
 
         Naming a mirror is a change, because its backlog starts then.
         """
         if self.options.mirror is not None:
-            self.perform(work, show)
+            self.perform(work)
             return
-        with _ended_in_order():
-            self._run(self._opening(create=False), work, show)
+        with handling_signals(dict.fromkeys(TERMINATING, _exit)):
+            self._run(self._opening(create=False), work)
 
     @property
     def lacks_state(self) -> bool:
@@ -135,20 +132,18 @@ class CommandRunner:
         if self.lacks_state:
             print_note(f"There is {NO_STATE}.")
 
-    def _run(
-        self, opening: Opening, work: Callable[[FileToolsFacade], Awaitable[R | None]], show: Callable[[R], None]
-    ) -> None:
+    def _run(self, opening: Opening, work: Work) -> None:
         async def opened() -> None:
             async with opening as files:
-                self._let_ask(files)
+                terminal = open_terminal()
+                if terminal is not None:
+                    files.answer_approvals(Asker(terminal), everywhere=False)
                 own = files.for_actor(self._actor())
                 try:
-                    result = await work(own)
+                    await work(own)
                 except (PathNotFoundError, DirectoryNotFoundError) as error:
                     await self.suggest(own, error)
                     raise
-                if result is not None:
-                    self.show(result, show)
 
         try:
             asyncio.run(opened())
@@ -169,20 +164,14 @@ class CommandRunner:
 
     def peek(self, look: Callable[[FileToolsFacade], Awaitable[T]]) -> T | None:
         """Run a query silently; return None if it fails, or if the root has never been opened."""
-        log = logging.getLogger("filetools")
-        before = log.level
-        log.setLevel(logging.CRITICAL)
 
         async def opened() -> T:
             async with self._opening(create=False) as files:
                 return await look(files.for_actor(self._actor()))
 
-        try:
+        with logging_from(logging.CRITICAL), suppress(FileToolsError):
             return asyncio.run(opened()) if self.workplace.has_state else None
-        except FileToolsError:
-            return None
-        finally:
-            log.setLevel(before)
+        return None
 
     def show(self, result: R, show: Callable[[R], None]) -> None:
         """Print a result, as an envelope or for people."""
@@ -197,7 +186,7 @@ class CommandRunner:
     def fail(self, error: FileToolsError) -> None:
         """Print an error; the command will end with the exit code of its first error."""
         print_error(error, as_json=self.options.as_json)
-        self.note_failure(exit_code_of(error))
+        self.note_failure(exit_code(error.code, error.details.get("cause")))
 
     async def refuse(self, files: FileToolsFacade, error: FileToolsError) -> None:
         """Print the error for one of several paths, with the path probably meant; the command continues."""
@@ -234,11 +223,6 @@ class CommandRunner:
             create=create,
         )  # fmt: skip
 
-    def _let_ask(self, files: FileToolsFacade) -> None:
-        terminal = open_terminal()
-        if terminal is not None:
-            files.answer_approvals(Asker(terminal), everywhere=False)
-
     def _actor(self) -> Actor:
         from filetools.paths.names import require_printable
         from filetools.settings import named_session
@@ -251,21 +235,35 @@ class CommandRunner:
 
 
 @contextmanager
-def _ended_in_order() -> Iterator[None]:
-    """Make terminating signals end the process as Ctrl-C does, so that temporary state is cleaned up."""
-
-    def end(number: int, _: object) -> NoReturn:
-        raise SystemExit(_SIGNALLED + number)
-
-    present = [getattr(signal, name) for name in _ENDING if hasattr(signal, name)]
-    taken = [number for number in present if signal.getsignal(number) is signal.SIG_DFL]
-    for number in taken:
-        signal.signal(number, end)
+def logging_from(level: int, logger: str = "filetools") -> Iterator[None]:
+    """Suppress the log records of a logger below a level."""
+    log = logging.getLogger(logger)
+    before = log.level
+    log.setLevel(level)
     try:
         yield
     finally:
-        for number in taken:
-            signal.signal(number, signal.SIG_DFL)
+        log.setLevel(before)
+
+
+@contextmanager
+def handling_signals(handlers: Mapping[str, Callable[[int, Any], None]]) -> Iterator[None]:
+    """Handle signals, by their names, except those that this process ignores, as under `nohup`, or does not know."""
+    present = {getattr(signal, name): handler for name, handler in handlers.items() if hasattr(signal, name)}
+    former = {number: signal.getsignal(number) for number in present}
+    awaited = [number for number in present if former[number] is not signal.SIG_IGN]
+    for number in awaited:
+        signal.signal(number, present[number])
+    try:
+        yield
+    finally:
+        for number in awaited:
+            signal.signal(number, former[number])
+
+
+def _exit(number: int, _: object) -> NoReturn:
+    """End the process as Ctrl-C does, so that temporary state is cleaned up."""
+    raise SystemExit(KILLED + number)
 
 
 def user_name() -> str:

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
@@ -46,11 +46,6 @@ _CODES: Final = {
     "SYMLINK_NOT_ALLOWED": REFUSED,
     "SYMLINK_ESCAPE": REFUSED,
 }
-
-
-def exit_code_of(error: FileToolsError) -> int:
-    """Return the exit code of a failure; for a batch, that of its cause."""
-    return exit_code(error.code, error.details.get("cause"))
 
 
 def exit_code(code: str, cause: object = None) -> int:
@@ -161,7 +156,6 @@ def translated(text: str) -> str:
 
 if TYPE_CHECKING:  # rich takes longer to import than many commands take to run, and output to a pipe does not need it
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
 LONGEST_LINE: Final = 100
@@ -202,11 +196,6 @@ class Stream:
         """True if it is a terminal, or the environment says to treat it as one."""
         return (getattr(sys, self._name).isatty() or settings.forces_terminal()) and self.console.is_terminal
 
-    @property
-    def width(self) -> int:
-        """Width in columns."""
-        return self.console.width
-
     def print(self, *parts: Any, **options: Any) -> None:
         """Print with rich, after flushing standard output."""
         if self._name == "stderr":
@@ -244,6 +233,39 @@ def print_line(*parts: str | tuple[str, str] | Text) -> None:
     sys.stdout.write(f"{''.join(plain)}\n")  # rich would expand tabs, which breaks patches
 
 
+VERB_STYLES: Final = (
+    dict.fromkeys(("add", "added", "copied", "created", "linked", "made", "restored"), "green")
+    | dict.fromkeys(("delete", "deleted", "removed"), "red")
+    | dict.fromkeys(("moved", "mode"), "blue")
+    | dict.fromkeys(("exists", "unchanged"), "dim")
+    | dict.fromkeys(("away", "mirror", "not kept", "problem", "project", "replaced", "unknown", "unread"), "yellow")
+    | {"failed": "bold red"}
+)
+"""Styles of the words at the start of rows."""
+
+
+def path_text(path: str, old_path: str | None = None, *, is_folder: bool = False) -> str:
+    """Return a path, escaped, with its former path and the slash of a folder."""
+    end = "/" if is_folder else ""
+    return ("" if old_path is None else f"{printable(old_path)}{end} → ") + printable(path) + end
+
+
+def print_row(
+    verb: str, path: str, old_path: str | None = None, *, is_folder: bool = False, detail: str | None = None
+) -> None:
+    """Print a row: what was done, the path and, if given, a detail."""
+    print_line(
+        (f"{verb:<9} ", VERB_STYLES.get(verb, "")), path_text(path, old_path, is_folder=is_folder),
+        (f"  {printable(detail)}" if detail else "", "dim"),
+    )  # fmt: skip
+
+
+def print_text(text: str) -> None:
+    """Print a text, escaped for a terminal, unchanged to a pipe."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write((printable_text(text) if STDOUT.is_terminal else text).encode("utf-8", "surrogatepass"))
+
+
 def print_diff(diff: str) -> None:
     """Print a diff, in colour to a terminal, otherwise byte for byte, so that it can be applied."""
     if not STDOUT.is_terminal:
@@ -256,11 +278,6 @@ def print_diff(diff: str) -> None:
         print_line((printable_line(line), "bold" if is_head else _DIFF_STYLES.get(line[:1], "")))
 
 
-def line_width() -> int:
-    """Return the maximum length of a line of prose; limited on wide terminals, since long lines are hard to read."""
-    return min(STDOUT.width, LONGEST_LINE)
-
-
 def print_beside(name: Text, text: str, *, start: int, style: str = "") -> None:
     """Print a name with a text wrapped in a column next to it, or below it if the name is too long.
 
@@ -270,7 +287,9 @@ def print_beside(name: Text, text: str, *, start: int, style: str = "") -> None:
         start: First column of the text.
         style: Style of the text.
     """
-    lines = textwrap.wrap(text, max(line_width() - start, LEAST_COLUMN)) or [""]
+    # Limited on wide terminals, since long lines are hard to read.
+    width = min(STDOUT.console.width, LONGEST_LINE)
+    lines = textwrap.wrap(text, max(width - start, LEAST_COLUMN)) or [""]
     if name.cell_len > start - 2:
         STDOUT.print(name)
         name = styled()
@@ -323,19 +342,21 @@ def print_warnings(warnings: Iterable[Mapping[str, Any]]) -> None:
         _complain(("warning", "bold yellow"), text)
 
 
-def fact_table() -> Table:
-    """Return an empty, unruled table for names and values."""
+def print_table(rows: Iterable[Sequence[str | Text]], *headings: str) -> None:
+    """Print an unruled table, folded to the width of the terminal; without headings it has two columns."""
     from rich.table import Table
 
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    return table
-
-
-def print_table(table: Table) -> None:
-    """Print a table, folded to the width of the terminal."""
+    table = Table(box=None, show_header=any(headings), pad_edge=False, padding=(0, 2, 0, 0))
+    for place, heading in enumerate(headings or ("", "")):
+        table.add_column(heading, header_style="dim", overflow="fold", no_wrap=place == 0)
+    for row in rows:
+        table.add_row(*row)
     STDOUT.print(table, soft_wrap=False)
+
+
+def print_facts(facts: Iterable[tuple[str, object]]) -> None:
+    """Print names and values, one per line."""
+    print_table((styled((name, "dim")), printable(str(value))) for name, value in facts)
 
 
 def use_terminal() -> None:

@@ -31,8 +31,6 @@ class Permit(Struct, frozen=True, kw_only=True):
     """What was approved; the caller checks that the call still does exactly this."""
     edited_text: str | None
     """Text to write instead, if the person gave one."""
-    settled: str | None = None
-    """Text to replace unsaved text with, if the call would discard that."""
     check: Callable[[], None] = lambda: None
     """Raises ChangedMeanwhileError unless the call still is what was approved; call it in a turn."""
 

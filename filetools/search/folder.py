@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from filetools.models.words import EntryType
-from filetools.paths.ignore import Sieve
+from filetools.paths.ignore import NameFilter
 from filetools.stores.private import is_ours
 
 SORTED_AT_ONCE: Final = 8_192
@@ -38,13 +38,13 @@ class SortedFolder(Struct):
         position = position_after(self.others, name)
         return position > 0 and self.others[position - 1] == name and name not in self.kinds
 
-    def visible(self, sieve: Sieve | None, key: object) -> SortedFolder:
+    def visible(self, name_filter: NameFilter | None, key: object) -> SortedFolder:
         """Return the folder without hidden names. The last result is cached under `key`."""
-        if sieve is None:
+        if name_filter is None:
             return self
         kept = self._visible
         if kept is None or kept[0] != key:
-            directories, others = sieve(self.directories, True), sieve(self.others, False)
+            directories, others = name_filter(self.directories, True), name_filter(self.others, False)
             folder = SortedFolder(directories, others, self.kinds, self.is_plain)
             kept = self._visible = (key, folder)
         return kept[1]
@@ -104,15 +104,15 @@ def in_turns(names: list[str], key: Callable[[str], str] | None) -> list[str]:
     return runs[0]
 
 
-def combined(sieves: Iterable[Sieve | None]) -> Sieve | None:
-    """Return one sieve that removes whatever any of the given ones removes; None if there is none."""
-    present = [sieve for sieve in sieves if sieve is not None]
+def combined(filters: Iterable[NameFilter | None]) -> NameFilter | None:
+    """Return one name_filter that removes whatever any of the given ones removes; None if there is none."""
+    present = [name_filter for name_filter in filters if name_filter is not None]
     if len(present) <= 1:
         return present[0] if present else None
 
-    def sieve(names: Sequence[str], is_directory: bool) -> Sequence[str]:
+    def name_filter(names: Sequence[str], is_directory: bool) -> Sequence[str]:
         for one in present:
             names = one(names, is_directory)
         return names
 
-    return sieve
+    return name_filter

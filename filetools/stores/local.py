@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from filetools.content.identity_cache import tick_of
+from filetools.content.identity_cache import CLOCK_TICK_NS, tick_of
 from filetools.errors import DirectoryNotFoundError, FileToolsError
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import ROOT, WorkspacePath
@@ -28,8 +28,6 @@ from filetools.stores.reading import LocalReader, LocalReading, entry_type, to_f
 from filetools.stores.store import Displaced, Reader
 from filetools.stores.system import Capabilities, Opened, probe_capabilities, sync_descriptor
 
-COARSE_TICK_NS: Final = 20_000_000
-"""Longer than the tick of any clock that stamps files on a local disk."""
 MOST_SYNCED_FOLDERS: Final = 10_000
 """Most folders whose last sync a store remembers."""
 ORPHAN_SECONDS: Final = 60.0
@@ -83,7 +81,7 @@ class LocalStore(LocalReading, LocalChanging):
     @property
     def tick_ns(self) -> int:
         """Longest time within which a file can change twice and keep its identity; 0 if never."""
-        return 0 if self.capabilities.fine_times else COARSE_TICK_NS
+        return 0 if self.capabilities.fine_times else CLOCK_TICK_NS
 
     @property
     def capabilities(self) -> Capabilities:
@@ -134,7 +132,7 @@ class LocalStore(LocalReading, LocalChanging):
                 return
             sync_descriptor(descriptor)
         # A change within the clock's tick would show the same time, and one after the clock was set back perhaps, too.
-        if taken_ns - found.st_ctime_ns > tick_of(found.st_ctime_ns, COARSE_TICK_NS):
+        if taken_ns - found.st_ctime_ns > tick_of(found.st_ctime_ns):
             if len(self._synced_folders) >= MOST_SYNCED_FOLDERS:
                 self._synced_folders.clear()
             self._synced_folders[folder] = state
@@ -165,7 +163,7 @@ class LocalStore(LocalReading, LocalChanging):
         with suppress(FileNotFoundError, NotADirectoryError):
             with Explained(self._disk.workspace, path), place.opened() as folder:
                 found = os.stat(place.name, dir_fd=folder, follow_symlinks=False)
-            yield LocalDisplaced(self._disk, place, to_file_stat(found), path=path)
+            yield LocalDisplaced(self._disk, path, place, to_file_stat(found))
 
     def probe(self) -> None:
         """Raise a `FileToolsError` unless the store can be read and written now."""

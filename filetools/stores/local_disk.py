@@ -23,14 +23,6 @@ from filetools.stores.system import Capabilities, Opened
 
 MAX_NAMELESS: Final = 64
 """Most nameless files of one store at a time; each holds a descriptor, and a large batch would use them all up."""
-READ_FLAGS: Final[int] = (
-    os.O_RDONLY
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_NOCTTY", 0)
-    | getattr(os, "O_BINARY", 0)
-)
 
 
 class HiddenPlace(Struct, frozen=True):

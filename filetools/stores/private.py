@@ -27,12 +27,12 @@ from filetools.errors import (
 )
 from filetools.models.words import EntryType
 from filetools.paths.names import is_state_name
+from filetools.paths.resolver import FOLDER_FLAGS, NEW_FILE_FLAGS, READ_FLAGS
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.processes import is_alive, own_mark
-from filetools.stores.system import FOLDER_FLAGS, Capabilities, Opened, probe_capabilities
+from filetools.stores.system import Capabilities, Opened, probe_capabilities
 
-_NO_FOLLOW: Final[int] = getattr(os, "O_NOFOLLOW", 0)
 FOLDERS: Final = ("tmp", "trash", "limbo", "beside")
 ORPHAN_AGE_SECONDS: Final = 3600.0
 """Age from which a temporary file counts as left behind if its process cannot be looked up."""
@@ -113,7 +113,7 @@ class PrivateDirectory:
         for name in os.listdir(beside):
             with suppress(FileNotFoundError):
                 if is_left_behind(name, os.stat(name, dir_fd=beside, follow_symlinks=False).st_ctime_ns):
-                    with Opened(os.open, name, os.O_RDONLY | _NO_FOLLOW, dir_fd=beside) as descriptor:
+                    with Opened(os.open, name, READ_FLAGS, dir_fd=beside) as descriptor:
                         found.append((name, os.fsdecode(os.read(descriptor, 8192))))
         return found
 
@@ -124,8 +124,7 @@ class PrivateDirectory:
 
 
 def _create(name: str, content: bytes, folder: int) -> None:
-    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_CLOEXEC", 0)
-    with Opened(os.open, name, flags, 0o600, dir_fd=folder) as descriptor:
+    with Opened(os.open, name, NEW_FILE_FLAGS, 0o600, dir_fd=folder) as descriptor:
         os.write(descriptor, content)
 
 

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from filetools.paths.resolver import FOLDER_FLAGS
 from filetools.stores.attributes import copy_attributes
 from filetools.stores.system import (
-    FOLDER_FLAGS,
     MISSING_CALL,
     RENAME_EXCHANGE,
     RENAME_NOREPLACE,

@@ -28,7 +28,6 @@ RENAME_EXCHANGE: Final = 2
 MISSING_CALL: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP})
 """Errors of a kernel, a sandbox or a file system that does not support a call or a flag of it."""
 STAMP_PROBES: Final = 20
-FOLDER_FLAGS: Final[int] = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 O_TMPFILE: Final[int | None] = getattr(os, "O_TMPFILE", None)
 _F_SETLEASE: Final[int | None] = getattr(fcntl, "F_SETLEASE", None)
 _F_FULLFSYNC: Final[int | None] = getattr(fcntl, "F_FULLFSYNC", None)

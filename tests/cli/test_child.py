@@ -72,3 +72,10 @@ def test_signals_to_this_process_alone_are_left_to_the_program() -> None:
         outer.send_signal(signal.SIGTERM)
         assert outer.stdout.read() == "7 the loop went on\n"
     assert outer.returncode == 0
+
+
+def test_a_program_ignores_what_its_parent_ignores() -> None:
+    inner = "import signal; print(signal.getsignal(signal.SIGHUP) is signal.SIG_IGN, flush=True)"
+    outer = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n{OUTER}"  # as under nohup
+    done = subprocess.run([sys.executable, "-c", outer, inner], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n0 the loop went on\n"

@@ -8,7 +8,7 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
-from filetools.cli.terminal import envelope_of, exit_code, exit_code_of, hint_of, sentence_of
+from filetools.cli.terminal import envelope_of, exit_code, hint_of, sentence_of
 from filetools.errors import (
     BatchFailedError,
     EditNotFoundError,
@@ -27,6 +27,10 @@ OF_PYTHON = re.compile(r"\w+=(?:[Tt]rue|None)|\b(?:next_|expected_)\w+|\b[a-z]+_
 
 ALICE = Actor(kind="agent", id="alice")
 ANN = Actor(kind="editor", id="ann")
+
+
+def code_of(error: FileToolsError) -> int:
+    return exit_code(error.code, error.details.get("cause"))
 
 
 async def make_history(folder: Path) -> None:
@@ -108,5 +112,5 @@ def test_each_code_has_its_exit_code(code: str, expected: int) -> None:
 
 
 def test_a_batch_fails_as_its_cause_does() -> None:
-    assert exit_code_of(BatchFailedError(VersionMismatchError("a", "x", "y"))) == 3
-    assert exit_code_of(BatchFailedError(LockTimeoutError("a", 30))) == 4
+    assert code_of(BatchFailedError(VersionMismatchError("a", "x", "y"))) == 3
+    assert code_of(BatchFailedError(LockTimeoutError("a", 30))) == 4

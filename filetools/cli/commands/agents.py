@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import shlex
-import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from typing import Any, Final, Literal
 
@@ -21,16 +20,24 @@ from rich.text import Text
 import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
 from filetools.cli.records import MOST_LISTED, WIDEST_PATH, moment
-from filetools.cli.runner import CHANGING, READING, CommandRunner, open_terminal
+from filetools.cli.runner import (
+    CHANGING,
+    KILLED,
+    READING,
+    TERMINATING,
+    CommandRunner,
+    handling_signals,
+    logging_from,
+    open_terminal,
+)
 from filetools.cli.terminal import (
     STDERR,
     STDOUT,
-    fact_table,
     print_error,
+    print_facts,
     print_line,
     print_note,
     print_refusal,
-    print_table,
     printable,
 )
 from filetools.errors import AccessDeniedError, FileToolsError
@@ -40,8 +47,6 @@ from filetools.settings import named_session
 
 NOT_FOUND: Final = 127
 NOT_EXECUTABLE: Final = 126
-_SIGNALLED: Final = 128
-_FORWARDED: Final = ("SIGTERM", "SIGHUP")
 _SHARED: Final = ("SIGINT", "SIGQUIT")
 """Signals that a terminal also sends to the child; forwarding them would deliver them twice."""
 
@@ -63,7 +68,7 @@ async def run_child(command: Sequence[str], *, environment: Mapping[str, str]) -
         waiting = asyncio.create_task(asyncio.to_thread(child.wait))
         try:
             code = await asyncio.shield(waiting)
-            return code if code >= 0 else _SIGNALLED - code
+            return code if code >= 0 else KILLED - code
         finally:
             child.terminate()  # no effect if it has ended
             await waiting
@@ -89,18 +94,12 @@ def _in_foreground(command: Sequence[str], environment: Mapping[str, str]) -> It
             early.append(number)
 
     # Functions instead of SIG_IGN, which the child would inherit.
-    wanted = dict.fromkeys(_FORWARDED, forward) | {name: lambda *_: None for name in _SHARED}
-    present = {getattr(signal, name): handler for name, handler in wanted.items() if hasattr(signal, name)}
-    former = {number: signal.signal(number, handler) for number, handler in present.items()}
-    try:
+    with handling_signals(dict.fromkeys(TERMINATING, forward) | {name: lambda *_: None for name in _SHARED}):
         process = subprocess.Popen(command, env=environment)
         child.append(process)
         for number in early:
             process.send_signal(number)
         yield process
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
 
 
 _LISTED: Final = 60
@@ -151,7 +150,7 @@ def run(
     program = command[0].rpartition("/")[2][:_LISTED]
     folders = [runner.path(each) for each in output_dir or ("claudedocs",)]
 
-    async def work(files: FileToolsFacade) -> dict[str, Any] | None:
+    async def work(files: FileToolsFacade) -> None:
         from filetools.settings import environment_of_run
 
         line = shlex.join(command).encode(errors="backslashreplace").decode()[:_KEPT]
@@ -164,13 +163,13 @@ def run(
         status: Any = "completed" if code == 0 else "cancelled" if code in _CANCELLED else "failed"
         try:
             with _without_warning():
-                told = await files.runs.finish(begun.id, status=status, exit_code=code)
-            return {"run": (await files.runs.get(begun.id)).to_dict(), **told}
+                found = await files.runs.finish(begun.id, status=status, exit_code=code)
+            found = {"run": (await files.runs.get(begun.id)).to_dict(), **found}
+            runner.show(found, lambda found: _show_end(found, program))
         except FileToolsError as error:
             print_error(error, as_json=runner.options.as_json)  # keep the program's exit code
-            return None
 
-    runner.perform(work, lambda told: _show_end(told, program), watch=True)
+    runner.perform(work, watch=True)
 
 
 @command("runs", READING, examples=("filetools runs", "filetools runs run-1a208eb102b5ff5"))
@@ -183,28 +182,21 @@ async def runs(runner: CommandRunner, files: FileToolsFacade, run_id: str | None
         runner.show({"runs": [each.to_dict() for each in await files.runs.list()]}, _show_all)
         return
     with _without_warning():
-        told = {"run": (await files.runs.get(run_id)).to_dict(), **await files.runs.metadata(run_id)}
-    runner.show(told, _show_one)
+        found = {"run": (await files.runs.get(run_id)).to_dict(), **await files.runs.metadata(run_id)}
+    runner.show(found, _show_one)
 
 
-@contextmanager
-def _without_warning() -> Iterator[None]:
+def _without_warning() -> AbstractContextManager[None]:
     """Suppress the log warning that a run has no files, because the command itself reports it."""
-    log = logging.getLogger("filetools.sessions.discovery")
-    before = log.level
-    log.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        log.setLevel(before)
+    return logging_from(logging.ERROR, "filetools.sessions.discovery")
 
 
-def _show_end(told: Mapping[str, Any], program: str) -> None:
+def _show_end(found: Mapping[str, Any], program: str) -> None:
     """Print the result of a run to standard error, separate from the program's own output."""
-    for line in _file_lines(told, MOST_LISTED):
+    for line in _file_lines(found, MOST_LISTED):
         STDERR.print(line)
-    run = told["run"]
-    counts = {action: len(told.get(f"files_{action}", ())) for action in _STYLES}
+    run = found["run"]
+    counts = {action: len(found.get(f"files_{action}", ())) for action in _STYLES}
     words = ", ".join(f"{count:,} {action}" for action, count in counts.items() if count) or "no file changed"
     is_idle = run["first"] == run.get("last")
     print_note(
@@ -213,8 +205,8 @@ def _show_end(told: Mapping[str, Any], program: str) -> None:
     )  # fmt: skip
 
 
-def _file_lines(told: Mapping[str, Any], most: int | None = None) -> Iterator[Text]:
-    files = [file for action in _STYLES for file in told.get(f"files_{action}", ())]
+def _file_lines(found: Mapping[str, Any], most: int | None = None) -> Iterator[Text]:
+    files = [file for action in _STYLES for file in found.get(f"files_{action}", ())]
     paths = [printable(file["relative_path"]) for file in files]
     width = min(max(map(len, paths[:most]), default=0), WIDEST_PATH)
     for file, path in zip(files[:most], paths, strict=False):
@@ -224,30 +216,27 @@ def _file_lines(told: Mapping[str, Any], most: int | None = None) -> Iterator[Te
         yield Text.assemble(verb, f"{path:<{width}}  {size:>9}", (reason, "dim"))
     if most is not None and len(files) > most:
         yield Text(f"… and {len(files) - most:,} more", style="dim")
-    if "unattributed" in told:
+    if "unattributed" in found:
         yield Text(
-            f"unknown   {told['unattributed']:,} changes by other programs: its own, or of another run", "yellow"
+            f"unknown   {found['unattributed']:,} changes by other programs: its own, or of another run", "yellow"
         )
-    if "error" in told:
-        yield Text(f"unknown   {printable(told['error'])}", "yellow")
+    if "error" in found:
+        yield Text(f"unknown   {printable(found['error'])}", "yellow")
 
 
-def _show_all(told: Mapping[str, Any]) -> None:
-    for run in told["runs"]:
+def _show_all(found: Mapping[str, Any]) -> None:
+    for run in found["runs"]:
         words = " ".join(f"{run.get('step', '')} {run.get('prompt', run['command'])}".split())
         when = moment(datetime.fromisoformat(run["started"]).timestamp())
         print_line(run["id"], (f"  {when}  ", "dim"), f"{run['status']:<9}  ", printable(words[:_LISTED]))
-    if not told["runs"]:
+    if not found["runs"]:
         print_note("No run is recorded; 'filetools run COMMAND' makes one.")
 
 
-def _show_one(told: Mapping[str, Any]) -> None:
-    table = fact_table()
-    for name, value in told["run"].items():
-        if isinstance(value, str | int):
-            table.add_row(name.replace("_", " "), printable(str(value)))
-    print_table(table)
-    for line in _file_lines(told):
+def _show_one(found: Mapping[str, Any]) -> None:
+    facts = found["run"].items()
+    print_facts((name.replace("_", " "), value) for name, value in facts if isinstance(value, str | int))
+    for line in _file_lines(found):
         print_line(line)
 
 
@@ -260,10 +249,8 @@ async def approvals(runner: CommandRunner, files: FileToolsFacade, *, diff: bool
 
     It covers agents in all processes; 'filetools approve' answers.
     """
-    runner.show(
-        {"approvals": [request.to_dict() for request in await files.approvals()]},
-        lambda found: _show_requests(found["approvals"], with_diff=diff),
-    )
+    found = [request.to_dict() for request in await files.approvals()]
+    runner.show({"approvals": found}, lambda _: _show_requests(found, with_diff=diff))
 
 
 @command(
@@ -332,22 +319,19 @@ folder_argument = click.argument("path", help="An existing folder, anywhere.")
 @command("list", _REGISTRY, group=project, examples=("filetools project list --json",), reads=True)
 async def list_projects(runner: CommandRunner, files: FileToolsFacade) -> None:
     """List the projects, most recently active first."""
-    runner.show(
-        {"projects": await files.projects.run(lambda registry: registry.list_projects())},
-        lambda told: _show_registered(told["projects"], "There are no projects; 'filetools project add' adds one."),
-    )
+    found = await files.projects.run(lambda registry: registry.list_projects())
+    none = "There are no projects; 'filetools project add' adds one."
+    runner.show({"projects": found}, lambda _: _show_registered(found, none))
 
 
 @command("add", _REGISTRY, group=project, examples=("filetools project add ../library --name library",))
 @folder_argument
 @click.option("--name", help="Name; by default that of its repository or folder.")
-def add(runner: CommandRunner, path: str, *, name: str | None) -> None:
+async def add(runner: CommandRunner, files: FileToolsFacade, path: str, *, name: str | None) -> None:
     """Register a folder as a project."""
     place = _place(runner, path)
-    runner.perform(
-        lambda files: files.projects.run(lambda registry: registry.create(place, name)),
-        lambda told: _show_registered([told]),
-    )
+    added = await files.projects.run(lambda registry: registry.create(place, name))
+    runner.show(added, lambda added: _show_registered([added]))
 
 
 @command("remove", _REGISTRY, group=project, examples=("filetools project remove 1f0c2a9b",))
@@ -361,13 +345,11 @@ async def remove(runner: CommandRunner, files: FileToolsFacade, project: str) ->
 @command("move", _REGISTRY, group=project, examples=("filetools project move 1f0c2a9b ../library-2",))
 @project_id_argument
 @folder_argument
-def move(runner: CommandRunner, project: str, path: str) -> None:
+async def move(runner: CommandRunner, files: FileToolsFacade, project: str, path: str) -> None:
     """Set the folder of a project that was moved."""
     place = _place(runner, path)
-    runner.perform(
-        lambda files: files.projects.run(lambda registry: registry.update_project(project, path=place)),
-        lambda told: _show_registered([told]),
-    )
+    moved = await files.projects.run(lambda registry: registry.update_project(project, path=place))
+    runner.show(moved, lambda moved: _show_registered([moved]))
 
 
 @command("instances", _REGISTRY, examples=("filetools instances", "filetools instances pin 5c9d03e1"))
@@ -378,13 +360,13 @@ def instances(runner: CommandRunner, action: Literal["list", "pin", "unpin"], in
     if (action == "list") != (instance is None):
         raise click.BadParameter("'pin' and 'unpin' go with an ID")
 
-    async def work(files: FileToolsFacade) -> dict[str, Any]:
+    async def work(files: FileToolsFacade) -> None:
         if instance is not None:
             await files.projects.run(lambda registry: registry.pin_instance(instance, action == "pin"))
-        return {"instances": await files.projects.run(lambda registry: registry.instances(detailed=True))}
+        found = await files.projects.run(lambda registry: registry.instances(detailed=True))
+        runner.show({"instances": found}, lambda _: _show_registered(found, "No instance runs on this root."))
 
-    act = runner.read if instance is None else runner.perform
-    act(work, lambda told: _show_registered(told["instances"], "No instance runs on this root."))
+    (runner.read if instance is None else runner.perform)(work)
 
 
 def _place(runner: CommandRunner, path: str) -> str:

@@ -19,7 +19,8 @@ from filetools.cli.parameters import (
     whole_version,
 )
 from filetools.cli.records import (
-    actor_style,
+    ACTOR_STYLES,
+    VERBS,
     change_line,
     change_to_dict,
     checkpoint_to_compare,
@@ -32,7 +33,6 @@ from filetools.cli.records import (
     together,
     tree_change_line,
     unsure_lines,
-    verb_of,
 )
 from filetools.cli.runner import CHANGING, READING, CommandRunner
 from filetools.cli.terminal import (
@@ -52,7 +52,7 @@ from filetools.errors import InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import VersionEntry, VersionsResult
 from filetools.models.history import LineRange, ProvenanceResult
-from filetools.models.records import ChangeRecord, Operation
+from filetools.models.records import Operation
 
 _MOST_GROUPED: Final = 1000
 """Maximum number of changes searched for groups."""
@@ -151,15 +151,12 @@ async def follow(runner: CommandRunner, files: FileToolsFacade, *, since: str | 
     if since is not None and (await files.changes(since, limit=1)).resync:
         print_note("Some changes since that position are no longer known: read the tree again.")
 
-    def show(record: ChangeRecord) -> None:
+    print_note("Following; every change is a line from now on. Ctrl-C ends it.")
+    async for record in files.follow(start):
         if runner.options.as_json:
             print_json(change_to_dict(record, epoch))
         else:
             STDOUT.print(change_line(record))
-
-    print_note("Following; every change is a line from now on. Ctrl-C ends it.")
-    async for record in files.follow(start):
-        show(record)
 
 
 _SHORT: Final = 12
@@ -305,8 +302,8 @@ def _version_parts(entry: VersionEntry) -> list[tuple[str, str]]:
     size = "" if entry.size is None else amount(entry.size, "byte")
     return [
         (f"{entry.number:>6}  {moment(entry.time)}  ", "dim"),
-        (f"{printable(str(entry.actor['id'])):<10} ", actor_style(str(entry.actor["kind"]))),
-        (f"{verb_of(Operation(entry.operation)):<9}", ""),
+        (f"{printable(str(entry.actor['id'])):<10} ", ACTOR_STYLES[str(entry.actor["kind"])]),
+        (f"{VERBS[Operation(entry.operation)]:<9}", ""),
         (f"{entry.version.removeprefix('sha256:')[:_SHORT]}  ", "" if entry.kept else "dim"),
         (size if entry.kept else f"{size}, no longer kept", "dim"),
     ]
@@ -353,7 +350,7 @@ def _show_runs(result: ProvenanceResult) -> None:
             span = f"{part.first}-{part.last}" if part.first < part.last else str(part.first)
             places.setdefault((part.run["id"], part.run["prompt"]), []).append(span + turn)
     for (run, prompt), spans in places.items():
-        print_line((run, actor_style("agent")), (f"  lines {', '.join(spans)}", "dim"))
+        print_line((run, ACTOR_STYLES["agent"]), (f"  lines {', '.join(spans)}", "dim"))
         if prompt:
             print_line(f"  {printable_line(prompt)}")
 
@@ -368,6 +365,6 @@ def _author(part: LineRange, *, is_first: bool) -> list[tuple[str, str]]:
     name = printable(str(part.actor["id"]))[:10]
     return [
         (f"{part.number or '':>6} ", "dim"),
-        (f"{name:<10} ", actor_style(str(part.actor["kind"]))),
+        (f"{name:<10} ", ACTOR_STYLES[str(part.actor["kind"])]),
         (f"{when:<10}", "dim"),
     ]

@@ -14,7 +14,7 @@ import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
 from filetools.cli.parameters import dry_run_option, expected_version_option, force_option, is_folder, path_argument
 from filetools.cli.runner import CHANGING, CommandRunner
-from filetools.cli.terminal import STDOUT, amount, print_line, print_note, printable, printable_line
+from filetools.cli.terminal import STDOUT, amount, print_line, print_note, print_row, printable_line
 from filetools.content.formats import UTF8, marked_format
 from filetools.errors import (
     EditNotFoundError,
@@ -73,12 +73,15 @@ def write(
         raise click.BadParameter("give --force or --expected-version, not both")
     given = _given(content, source)
 
-    async def work(files: FileToolsFacade) -> WriteResult:
+    async def work(files: FileToolsFacade) -> None:
+        where = _new_path(runner, path)
         if force:
-            return await _replace(files, _new_path(runner, path), given)
-        return await files.write_file(_new_path(runner, path), given, expected_version=expected_version)
+            result = await _replace(files, where, given)
+        else:
+            result = await files.write_file(where, given, expected_version=expected_version)
+        runner.show(result, _show_written)
 
-    runner.perform(work, _show_written)
+    runner.perform(work)
 
 
 @command(
@@ -97,10 +100,11 @@ def append(
     """
     given = _given(content, source)
 
-    async def work(files: FileToolsFacade) -> WriteResult:
-        return await files.append_file(_new_path(runner, path), given, expected_version=expected_version)
+    async def work(files: FileToolsFacade) -> None:
+        result = await files.append_file(_new_path(runner, path), given, expected_version=expected_version)
+        runner.show(result, lambda result: _show_written(result, appended=True))
 
-    runner.perform(work, lambda result: _show_written(result, appended=True))
+    runner.perform(work)
 
 
 async def _replace(files: FileToolsFacade, path: str, content: str | bytes) -> WriteResult:
@@ -137,13 +141,8 @@ def _given(content: str | None, source: Path | None) -> str | bytes:
 
 
 def _show_written(result: WriteResult, *, appended: bool = False) -> None:
-    if result.unchanged:
-        verb, style = "unchanged", "dim"
-    elif result.created:
-        verb, style = "created", "green"
-    else:
-        verb, style = ("appended" if appended else "modified"), ""
-    print_line((f"{verb:<9} ", style), printable(result.path), (f"  {amount(result.bytes_written, 'byte')}", "dim"))
+    changed = "created" if result.created else "appended" if appended else "modified"
+    print_row("unchanged" if result.unchanged else changed, result.path, detail=amount(result.bytes_written, "byte"))
     print_line((f"  {result.version}", "dim"))
 
 
@@ -151,12 +150,7 @@ _STYLES: Final = {"+": "green", "-": "red"}
 _OTHER_TEXT: Final = (
     "Nothing was changed. Look with 'filetools read': the patch was made from another text, or is applied already."
 )
-_PATCHED: Final = {
-    "add": ("created", "green"),
-    "delete": ("deleted", "red"),
-    "update": ("modified", ""),
-    "move": ("moved", "blue"),
-}
+_PATCHED: Final = {"add": "created", "delete": "deleted", "update": "modified", "move": "moved"}
 
 
 @command(
@@ -209,14 +203,14 @@ def patch(runner: CommandRunner, file: Path | None, *, dry_run: bool) -> None:
     """
     text = _text_of(file)
 
-    async def work(files: FileToolsFacade) -> PatchResult:
+    async def work(files: FileToolsFacade) -> None:
         try:
-            return await files.apply_patch(text, dry_run=dry_run)
+            runner.show(await files.apply_patch(text, dry_run=dry_run), _show_patched)
         except EditNotFoundError as error:
             error.suggested_action = _OTHER_TEXT
             raise
 
-    (runner.read if dry_run else runner.perform)(work, _show_patched)
+    (runner.read if dry_run else runner.perform)(work)
 
 
 def _text_of(file: Path | None) -> str:
@@ -232,19 +226,14 @@ def _text_of(file: Path | None) -> str:
 
 def _show_patched(result: PatchResult) -> None:
     for each in result.files:
-        verb, style = _PATCHED[each.kind]
-        origin = "" if each.old_path is None else f"{printable(each.old_path)} → "
-        print_line((f"{verb:<9} ", style), f"{origin}{printable(each.path)}")
+        print_row(_PATCHED[each.kind], each.path, each.old_path)
     if result.dry_run:
         print_note("Nothing was written: this is a dry run.")
 
 
 def _show_edit(result: EditResult) -> None:
-    count = sum(result.counts)
     verb = "unchanged" if result.unchanged else "modified"
-    print_line(
-        (f"{verb:<9} ", "dim" if result.unchanged else ""), printable(result.path), (f"  {count} replaced", "dim")
-    )
+    print_row(verb, result.path, detail=f"{sum(result.counts)} replaced")
     for hunk in result.structured_patch:
         STDOUT.print(
             Text(f"@@ -{hunk['oldStart']},{hunk['oldLines']} +{hunk['newStart']},{hunk['newLines']} @@", "cyan")
@@ -291,7 +280,7 @@ def rm(runner: CommandRunner, paths: tuple[str, ...], *, recursive: bool, expect
             except FileToolsError as error:
                 await runner.refuse(files, error)
 
-    runner.perform(work, lambda _: None)
+    runner.perform(work)
 
 
 @command("mv", CHANGING, examples=("filetools mv draft.md notes.md", "filetools mv -f notes.md docs/"))
@@ -342,18 +331,16 @@ async def _target(files: FileToolsFacade, runner: CommandRunner, origin: str, de
 
 
 def _show_deleted(result: DeleteResult) -> None:
-    count = f"  {amount(result.entries, 'entry', 'entries')}" if result.entries > 1 else ""
-    print_line(("deleted   ", "red"), printable(result.path), (count, "dim"))
+    print_row("deleted", result.path, detail=amount(result.entries, "entry", "entries") if result.entries > 1 else None)
 
 
 def _show_moved(result: MoveResult) -> None:
-    print_line(("moved     ", "blue"), f"{printable(result.source)} → {printable(result.destination)}")
+    print_row("moved", result.destination, result.source)
 
 
 def _show_copied(result: WriteResult) -> None:
-    print_line(("copied    ", "green"), printable(result.path), (f"  {amount(result.bytes_written, 'byte')}", "dim"))
+    print_row("copied", result.path, detail=amount(result.bytes_written, "byte"))
 
 
 def _show_made(result: DirectoryResult) -> None:
-    verb, style = ("made", "green") if result.created else ("exists", "dim")
-    print_line((f"{verb:<10}", style), f"{printable(result.path)}/")
+    print_row("made" if result.created else "exists", result.path, is_folder=True)

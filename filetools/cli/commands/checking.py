@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import click
 from msgspec import to_builtins
-from rich.table import Table
 from rich.text import Text
 
 from filetools.app.health import Health, Rescue, StateRepair, examine, repair
@@ -31,7 +30,6 @@ from filetools.cli.terminal import (
 from filetools.models.words import STATE_PATH
 from filetools.settings import SETTINGS_FILE, user_directory
 
-_PANEL: Final = "Workspace"
 MOST_SHOWN: Final = 10
 _LOSSES: Final = {"permissions.json": ": the usual permissions hold until you set yours again"}
 _SIGNS: Final = {"ok": ("ok", "green"), "note": ("--", "dim"), "warning": ("!!", "bold yellow")}
@@ -197,14 +195,11 @@ def _show_settings(runner: CommandRunner) -> None:
         told = {name: {"value": plain[name], "source": sources[name]} for name in plain}
         print_json({"success": True, "data": told})
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("setting", "value", "source"):
-        table.add_column(heading, header_style="dim", overflow="fold", no_wrap=heading == "setting")
-    for name in plain:
-        shown = _shown(plain[name])
+    rows = []
+    for name, value in plain.items():
         style = "" if sources[name] == "default" else "bold"
-        table.add_row(name, Text(printable(shown), style=style), Text(sources[name], style=style or "dim"))
-    print_table(table)
+        rows.append((name, Text(printable(_shown(value)), style), Text(sources[name], style or "dim")))
+    print_table(rows, "setting", "value", "source")
     own = own_directory(runner.workplace.root, runner.options.state_dir)
     print_note(f"Settings for every root: {user_directory() / SETTINGS_FILE}")
     if own is not None:

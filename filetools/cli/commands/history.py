@@ -22,11 +22,10 @@ from msgspec.structs import asdict
 import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
 from filetools.cli.runner import CommandRunner, SharedOptions
-from filetools.cli.terminal import FAILED, STDOUT, printable, printable_text
+from filetools.cli.terminal import FAILED, print_text, printable
 from filetools.cli.workplace import root_above
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
-from filetools.models.files import WriteResult
 from filetools.printable import printable_json
 from filetools.settings import MIB, session_logs_folder
 from filetools.tools.handlers import session_logs
@@ -97,7 +96,7 @@ def list_sessions(
         _write_array(map(asdict, found), runner)
         return
     short = _shortened([info.session_id for info in found])
-    _print("".join(f"[{short[info.session_id]}] {info.title}\n" for info in found) or "No sessions found\n")
+    print_text("".join(f"[{short[info.session_id]}] {info.title}\n" for info in found) or "No sessions found\n")
     if not found:
         where = os.path.abspath(logs or session_logs_folder())
         _complain(f"Looked in {where} for {os.path.abspath(project)}; --logs and --project name other folders.")
@@ -185,10 +184,10 @@ def analyze(
     items = _items(source)
     found = session_logs.analyze(items, include_sidechains=include_sidechains, include_errors=include_errors)
     if _wants_json(runner, form):
-        _print(f"{printable_json(found)}\n")
+        print_text(f"{printable_json(found)}\n")
         return
     counts = "".join(f"  {name}: {count}\n" for name, count in found["categories"].items())
-    _print(f"total: {found['total']}\nfiltered: {found['filtered']}\ncategories:\n{counts}")
+    print_text(f"total: {found['total']}\nfiltered: {found['filtered']}\ncategories:\n{counts}")
 
 
 @command(
@@ -223,7 +222,7 @@ def rules(
     if _wants_json(runner, form):
         _write_array(found, runner)
         return
-    _print("".join(f"{rule['index']}. {rule['content'].replace(chr(10), chr(10) + '   ')}\n" for rule in found))
+    print_text("".join(f"{rule['index']}. {rule['content'].replace(chr(10), chr(10) + '   ')}\n" for rule in found))
 
 
 def _wants_json(runner: CommandRunner, form: str) -> bool:
@@ -243,11 +242,6 @@ def _items(source: str) -> list[dict[str, Any]]:
         return session_logs.parse_items(sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes())
     except InvalidArgumentError as error:
         raise ValueError(f"{'standard input' if source == '-' else source}: {error.message}") from error
-
-
-def _print(text: str) -> None:
-    """Print texts of logs, escaped for a terminal, unchanged to a pipe."""
-    sys.stdout.buffer.write((printable_text(text) if STDOUT.is_terminal else text).encode("utf-8", "replace"))
 
 
 def _write_array(rows: Iterable[Mapping[str, Any]], runner: CommandRunner, output: str | None = None) -> None:
@@ -284,10 +278,10 @@ def save(content: IO[bytes], output: str, *, actor: str | None) -> None:
         return
     runner = _Raising(SharedOptions(root=root, actor=actor))
 
-    async def work(files: FileToolsFacade) -> WriteResult:
-        return await files.replace_file(runner.path(str(place)), content.read())
+    async def work(files: FileToolsFacade) -> None:
+        await files.replace_file(runner.path(str(place)), content.read())
 
-    runner.perform(work, lambda _: None)
+    runner.perform(work)
 
 
 class _Raising(CommandRunner):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import codecs
 import shlex
 import sys
 from collections import defaultdict
@@ -19,30 +18,22 @@ from filetools.cli.terminal import (
     FAILED,
     STDOUT,
     amount,
-    fact_table,
+    print_facts,
     print_line,
     print_note,
     print_refusal,
-    print_table,
     printable,
     printable_text,
 )
+from filetools.content.formats import encode, format_named, marked
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import InfoResult, ReadResult
 from filetools.models.searching import Entry, ListResult
 from filetools.models.words import VERSION_PREFIX
 
-_PANEL: Final = "Files"
 _PAGE: Final = 1000
 _STYLES: Final = defaultdict(lambda: ("", ""), directory=("/", "bold blue"), symlink=("@", "cyan"))
 """Suffix and style of names, by type."""
-_MARKS: Final = (
-    ("utf-32-le", codecs.BOM_UTF32_LE),
-    ("utf-32-be", codecs.BOM_UTF32_BE),
-    ("utf-16-le", codecs.BOM_UTF16_LE),
-    ("utf-16-be", codecs.BOM_UTF16_BE),
-    ("utf-8", codecs.BOM_UTF8),
-)
 
 
 @command(
@@ -132,7 +123,7 @@ async def ls(
 @path_argument
 async def info(runner: CommandRunner, files: FileToolsFacade, path: str) -> None:
     """Show what is known about a file or folder."""
-    runner.show(await files.file_info(runner.path(path)), _show_info)
+    runner.show(await files.file_info(runner.path(path)), lambda result: print_facts(_facts(result)))
 
 
 def _show_content(runner: CommandRunner, result: ReadResult, *, from_start: bool) -> None:
@@ -153,35 +144,20 @@ def _bytes_of(result: ReadResult, *, from_start: bool) -> bytes:
     """Return the content as on disk, including the byte-order mark."""
     if result.is_binary:
         return base64.b64decode(result.content)
-    mark = next((mark for name, mark in _MARKS if name == codecs.lookup(result.encoding).name), b"")
-    has_mark = bool(result.bom) and from_start
-    return (mark if has_mark else b"") + result.content.encode(result.encoding)
+    form = marked(format_named(result.encoding), has_mark=bool(result.bom) and from_start)
+    return encode(result.content, form, path=result.path)
 
 
 def _show_page(page: ListResult, *, long: bool) -> None:
     for entry in page.entries:
-        if long:
-            print_line(_details(entry), *_name(entry))
-        else:
-            print_line(*_name(entry))
-
-
-def _name(entry: Entry) -> tuple[tuple[str, str], tuple[str, str]]:
-    end, style = _STYLES[entry.type]
-    return (printable(entry.path), style), (end, "dim")
+        end, style = _STYLES[entry.type]
+        print_line(_details(entry) if long else "", (printable(entry.path), style), (end, "dim"))
 
 
 def _details(entry: Entry) -> tuple[str, str]:
     size = "-" if entry.size is None else f"{entry.size}"
     modified = "" if entry.modified is None else f"{entry.modified.astimezone():%Y-%m-%d %H:%M:%S}"
     return f"{size:>12}  {modified:19}  ", "dim"
-
-
-def _show_info(result: InfoResult) -> None:
-    table = fact_table()
-    for name, value in _facts(result):
-        table.add_row(name, printable(str(value)))
-    print_table(table)
 
 
 def _facts(result: InfoResult) -> list[tuple[str, Any]]:

@@ -17,7 +17,7 @@ from filetools.cli.command import command
 from filetools.cli.parameters import dry_run_option, since_option, time_or_number, until_option
 from filetools.cli.records import moment, print_unread
 from filetools.cli.runner import CHANGING, READING, CommandRunner
-from filetools.cli.terminal import CONFLICT, STDERR, print_line, print_note, printable
+from filetools.cli.terminal import CONFLICT, STDERR, amount, print_line, print_note, print_row, printable
 from filetools.errors import EditConflictError, InvalidArgumentError, PathNotFoundError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.history import CheckpointResult, CheckpointsResult, UndoneFile, UndoResult
@@ -51,18 +51,20 @@ def checkpoint(runner: CommandRunner, name: str | None, *, replace: bool, delete
     if name is None and (replace or delete):
         raise click.BadParameter("--replace and --delete go with a name")
 
-    async def work(files: FileToolsFacade) -> CheckpointResult:
+    async def work(files: FileToolsFacade) -> None:
         if name is not None and delete:
-            return await files.delete_checkpoint(name)
-        return await files.checkpoint(await _free_name(files) if name is None else name, replace=replace)
+            result = await files.delete_checkpoint(name)
+        else:
+            result = await files.checkpoint(await _free_name(files) if name is None else name, replace=replace)
+        runner.show(result, lambda result: _show_checkpoint(result, "deleted" if delete else "made"))
 
-    runner.perform(work, lambda result: _show_checkpoint(result, "deleted" if delete else "made"))
+    runner.perform(work)
 
 
 @command("checkpoints", READING, examples=("filetools checkpoints", "filetools checkpoints --json"))
-def checkpoints(runner: CommandRunner) -> None:
+async def checkpoints(runner: CommandRunner, files: FileToolsFacade) -> None:
     """List the checkpoints, oldest first, with time and size."""
-    runner.read(lambda files: files.checkpoints(), _show_checkpoints)
+    runner.show(await files.checkpoints(), _show_checkpoints)
 
 
 async def _free_name(files: FileToolsFacade) -> str:
@@ -71,13 +73,12 @@ async def _free_name(files: FileToolsFacade) -> str:
     return next(name for name in chain((now,), (f"{now} ({number})" for number in count(2))) if name not in taken)
 
 
-def _show_checkpoint(result: CheckpointResult, word: str) -> None:
-    style = "red" if word == "deleted" else "green"
-    print_line((f"{word:<9} ", style), printable(result.name), (f"  {_held(result)}", "dim"))
+def _show_checkpoint(result: CheckpointResult, verb: str) -> None:
+    print_row(verb, result.name, detail=_held(result))
     for path in result.by_hash_alone:
-        print_line(("not kept  ", "yellow"), printable(path), ("  too large: it cannot be restored", "dim"))
+        print_row("not kept", path, detail="too large: it cannot be restored")
     for path in result.unread:
-        print_line(("unread    ", "yellow"), printable(path), ("  it could not be read, or was changing", "dim"))
+        print_row("unread", path, detail="it could not be read, or was changing")
 
 
 def _show_checkpoints(result: CheckpointsResult) -> None:
@@ -95,20 +96,20 @@ def _show_checkpoints(result: CheckpointsResult) -> None:
 
 def _held(result: CheckpointResult) -> str:
     """Return the number and total size of a checkpoint's files."""
-    return f"{result.files:,} file{'' if result.files == 1 else 's'}, {decimal(result.bytes)}"
+    return f"{amount(result.files, 'file')}, {decimal(result.bytes)}"
 
 
 _VERBS: Final = {
-    "write": ("modified", ""),
-    "create": ("created", "green"),
-    "delete": ("deleted", "red"),
-    "move": ("moved", "blue"),
-    "move_directory": ("moved", "blue"),
-    "make_directory": ("made", "green"),
-    "delete_directory": ("removed", "red"),
-    "restore_directory": ("restored", "green"),
-    "set_mode": ("mode", ""),
-    "link": ("linked", ""),
+    "write": "modified",
+    "create": "created",
+    "delete": "deleted",
+    "move": "moved",
+    "move_directory": "moved",
+    "make_directory": "made",
+    "delete_directory": "removed",
+    "restore_directory": "restored",
+    "set_mode": "mode",
+    "link": "linked",
 }
 _FOLDERS: Final = ("move_directory", "make_directory", "delete_directory", "restore_directory", "set_mode")
 
@@ -186,8 +187,7 @@ def undo(
                 ) from error
             raise
 
-    act = runner.read if dry_run else runner.perform
-    act(lambda files: _go_back(runner, work(files), "undo"), lambda _: None)
+    (runner.read if dry_run else runner.perform)(lambda files: _go_back(runner, work(files), "undo"))
 
 
 @command("redo", CHANGING, examples=("filetools redo", "filetools redo --dry-run"))
@@ -234,19 +234,12 @@ async def _go_back(runner: CommandRunner, work: Awaitable[UndoResult], verb: str
 
 def _show(result: UndoResult, verb: str) -> None:
     for file in result.files:
-        _show_file(file)
+        print_row(_VERBS[file.action], file.path, file.old_path, is_folder=file.action in _FOLDERS)
     for path in result.unknown:
-        print_line(("unknown   ", "yellow"), printable(path), ("  nobody knows what was there before; it stays", "dim"))
+        print_row("unknown", path, detail="its earlier state is not recorded; it stays")
     _show_conflicts(result.conflicts)
     print_unread(result.unread)
     print_note(_summary(result, verb))
-
-
-def _show_file(file: UndoneFile) -> None:
-    word, style = _VERBS[file.action]
-    end = "/" if file.action in _FOLDERS else ""
-    origin = "" if file.old_path is None else f"{printable(file.old_path)}{end} → "
-    print_line((f"{word:<9} ", style), f"{origin}{printable(file.path)}{end}")
 
 
 def _show_conflicts(conflicts: list[models.UndoConflict]) -> None:
@@ -264,17 +257,17 @@ def _summary(result: UndoResult, verb: str) -> str:
         return f"Nothing to {verb}."
     if not result.files:
         return "Nothing had to be done: it is as it was already."
-    amount = _amount(result.files)
+    counts = _counted(result.files)
     if result.dry_run:
-        return f"{amount} would be taken back; nothing was done."
+        return f"{counts} would be taken back; nothing was done."
     back = "undo" if verb == "redo" else "redo"
-    return f"{amount} taken back; 'filetools {back}' takes this back."
+    return f"{counts} taken back; 'filetools {back}' takes this back."
 
 
-def _amount(files: list[UndoneFile]) -> str:
+def _counted(files: list[UndoneFile]) -> str:
     """Count files and folders; folders that are only parents of other entries do not count."""
     ends = {end for file in files for end in (file.path, file.old_path) if end is not None}
     folders = [file for file in files if file.action in _FOLDERS]
     apart = sum(not any(end.startswith(f"{folder.path}/") for end in ends) for folder in folders)
     counts = ((len(files) - len(folders), "file"), (apart, "folder"))
-    return " and ".join(f"{count} {what}{'s' if count > 1 else ''}" for count, what in counts if count)
+    return " and ".join(amount(count, what) for count, what in counts if count)

@@ -6,14 +6,13 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 import click
 from msgspec import Struct
 from rich.text import Text
 
 import filetools.cli.parameters as suggestions
-import filetools.models as models
 from filetools.cli.command import command
 from filetools.cli.runner import READING, CommandRunner
 from filetools.cli.terminal import FAILED, STDOUT, print_line, print_note, printable, printable_line
@@ -22,7 +21,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.searching import GrepMatch, GrepResult, SearchResult
 
 _PAGE: Final = 1000
-Search = Callable[..., Awaitable["models.GrepResult"]]
+P = TypeVar("P", bound=SearchResult | GrepResult)
 _MARKS: Final = {"directory": "/", "symlink": "@"}
 
 all_option = click.option("-a", "--all", "everything", is_flag=True, help="Include ignored, hidden and binary files.")
@@ -43,15 +42,7 @@ async def find(
 
     A pattern without * ? [ is any part of the path, in any case; other patterns are globs. Exit code 1 if nothing is found.
     """
-    where, cursor, found = runner.path(path), None, 0
-    while True:
-        wanted = min(_PAGE, _PAGE if limit is None else limit - found)
-        page = await files.search_files(pattern, path=where, all=everything, limit=wanted, cursor=cursor)
-        runner.show(page, _show_names)
-        cursor, found = page.next_cursor, found + len(page.entries)
-        if cursor is None or found == limit:
-            break
-    _end(runner, found, is_complete=cursor is None)
+    await _search(runner, files, (path,), partial(files.search_files, pattern, all=everything), limit, _show_names)
 
 
 @command(
@@ -125,19 +116,19 @@ async def grep(
         multiline=multiline, whole_words=whole_words, context=0 if only_matching else max(above, below),
         only_matching=mode == "content" and (only_matching or is_highlighted), all=everything,
     )  # fmt: skip
-    await _search_all(runner, files, paths or (".",), search, limit, form)
+    await _search(runner, files, paths or (".",), search, limit, MatchPrinter(form).show)
 
 
-async def _search_all(
+async def _search(
     runner: CommandRunner,
     files: FileToolsFacade,
     paths: Sequence[str],
-    search: Search,
+    search: Callable[..., Awaitable[P]],
     limit: int | None,
-    form: MatchForm,
+    show: Callable[[P], None],
 ) -> None:
     """Search the paths one by one; a missing one is reported, and the search continues."""
-    printer, found, is_complete = MatchPrinter(form), 0, True
+    found, is_complete = 0, True
     for path in paths:
         if found == limit:
             is_complete = False
@@ -147,17 +138,14 @@ async def _search_all(
             while True:
                 wanted = min(_PAGE, _PAGE if limit is None else limit - found)
                 page = await search(path=where, limit=wanted, cursor=cursor)
-                runner.show(page, printer.show)
-                cursor, found = page.next_cursor, found + len(page.matches) + len(page.files)
+                runner.show(page, show)
+                rows = page.entries if isinstance(page, SearchResult) else [*page.matches, *page.files]
+                cursor, found = page.next_cursor, found + len(rows)
                 if cursor is None or found == limit:
                     break
             is_complete = cursor is None
         except (PathNotFoundError, AccessDeniedError) as error:
             await runner.refuse(files, error)
-    _end(runner, found, is_complete=is_complete)
-
-
-def _end(runner: CommandRunner, found: int, *, is_complete: bool) -> None:
     if not found:
         runner.note_failure(FAILED)
     elif not is_complete and not runner.options.as_json:

@@ -9,7 +9,6 @@ from itertools import islice
 from typing import Any, Final, Literal, get_args
 
 import click
-from rich.table import Table
 from rich.text import Text
 
 import filetools.cli.parameters as suggestions
@@ -23,8 +22,8 @@ from filetools.cli.terminal import (
     print_line,
     print_note,
     print_table,
+    print_text,
     printable,
-    printable_text,
 )
 from filetools.facade.facade import FileToolsFacade
 from filetools.tools.dialects import DIALECTS, dialect_named
@@ -62,7 +61,7 @@ def call(runner: CommandRunner, tool: str, arguments: str) -> None:
         if not envelope["success"]:
             runner.note_failure(exit_code(envelope["error_code"], envelope["details"].get("cause")))
 
-    (runner.read if _only_reads(tool) else runner.perform)(work, lambda _: None)
+    (runner.read if _only_reads(tool) else runner.perform)(work)
 
 
 def _only_reads(name: str) -> bool:
@@ -124,13 +123,9 @@ def _print_definitions(definitions: object) -> None:
 
 
 def _print_table(tools: Sequence[AnyTool]) -> None:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("tool", "group", "effect"):
-        table.add_column(heading, header_style="dim", no_wrap=True)
-    table.add_column("what it does", header_style="dim", overflow="fold")
-    for tool in tools:
-        table.add_row(tool.name, tool.group, tool.effect, tool.description.partition(". ")[0].rstrip(".") + ".")
-    print_table(table)
+    sentences = (f"{tool.description.partition('. ')[0].rstrip('.')}." for tool in tools)
+    rows = ((tool.name, tool.group, tool.effect, sentence) for tool, sentence in zip(tools, sentences, strict=True))
+    print_table(rows, "tool", "group", "effect", "description")
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -219,8 +214,8 @@ def _instructions(found: Part, most: int) -> Iterator[Pieces]:
         yield [(entry["path"], ""), (f"  {size}  {entry.get('version', '').removeprefix('sha256:')[:12]}", "dim")]
     rules, skills = len(found["files"]) - len(files), len(found.get("skills", ()))
     counts = ((len(files) - most - 1, "more file"), (rules, "rule"), (skills, "skill"))
-    if told := ", ".join(amount(count, name) for count, name in counts if count > 0):
-        yield [(told, "dim")]
+    if counted := ", ".join(amount(count, name) for count, name in counts if count > 0):
+        yield [(counted, "dim")]
 
 
 def _needs(found: Part, most: int) -> Iterator[Pieces]:
@@ -237,7 +232,7 @@ def _print_rows(name: str, rows: Iterable[Pieces]) -> None:
     for number, pieces in enumerate(rows):
         safe = ((printable(text), style) for text, style in pieces)
         line = Text.assemble((("" if number else name).ljust(_NAME_COLUMN), "bold blue"), *safe)
-        line.truncate(STDOUT.width if STDOUT.is_terminal else _WIDEST, overflow="ellipsis")
+        line.truncate(STDOUT.console.width if STDOUT.is_terminal else _WIDEST, overflow="ellipsis")
         print_line(line)
 
 
@@ -250,11 +245,11 @@ fd_argument = click.argument("fd", help="Id, such as fd:1; 'filetools fd list' l
 
 
 @command("list", READING, group=fd, examples=("filetools fd list --actor claude-code",))
-def list_descriptors(runner: CommandRunner) -> None:
+async def list_descriptors(runner: CommandRunner, files: FileToolsFacade) -> None:
     """List the descriptors that can be read, with their sizes."""
     from filetools.tools.arguments import NoParameters
 
-    runner.read(lambda files: descriptor_tools.list_fds(_context(files), NoParameters()), _show_rows)
+    runner.show(await descriptor_tools.list_fds(_context(files), NoParameters()), _show_rows)
 
 
 @command(
@@ -267,8 +262,9 @@ def list_descriptors(runner: CommandRunner) -> None:
 @click.option("--mode", type=click.Choice(["page", "line", "char"]), help="Unit of --start and --count.")
 @click.option("--start", type=int, metavar="N", help="The first one; characters count from 0.")
 @click.option("--count", type=int, metavar="N", help="How many; one by default.")
-def read(
+async def read(
     runner: CommandRunner,
+    files: FileToolsFacade,
     fd: str,
     *,
     mode: Literal["page", "line", "char"] | None,
@@ -278,12 +274,11 @@ def read(
     """Print the text of a descriptor: all of it, or some pages, lines or characters."""
 
     is_whole = mode is None and start is None and count is None
-    asked = descriptor_tools.ReadFd(
+    wanted = descriptor_tools.ReadFd(
         fd=fd, read_all=is_whole, mode=mode or "page", start=start, count=1 if count is None else count
     )
-    runner.read(
-        lambda files: descriptor_tools.read_fd(_context(files), asked), lambda frame: _show_text(frame["content"])
-    )
+    found = await descriptor_tools.read_fd(_context(files), wanted)
+    runner.show(found, lambda found: print_text(found["content"]))
 
 
 @command(
@@ -308,7 +303,7 @@ async def search(
     context: int,
 ) -> None:
     """Find lines in the text of a descriptor."""
-    asked = descriptor_tools.SearchFd(
+    wanted = descriptor_tools.SearchFd(
         fd=fd,
         pattern=pattern,
         regex=regex,
@@ -317,7 +312,7 @@ async def search(
         max_matches=descriptor_tools.MOST_MATCHES,
     )
 
-    found = await descriptor_tools.search_fd(_context(files), asked)
+    found = await descriptor_tools.search_fd(_context(files), wanted)
     if not found["matches"]:
         runner.note_failure(1)  # like grep
     runner.show(found, _show_rows)
@@ -333,36 +328,21 @@ async def search(
 @click.argument("path", help="File to write.")
 @click.option("--append", is_flag=True, help="Add to the end of the file.")
 @click.option("--new", is_flag=True, help="Fail if the file exists.")
-def save(runner: CommandRunner, fd: str, path: str, *, append: bool, new: bool) -> None:
+async def save(runner: CommandRunner, files: FileToolsFacade, fd: str, path: str, *, append: bool, new: bool) -> None:
     """Write the whole text of a descriptor to a file."""
-
-    asked = descriptor_tools.FdToFile(
+    wanted = descriptor_tools.FdToFile(
         fd=fd, file_path=runner.path(path), mode="append" if append else "write", exist_ok=not new
     )
-    runner.perform(
-        lambda files: descriptor_tools.fd_to_file(_context(files), asked), lambda frame: print_note(frame["message"])
-    )
+    saved = await descriptor_tools.fd_to_file(_context(files), wanted)
+    runner.show(saved, lambda saved: print_note(saved["message"]))
 
 
 def _context(files: FileToolsFacade) -> ToolContext:
-    from filetools.tools.tool import ToolContext
-
     return ToolContext(files=files, call_id="", report=lambda *_: None)
-
-
-def _show_text(text: str) -> None:
-    """Print a text, escaped for a terminal, unchanged to a pipe."""
-    if STDOUT.is_terminal:
-        sys.stdout.write(printable_text(text))
-    else:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
-    sys.stdout.flush()
 
 
 def _show_rows(data: Mapping[str, Any]) -> None:
     from filetools.tools.answers.seen import TextLimits
-    from filetools.tools.handlers.descriptors import present
 
-    for row in present({"success": True, "data": data}, TextLimits()).text.split("\n"):
+    for row in descriptor_tools.present({"success": True, "data": data}, TextLimits()).text.split("\n"):
         print_line(printable(row))

@@ -20,16 +20,16 @@ from filetools.app.trust import accept, brought_journal, newest_aside
 from filetools.cli.command import command
 from filetools.cli.parameters import run_option
 from filetools.cli.records import (
+    ACTOR_STYLES,
     MOST_LISTED,
+    VERBS,
     actor_lines,
-    actor_style,
     change_lines,
     change_to_dict,
     checkpoint_to_compare,
     compared,
     print_unread,
     unsure_lines,
-    verb_of,
 )
 from filetools.cli.runner import CHANGING, NO_STATE, CommandRunner
 from filetools.cli.terminal import (
@@ -37,10 +37,11 @@ from filetools.cli.terminal import (
     STDERR,
     STDOUT,
     amount,
-    fact_table,
+    path_text,
+    print_facts,
     print_line,
     print_note,
-    print_table,
+    print_row,
     printable,
 )
 from filetools.cli.workplace import find_workplace, refuse_new_root
@@ -74,25 +75,24 @@ def init(runner: CommandRunner, path: Path | None) -> None:
         refuse_new_root(place)
     there = CommandRunner(replace(runner.options, root=place))
     root, state = there.workplace.root, runner.options.state_dir
-    told = {"root": str(root), "state": os.path.abspath(state or root / STATE_PATH)}
+    places = {"root": str(root), "state": os.path.abspath(state or root / STATE_PATH)}
     if prepare_state(root, state).has_begun:
-        there.show(told | {"created": False}, _show_made)
+        there.show(places | {"created": False}, _show_made)
         return
 
-    async def work(files: FileToolsFacade) -> dict[str, Any]:
+    async def work(files: FileToolsFacade) -> None:
         if (await files.status())["read_only"] is not None:
             raise DiskFullError("the state directory")  # other reasons were reported before
-        return told | {"created": True}
+        there.show(places | {"created": True}, _show_made)
 
-    there.perform(work, _show_made)
+    there.perform(work)
 
 
-def _show_made(told: dict[str, Any]) -> None:
-    state = printable(told["state"])
-    if not told["created"]:
-        print_line(("unchanged ", "dim"), state, ("  it is there already", "dim"))
+def _show_made(made: dict[str, Any]) -> None:
+    if not made["created"]:
+        print_row("unchanged", made["state"], detail="exists already")
         return
-    print_line(("made      ", "green"), state)
+    print_row("made", made["state"])
     print_note("From now on every change of the folder can be looked at and taken back.")
 
 
@@ -113,7 +113,7 @@ def trust(runner: CommandRunner, *, yes: bool) -> None:
         runner.show({"accepted": None}, lambda _: print_note("Nothing was set aside: no state came with this folder."))
         return
     report, projects = brought_journal(aside)
-    told = {
+    found = {
         "accepted": aside.name,
         "records": report.records if report else 0,
         "mirrors": [row.place for row in report.mirrors] if report else [],
@@ -121,21 +121,21 @@ def trust(runner: CommandRunner, *, yes: bool) -> None:
         "problem": str(report.problem) if report and report.problem else None,
     }
     if not runner.options.as_json:
-        _show_brought(told)
+        _show_brought(found)
     if not yes and not (STDERR.is_terminal and click.confirm("Use it from now on?", err=True)):
         raise click.UsageError("nothing was changed; to accept it, run: filetools trust --yes")
     accept(state, aside)
-    runner.show(told, lambda _: print_note("It is used from now on. What was used until now is set aside."))
+    runner.show(found, lambda _: print_note("It is used from now on. What was used until now is set aside."))
 
 
-def _show_brought(told: dict[str, Any]) -> None:
-    print_line((f"{STATE_PATH}/{told['accepted']} holds ", ""), amount(told["records"], "record"))
-    if told["problem"]:
-        print_line(("problem   ", "yellow"), printable(told["problem"]))
-    for place in told["mirrors"]:
-        print_line(("mirror    ", "yellow"), printable(place), ("  every change would be copied there", "dim"))
-    for place in told["projects"]:
-        print_line(("project   ", "yellow"), printable(place), ("  agents could read it", "dim"))
+def _show_brought(found: dict[str, Any]) -> None:
+    print_line(f"{STATE_PATH}/{found['accepted']} contains {amount(found['records'], 'record')}")
+    if found["problem"]:
+        print_row("problem", found["problem"])
+    for place in found["mirrors"]:
+        print_row("mirror", place, detail="every change would be copied there")
+    for place in found["projects"]:
+        print_row("project", place, detail="agents could read it")
 
 
 MOST_LATEST: Final = 10
@@ -225,33 +225,33 @@ def sync_progress(files: FileToolsFacade) -> Iterator[None]:
 
 
 def _show_status(state: dict[str, Any], *, verbose: bool) -> None:
-    table = fact_table()
-    shown = ("root", "problem", "read_only", *(_INTERNAL if verbose else ()))
-    for name, value in state.items():
-        if name in shown and value is not None:
-            table.add_row(name, printable(str(value)))
-    if verbose or state["retention"]["held_over_limit"]:
-        table.add_row("retention", printable(_retention(state["retention"])))
-    if state["approvals"]:
-        waiting = amount(len(state["approvals"]), "approval")
-        table.add_row("waiting", f"{waiting} for your answer; see 'filetools approvals'")
-    for path in state["unrestored"]:
-        table.add_row("unrestored", printable(f"{path} (lost in a power cut, and tried again every second)"))
-    for path in state["unread"][:MOST_SHOWN] if state["changes"] is None else ():
-        table.add_row("unread", printable(f"{path} (it could not be looked at, or was changing)"))
-    for document in state["documents"]:
-        unsaved = "unsaved, " if document["dirty"] else ""
-        table.add_row("open", printable(f"{document['path']} ({unsaved}{', '.join(document['editors'])})"))
-    for name, mirror in state["mirrors"].items():
-        behind = f", {amount(mirror['behind'], 'path')} behind" if mirror["behind"] else ""
-        table.add_row(name, mirror["state"].replace("_", " ") + behind)
-        if mirror["last_error"]:
-            table.add_row("", printable(mirror["last_error"]))
-    print_table(table)
+    print_facts(_facts(state, verbose=verbose))
     if state["changes"] is not None:
         _show_changes(models.TreeDiffResult.model_validate(state["changes"]))
     else:
         _show_latest(state["latest"], has_state=state["has_state"])
+
+
+def _facts(state: dict[str, Any], *, verbose: bool) -> Iterator[tuple[str, object]]:
+    shown = ("root", "problem", "read_only", *(_INTERNAL if verbose else ()))
+    yield from ((name, value) for name, value in state.items() if name in shown and value is not None)
+    if verbose or state["retention"]["held_over_limit"]:
+        yield "retention", _retention(state["retention"])
+    if state["approvals"]:
+        waiting = amount(len(state["approvals"]), "approval")
+        yield "waiting", f"{waiting} for your answer; see 'filetools approvals'"
+    for path in state["unrestored"]:
+        yield "unrestored", f"{path} (lost in a power cut, and tried again every second)"
+    for path in state["unread"][:MOST_SHOWN] if state["changes"] is None else ():
+        yield "unread", f"{path} (it could not be looked at, or was changing)"
+    for document in state["documents"]:
+        unsaved = "unsaved, " if document["dirty"] else ""
+        yield "open", f"{document['path']} ({unsaved}{', '.join(document['editors'])})"
+    for name, mirror in state["mirrors"].items():
+        behind = f", {amount(mirror['behind'], 'path')} behind" if mirror["behind"] else ""
+        yield name, mirror["state"].replace("_", " ") + behind
+        if mirror["last_error"]:
+            yield "", mirror["last_error"]
 
 
 def _show_latest(latest: list[dict[str, Any]], *, has_state: bool) -> None:
@@ -265,12 +265,10 @@ def _show_latest(latest: list[dict[str, Any]], *, has_state: bool) -> None:
         ("The newest changes ", "bold"), ("'filetools log' shows all, 'filetools checkpoint' marks a start", "dim")
     )
     for each in latest:
-        operation = Operation(each["operation"])
-        origin = "" if "old_path" not in each else f"{printable(each['old_path'])} → "
-        actor = each["actor"]
+        verb, actor = VERBS[Operation(each["operation"])], each["actor"]
         print_line(
-            f"{verb_of(operation):<9} {origin}{printable(each['path'])}  ",
-            (printable(actor["id"]), actor_style(actor["kind"])),
+            f"{verb:<9} {path_text(each['path'], each.get('old_path'))}  ",
+            (printable(actor["id"]), ACTOR_STYLES[actor["kind"]]),
         )
 
 
@@ -293,19 +291,17 @@ def _show_changes(result: models.TreeDiffResult) -> None:
 
 
 def _show_sync(result: SyncResult) -> None:
-    for verb, style, paths in (
-        ("add", "green", result.added),
-        ("modify", "", result.modified),
-        ("delete", "red", result.deleted),
+    errors = [f"{error['path']}: {error['error']}" for error in result.errors]
+    for verb, rows in (
+        ("add", result.added),
+        ("modify", result.modified),
+        ("delete", result.deleted),
+        ("failed", errors),
     ):
-        for path in paths[:MOST_SHOWN]:
-            print_line((f"{verb:<10}", style), printable(path))
-        if len(paths) > MOST_SHOWN:
-            print_line((f"{verb:<10}", style), (f"… and {len(paths) - MOST_SHOWN} more", "dim"))
-    for error in result.errors[:MOST_SHOWN]:
-        print_line(("failed    ", "bold red"), printable(f"{error['path']}: {error['error']}"))
-    if len(result.errors) > MOST_SHOWN:
-        print_line(("failed    ", "bold red"), (f"… and {len(result.errors) - MOST_SHOWN} more", "dim"))
+        for row in rows[:MOST_SHOWN]:
+            print_row(verb, row)
+        if len(rows) > MOST_SHOWN:
+            print_row(verb, f"… and {len(rows) - MOST_SHOWN} more")
     print_unread(result.unread)
     done = "would be synchronised" if result.preview else "synchronised"
     count = result.total_files if result.preview else result.synced_files
@@ -349,33 +345,32 @@ def mirror(
 
 
 def _fill(runner: CommandRunner, added: ListedMirror) -> None:
-    async def work(files: FileToolsFacade) -> dict[str, Any]:
+    async def work(files: FileToolsFacade) -> None:
         with sync_progress(files):
             result = await files.sync_all()
         if not result.success:
             runner.note_failure(FAILED)
-        return {"path": added.path, "synced_files": result.synced_files, "errors": result.errors}
+        filled = {"path": added.path, "synced_files": result.synced_files, "errors": result.errors}
+        runner.show(filled, _show_added)
 
-    runner.perform(work, _show_added)
-
-
-def _show_added(told: dict[str, Any]) -> None:
-    print_line(("added     ", "green"), printable(told["path"]), (f"  {told['synced_files']} synchronised", "dim"))
-    for error in told["errors"]:
-        print_line(("failed    ", "bold red"), printable(f"{error['path']}: {error['error']}"))
+    runner.perform(work)
 
 
-def _show_removed(told: dict[str, Any]) -> None:
-    forgotten = f"; {amount(told['behind'], 'path')} it lacked" if told["behind"] else ""
-    print_line(("removed   ", "red"), printable(told["path"]), (f"  its files stay{forgotten}", "dim"))
+def _show_added(added: dict[str, Any]) -> None:
+    print_row("added", added["path"], detail=f"{added['synced_files']} synchronised")
+    for error in added["errors"]:
+        print_row("failed", f"{error['path']}: {error['error']}")
 
 
-def _show_list(told: dict[str, Any]) -> None:
-    for each in told["mirrors"]:
+def _show_removed(removed: dict[str, Any]) -> None:
+    lacking = f"; it lacked {amount(removed['behind'], 'path')}" if removed["behind"] else ""
+    print_row("removed", removed["path"], detail=f"its files stay{lacking}")
+
+
+def _show_list(found: dict[str, Any]) -> None:
+    for each in found["mirrors"]:
         behind = amount(each["behind"], "path") + " behind" if each["behind"] else ""
         named = "" if each["added"] else "only where it is named with --mirror"
-        facts = ", ".join(filter(None, (behind, each["reason"], named)))
-        style = "yellow" if each["state"] == "away" else ""
-        print_line((f"{each['state']:<9} ", style), printable(each["path"]), (f"  {facts}" if facts else "", "dim"))
-    if not told["mirrors"]:
+        print_row(each["state"], each["path"], detail=", ".join(filter(None, (behind, each["reason"], named))))
+    if not found["mirrors"]:
         print_note("There are no mirrors; 'filetools mirror add DIR' adds one.")

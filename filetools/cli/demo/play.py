@@ -17,7 +17,6 @@ from typing import Final
 import click
 from msgspec import Struct, field
 from rich.rule import Rule
-from rich.table import Table
 from rich.text import Text
 
 from filetools.app.opening import open_workspace
@@ -25,7 +24,7 @@ from filetools.cli.command import command
 from filetools.cli.demo.agent import SETTINGS, insert, remark
 from filetools.cli.demo.page import page_of
 from filetools.cli.runner import CommandRunner
-from filetools.cli.terminal import FAILED, STDOUT, print_beside, print_json, print_refusal
+from filetools.cli.terminal import FAILED, STDOUT, print_beside, print_json, print_refusal, print_table
 from filetools.content.editing.edits import Edit
 from filetools.content.editing.text_edits import TextEdit
 from filetools.distribution import install_command
@@ -260,8 +259,7 @@ async def _play(*, on_page: bool) -> list[CountRow]:
         await play.say(f"A project of {len(PROJECT)} files in a temporary folder, with a mirror of it in another.")
         async with page_of(play) if on_page else nullcontext():
             for title, part in PARTS.items():
-                STDOUT.print()
-                STDOUT.print(Rule(Text(title, "bold"), align="left", style="dim"), soft_wrap=False)
+                _print_title(title)
                 await part(play)
             await play.until(play.is_settled)
             await play.files.look()
@@ -410,10 +408,11 @@ PARTS: Final = {
 
 
 def _print_count(found: list[CountRow]) -> None:
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 3, 0, 0))
-    for finding in found:
-        verdict = Text("ok", style="green") if finding.holds else Text("BROKEN", style="bold red")
-        table.add_row(finding.name, Text(finding.value, style="bold"), verdict)
+    verdicts = {True: Text("ok", "green"), False: Text("BROKEN", "bold red")}
+    _print_title("The count")
+    print_table(((row.name, Text(row.value, "bold"), verdicts[row.holds]) for row in found), "", "", "")
+
+
+def _print_title(title: str) -> None:
     STDOUT.print()
-    STDOUT.print(Rule(Text("The count", style="bold"), align="left", style="dim"), soft_wrap=False)
-    STDOUT.print(table, soft_wrap=False)
+    STDOUT.print(Rule(Text(title, "bold"), align="left", style="dim"), soft_wrap=False)

@@ -25,7 +25,7 @@ from filetools.journal.changes import HeadMovedError
 from filetools.journal.commit import CommitDraft
 from filetools.journal.journal import Records
 from filetools.journal.tree_rows import Identity
-from filetools.models.records import Actor, ChangeRecord, RecordState
+from filetools.models.records import SYSTEM, Actor, ChangeRecord, RecordState
 from filetools.models.words import MirrorStatus
 from filetools.paths.workspace_path import WorkspacePath
 
@@ -45,8 +45,6 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     records: tuple[ChangeRecord, ...]
     """All new records in order, including those of files found and of foreign saves."""
-    changes: tuple[ChangeRecord | None, ...]
-    """The record of each step's own change; None for a step that had nothing to change."""
     mirror: MirrorStatus
     warnings: Sequence[dict[str, Any]] = ()
     """Warnings for the caller of a successful call."""
@@ -140,8 +138,10 @@ class Pipeline:
             self._report_progress(len(steps), 2 * len(steps))
             if step.decide(parts):
                 decided.append(step)
+            else:
+                step.recorded(None)
         if not decided:
-            self.outcome = Outcome(records=(), changes=tuple(None for _ in steps), mirror=parts.sync.standing())
+            self.outcome = Outcome(records=(), mirror=parts.sync.standing())
             return None
         self._active = _with_parents(parts, decided)
         try:
@@ -180,9 +180,8 @@ class Pipeline:
             FileToolsError: A step failed.
         """
         parts, active = self._parts, self._active
-        own = [records[end - 1] for end in self._ends]
-        for step, record in zip(active, own, strict=True):
-            step.recorded(record.number)
+        for step, end in zip(active, self._ends, strict=True):
+            step.recorded(records[end - 1])
         followed = [record for record in records if record.state is not RecordState.BUFFER]
         try:
             _exchange(parts, active, followed)
@@ -198,10 +197,8 @@ class Pipeline:
             for step in active
             if isinstance(step, PutFile) and step.identity is not None and not surprises
         }
-        changes = {id(step): record for step, record in zip(active, own, strict=True)}
         self.outcome = Outcome(
             records=records + surprises,
-            changes=tuple(changes.get(id(step)) for step in self._steps),
             mirror="off",
             warnings=_warnings(parts, active, surprises),
             followed=(*followed, *surprises),
@@ -273,7 +270,7 @@ def _compensate(parts: Parts, active: Sequence[Step]) -> None:
             if attempt == MOST_TAKING_BACK - 1:
                 changes = [structs.replace(change, document=None) for change in changes]
             try:
-                parts.journal.commit(changes, parts.recovery.actor)
+                parts.journal.commit(changes, SYSTEM)
             except HeadMovedError:
                 continue  # somebody typed in the open document: rebase the inverse edit and try again
             return

@@ -13,7 +13,7 @@ from filetools.content.version import version_of
 from filetools.facade.parts import Parts
 from filetools.facade.steps.look import Look
 from filetools.journal.changes import Change, Relation
-from filetools.models.records import Operation
+from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Displaced, FileStat
 
@@ -30,7 +30,8 @@ class Step(ABC):
         """Folders above that must be made before, outermost first; set by `decide`."""
         self.undone: Sequence[Relation] = ()
         """Relations for its record: the records that it undoes."""
-        self._number = 0
+        self.record: ChangeRecord | None = None
+        """The record of the change; None if there was nothing to change."""
         self._displaced: Displaced | None = None
 
     @abstractmethod
@@ -50,9 +51,13 @@ class Step(ABC):
     def drafts(self) -> Sequence[Change]:
         """Return the drafts of this change's records; the last one is the change itself."""
 
-    def recorded(self, number: int) -> None:
-        """Note the number of the change's record, by which its displaced file is named."""
-        self._number = number
+    def recorded(self, record: ChangeRecord | None) -> None:
+        """Receive the record of the change; None if there is nothing to change."""
+        self.record = record
+
+    @property
+    def _number(self) -> int:
+        return 0 if self.record is None else self.record.number
 
     @abstractmethod
     def exchange(self, parts: Parts) -> None:

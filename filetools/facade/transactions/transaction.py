@@ -72,7 +72,8 @@ class TransactionResult(Result):
 def result_of(steps: Sequence[Step], outcome: Outcome) -> TransactionResult:
     """Return the result of a transaction that was applied."""
     changes = []
-    for step, record in zip(steps, outcome.changes, strict=True):
+    for step in steps:
+        record = step.record
         if record is None:
             continue
         decision = step.decision if isinstance(step, PutFile) else None

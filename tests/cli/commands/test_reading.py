@@ -20,12 +20,13 @@ def test_read_refuses_a_folder(run: CommandLine) -> None:
     [
         b"one\r\ntwo\r\nno end",
         codecs.BOM_UTF8 + "mark é\n".encode(),
+        codecs.BOM_UTF8 + b"mark \xff\n",
         codecs.BOM_UTF16_LE + "sixteen é\n".encode("utf-16-le"),
         "latin é\n".encode("latin-1"),
         PNG,
         b"",
     ],
-    ids=["crlf", "mark", "utf-16", "latin-1", "binary", "empty"],
+    ids=["crlf", "mark", "mark and an invalid byte", "utf-16", "latin-1", "binary", "empty"],
 )
 def test_read_gives_a_pipe_the_very_bytes(run: CommandLine, content: bytes) -> None:
     (run.folder / "file").write_bytes(content)

@@ -145,7 +145,7 @@ def test_init_makes_the_state_once(run: CommandLine, temporary: Path) -> None:
     )
     before = listing(run.folder)
     again = run("init")
-    assert (again.code, again.text) == (0, f"unchanged {place}  it is there already\n")
+    assert (again.code, again.text) == (0, f"unchanged {place}  exists already\n")
     assert run("init", "--json").json["data"]["created"] is False
     assert listing(run.folder) == before
     assert run("log").error == "No change is recorded.\n"
