@@ -106,7 +106,9 @@ class Synchronisation:
 
     async def _repair_all(self, plan: Plan) -> None:
         mirror, run, mirrors = self._mirror, self._context.workers.run, self._context.journal.mirrors
-        row = await run(partial(mirrors.register, mirror.place))
+        row = await run(partial(mirrors.get, mirror.place))
+        if row is None:
+            raise SyncFailedError(None, f"mirror {mirror.name!r} was removed from the root")
         known = (await run(self._entries)).keys()
         keys = await run(partial(mirror.worker.add_to_backlog, plan.changes))
         left = dict(zip(keys, plan.changes, strict=True))
