@@ -26,7 +26,6 @@ Progress = Callable[[int, int, str], None]
 
 PROBE_SECONDS: Final = 5.0
 """How long a mirror may take to answer."""
-_DIRECTION: Final = "to_mirror"
 _SHORTEST_PAUSE_SECONDS: Final = 0.01
 _ALL: Final = 1_000_000_000
 
@@ -88,16 +87,15 @@ class Synchronisation:
 
     async def _repair(self, plan: Plan) -> None:
         publish = self._context.publish
-        publish(events.SyncStarted(file_count=self._total, direction=_DIRECTION))
+        publish(events.SyncStarted(file_count=self._total, direction="to_mirror"))
         try:
             for path, error in plan.failed.items():
                 self._fail(path, error.message, error.code)
             await self._repair_all(plan)
         finally:
-            is_complete = not self._errors and self._synced == self._total
             publish(
                 events.SyncCompleted(
-                    success=is_complete,
+                    success=not self._errors and self._synced == self._total,
                     timestamp=time.time(),
                     files_processed=self._synced,
                     files_failed=len(self._errors),
