@@ -1,4 +1,4 @@
-"""Changes files of one mirror: clears the way, and keeps bytes of others before they are replaced or removed."""
+"""Changes the files of one mirror, and keeps foreign bytes before it replaces or removes them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from filetools.stores.private import foreign_name_for
 from filetools.stores.store import Displaced, FileStat, Store
 
 MARKER: Final = WorkspacePath(f"{STATE_DIRECTORY}/mirror")
-"""The file that says which mirror a folder is."""
+"""The file with the identity of a mirror's folder."""
 _MARKER_ELSE: Final = WorkspacePath(f"{STATE_DIRECTORY}/MIRROR")
 """The marker's name in another spelling, which finds it if the mirror's disk ignores case."""
 TRIES: Final = 5
@@ -53,13 +53,13 @@ class MirrorFiles:
     def __init__(
         self, store: Store, journal: Journal, key: Callable[[WorkspacePath], str], *, max_foreign_bytes: int
     ) -> None:
-        """Take over a mirror.
+        """Use a mirror.
 
         Args:
             store: The mirror.
             journal: Keeps the bytes of files that it does not have, before they are removed.
             key: Returns the key of a path in the journal.
-            max_foreign_bytes: Foreign files larger than this are not read; they stay in the mirror's limbo.
+            max_foreign_bytes: Foreign files larger than this are not read; they stay in the mirror's `.filetools/limbo`.
         """
         self.store = store
         self._own: OrderedDict[tuple[int, ...], str] = OrderedDict()
@@ -98,7 +98,7 @@ class MirrorFiles:
         self.store.move(between, path)
 
     def _make_room(self, path: WorkspacePath, kind: EntryType) -> None:
-        """Take away what is in the way of a file or directory, and make the folders above it."""
+        """Remove an entry of another kind from the path of a file or directory, and make the folders above it."""
         for place in (*path.folders, path):
             found = self.store.stat(place)
             if found is not None and found.type != (kind if place == path else "directory"):
@@ -108,7 +108,7 @@ class MirrorFiles:
     def discard_displaced(self, path: WorkspacePath, displaced: Displaced) -> None:
         """Discard an entry that came out of `path`, after keeping bytes that the journal does not have.
 
-        A file that cannot be kept stays in the mirror's limbo.
+        A file that cannot be kept stays in the mirror's `.filetools/limbo`.
         """
         stat = displaced.stat
         is_foreign = stat.type == "file" and not self._forget(stat)
@@ -119,7 +119,7 @@ class MirrorFiles:
             displaced.discard()
 
     def _keep_below(self, path: WorkspacePath) -> None:
-        """Take away the files below a directory whose bytes the journal does not have, before it goes as a whole.
+        """Remove the files below a directory that this process did not write, before the directory is removed as a whole.
 
         Raises:
             HoldsStateError: Another root lies in it, whose journal must not go along.
@@ -128,8 +128,7 @@ class MirrorFiles:
         for file in files_below(self.store, path):
             with suppress(*GONE):
                 stat = self.store.stat(file)
-                is_foreign = stat is not None and stat.type == "file" and not self._forget(stat)
-                if is_foreign and not self._contents.has(file_version(self.store, file)):
+                if stat is not None and stat.type == "file" and not self._forget(stat):
                     self.remove(file)
 
     def refuse_state_below(self, path: WorkspacePath) -> None:
@@ -156,10 +155,13 @@ class MirrorFiles:
                     if mode not in (None, found.mode):
                         self.store.set_mode(path, mode)
                     return
-                displaced = self._exchanged(path, content, version, mode, is_new=found is None)
+                stat, displaced = replace_file(self.store, path, content, is_new=found is None, mode=mode)
             except _OTHER_GROUND:
                 self._make_room(path, "file")
                 continue
+            self._own[stat.identity[1:4]] = version
+            if len(self._own) > _MOST_OWN:
+                self._own.popitem(last=False)
             if displaced is not None:
                 self.discard_displaced(path, displaced)
             return
@@ -237,21 +239,6 @@ class MirrorFiles:
         """Forget a file that is removed, because its inode may be used again; False if this process did not write it so."""
         return self._own.pop(stat.identity[1:4], None) is not None
 
-    def _exchanged(
-        self, path: WorkspacePath, content: bytes, version: str, mode: int | None, *, is_new: bool
-    ) -> Displaced | None:
-        """Write a file and make it live; returns the entry that it replaced."""
-        prepared = self.store.prepare(path, content, new=is_new, mode=mode)
-        try:
-            displaced = prepared.exchange()
-        except BaseException:
-            prepared.discard()
-            raise
-        self._own[prepared.stat.identity[1:4]] = version
-        if len(self._own) > _MOST_OWN:
-            self._own.popitem(last=False)
-        return displaced
-
     def remove_if_empty(self, path: WorkspacePath) -> bool:
         """Remove a directory unless something is in it; False if it stays.
 
@@ -285,7 +272,7 @@ class MirrorFiles:
             if not self._contents.has(version_of(content)):
                 self._journal.keep_aside(path, self._key(path), content, EXTERNAL)
         except FileToolsError as exc:
-            _log.warning("foreign bytes of %s stay in the mirror's limbo: %s", path, exc)
+            _log.warning("foreign bytes of %s stay in .filetools/limbo of the mirror: %s", path, exc)
             return False
         return True
 
@@ -293,8 +280,8 @@ class MirrorFiles:
 def mark(store: Store, identity: str) -> None:
     """Write an identity to the marker of a mirror's folder, durably."""
     store.make_directory(MARKER.parent)
-    prepared = store.prepare(MARKER, identity.encode("ascii"), new=store.stat(MARKER) is None, mode=0o600)
-    displaced = prepared.exchange()
+    is_new = store.stat(MARKER) is None
+    _, displaced = replace_file(store, MARKER, identity.encode("ascii"), is_new=is_new, mode=0o600)
     if displaced is not None:
         displaced.discard()
     store.sync(MARKER)
@@ -318,6 +305,27 @@ def make_parents(store: Store, path: WorkspacePath) -> None:
     """Make the folders above a path that are missing."""
     for folder in path.folders:
         store.make_directory(folder)
+
+
+def replace_file(
+    store: Store, path: WorkspacePath, content: bytes, *, is_new: bool, mode: int | None
+) -> tuple[FileStat, Displaced | None]:
+    """Write a file and make it live; returns its facts and the entry that it replaced.
+
+    Args:
+        store: Where to write it.
+        path: The file; its folder exists.
+        content: Its bytes.
+        is_new: True if nothing is at the path.
+        mode: Permission bits; None keeps those of the file that is replaced.
+    """
+    prepared = store.prepare(path, content, new=is_new, mode=mode)
+    try:
+        displaced = prepared.exchange()
+    except BaseException:
+        prepared.discard()
+        raise
+    return prepared.stat, displaced
 
 
 def sync_place(store: Store, path: WorkspacePath, synced: set[WorkspacePath]) -> bool:

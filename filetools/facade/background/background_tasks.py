@@ -17,7 +17,7 @@ from typing import Final
 import filetools.events as events
 from filetools.errors import FileToolsError, LockTimeoutError, StateDamagedError, WorkspaceGoneError
 from filetools.facade.background.foreign import ForeignChanges
-from filetools.facade.background.limbo import sweep
+from filetools.facade.background.leftovers import sweep
 from filetools.facade.background.syncer import sync_files
 from filetools.facade.background.tree_look import look_at_tree
 from filetools.facade.documents.files import sweep_handles
