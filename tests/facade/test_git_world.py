@@ -37,7 +37,7 @@ def root(tmp_path: Path) -> Path:
     git(place, "init", "-q")
     git(place, "add", "-f", ".")
     git(place, "commit", "-q", "-m", "first")
-    (place / "dist/built.js").write_text("one\n")
+    (place / "dist/built.js").write_text("built\n")
     (place / "other.lock").write_text("one\n")
     return place
 
@@ -112,6 +112,45 @@ async def test_the_file_that_leads_a_work_tree_to_its_repository_is_a_file(root:
     assert (tree / ".git").read_text() == led
     async with filetools.open(root, settings=QUIET) as files:
         assert [entry.path for entry in (await files.list_files(recursive=True)).entries if entry.path == ".git"] == []
+
+
+async def test_a_repository_that_was_cloned_since_stays_whole(root: Path) -> None:
+    """Git does not touch one inside the tree either; without its files, only `.git` would be left of it."""
+    (root / "moved.txt").write_text("moved\n")
+    async with filetools.open(root, settings=QUIET) as files:
+        await files.checkpoint("first")
+        git(root, "clone", "-q", str(root), "vendor/lib")
+        (root / "vendor/lib/new.py").write_text("not committed\n")
+        (root / "vendor/more.txt").write_text("more\n")
+        (root / "moved.txt").rename(root / "vendor/lib/moved.txt")
+        (root / "a").write_text("two\n")
+        before = git(root / "vendor/lib", "status", "--short")
+        result = await files.restore("first")
+        assert git(root / "vendor/lib", "status", "--short") == before
+        assert result.unknown == ["vendor/lib"]
+        assert [(root / name).read_text() for name in ("a", "moved.txt", "vendor/lib/moved.txt")] == [
+            "one\n", "moved\n", "moved\n"
+        ]  # fmt: skip
+        assert not (root / "vendor/more.txt").exists()
+        await files.redo()
+    assert (root / "a").read_text() == "two\n"
+    assert not (root / "moved.txt").exists()
+    assert git(root / "vendor/lib", "status", "--short") == before
+
+
+async def test_what_was_ignored_at_the_checkpoint_is_listed_as_unknown_and_stays(root: Path) -> None:
+    async with filetools.open(root, settings=QUIET) as files:
+        await files.checkpoint("first")
+        (root / ".gitignore").write_text("\n")
+        await files.diff_tree("first")
+        for name in ("dist/built.js", "a"):
+            (root / name).write_text("two\n")
+        result = await files.restore("first")
+    assert "dist/built.js" in result.unknown
+    assert sorted((change.path, change.outcome) for change in result.changes) == [
+        (".gitignore", "undone"), ("a", "undone")
+    ]  # fmt: skip
+    assert [(root / name).read_text() for name in ("dist/built.js", "a")] == ["two\n", "one\n"]
 
 
 async def _paths_of(files: FileToolsFacade) -> list[str]:
