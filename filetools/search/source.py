@@ -31,7 +31,7 @@ Facts = tuple[int, int]
 
 MIN_CACHED_NAMES: Final = 512
 """Smaller folders are not cached: reading them again is faster than a lookup."""
-LOOK_EVERY: Final = 1_024
+CHECK_EVERY: Final = 1_024
 """Number of names between two checks of the abort signal."""
 MAX_KEPT: Final = 16
 """Maximum number of descriptors that a listing keeps open; in deeper trees, the upper folders are reopened."""
@@ -148,7 +148,7 @@ class Source:
         others: list[str] = []
         kinds: dict[str, EntryType] = {}
         with os.scandir(descriptor) as rows:
-            while batch := list(islice(rows, LOOK_EVERY)):
+            while batch := list(islice(rows, CHECK_EVERY)):
                 files = [row.name for row in batch if row.is_file(follow_symlinks=False)]
                 others += files
                 if len(files) < len(batch):
@@ -167,7 +167,7 @@ class Source:
         kinds: dict[str, EntryType] = {}
         for number, entry in enumerate(self.store.scan(path), 1):
             kinds[entry.name] = entry.type
-            if not number % LOOK_EVERY:
+            if not number % CHECK_EVERY:
                 self.check()
         others = {name: kind for name, kind in kinds.items() if kind != "directory"}
         special = {name: kind for name, kind in others.items() if kind != "file"}

@@ -76,18 +76,18 @@ class LocalDisplaced(HiddenFile):
             return read_stable(read_exactly, partial(Opened, self._open), path=self._path)[0]
 
     def is_untouched(self) -> bool:
-        """True if nobody has it open for writing, nor has written to it since `stat` was taken: then that is final."""
+        """True if no program has it open for writing or has written to it since `stat` was taken: then that is final."""
         if self.stat.type != "file" or self._place is None:
             return True
         with Explained(self._disk.workspace, self._path), Opened(self._open) as descriptor:
-            # In this order: once nobody has it open for writing, whether it was written to is final.
+            # In this order: once no program has it open for writing, the facts are final.
             if is_open_for_writing(descriptor, leases=self._disk.capabilities.leases):
                 return False
             now = os.fstat(descriptor)
         return (now.st_size, now.st_mtime_ns) == (self.stat.size, self.stat.modified_ns)
 
     def put_back(self) -> None:
-        """Exchange it back to its place; afterwards this object represents what came out, if anything did."""
+        """As `Displaced.put_back`; if nothing is at the former path, nothing is left to represent."""
         path, place, capabilities = self._path, self._place, self._disk.capabilities
         if place is None or place.label == path:
             raise InternalError("A file without a former place cannot be put back", path=path)
@@ -132,7 +132,7 @@ class LocalDisplaced(HiddenFile):
                 self._place = target
 
     def sync(self) -> None:
-        """Make its current name durable, but not its bytes; does nothing once it is gone."""
+        """As `Displaced.sync`."""
         if self._place is not None:
             with Explained(self._disk.workspace, self._path), self._place.opened() as folder:
                 sync_descriptor(folder)

@@ -1,4 +1,4 @@
-"""Temporary files on a local disk: lack of space or permission shows when they are written, before they go live."""
+"""Temporary files on a local disk: lack of space or permission is detected when they are written, before they go live."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def prepare_new(
             if nameless is not None:
                 return nameless
         place = disk.temporary()
-        place = disk.beside(beside) if hands_down(parent) else disk.reachable(place, beside, parent)
+        place = disk.beside(beside) if passes_on_attributes(parent) else disk.reachable(place, beside, parent)
         with written(place, content, NEW_FILE_MODE) as temporary:
-            _dress(disk, temporary, mode, like)
+            _set_attributes(disk, temporary, mode, like)
             made = to_file_stat(os.fstat(temporary))
     return PreparedName(disk, path, place, made)
 
@@ -81,7 +81,7 @@ def _nameless(
         assert O_TMPFILE is not None
         descriptor = os.open(".", O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, NEW_FILE_MODE, dir_fd=parent)
         write_all(descriptor, content)
-        _dress(disk, descriptor, mode, like)
+        _set_attributes(disk, descriptor, mode, like)
     except BaseException as exc:
         disk.room.release()
         if descriptor >= 0:
@@ -94,7 +94,7 @@ def _nameless(
     return PreparedNameless(disk, path, descriptor)
 
 
-def _dress(disk: LocalDisk, temporary: int, mode: int | None, like: WorkspacePath | None) -> None:
+def _set_attributes(disk: LocalDisk, temporary: int, mode: int | None, like: WorkspacePath | None) -> None:
     if like is not None:
         with suppress(FileNotFoundError), Opened(disk.workspace.open_file, like) as model:
             copy_attributes(model, os.fstat(model), temporary, mode)
@@ -163,7 +163,7 @@ def refuse_unwritable(parent: int, name: str) -> None:
         os.close(os.open(name, os.O_WRONLY | O_NONBLOCK | SAFE_FLAGS, dir_fd=parent))
 
 
-def hands_down(parent: int) -> bool:
+def passes_on_attributes(parent: int) -> bool:
     """True if new files inherit a group or an access list from their folder, so that they must be made in it."""
     if os.fstat(parent).st_mode & stat.S_ISGID:
         return True
@@ -186,7 +186,7 @@ class PreparedName(HiddenFile):
         Raises:
             PathExistsError: The path is taken now. Still prepared.
         """
-        place, path, workspace = self.waiting(), self._path, self._disk.workspace
+        place, path, workspace = self.prepared_place(), self._path, self._disk.workspace
         with Explained(workspace, path), Opened(workspace.open_parent, path) as parent, place.opened() as folder:
             live, hidden = (parent, path.name), (folder, place.name)
             try:
@@ -196,18 +196,18 @@ class PreparedName(HiddenFile):
         self._place = None
         return None
 
-    def waiting(self) -> HiddenPlace:
-        """Return where the file waits.
+    def prepared_place(self) -> HiddenPlace:
+        """Return the place of the temporary file.
 
         Raises:
-            InternalError: It is live, or discarded.
+            InternalError: It is live or discarded.
         """
         if self._place is None:
             raise InternalError("A prepared file can go live only once", path=self._path)
         return self._place
 
     def _missing(self, hidden: Spot, error: FileNotFoundError) -> Exception:
-        """Distinguish a vanished temporary file, which puts the whole state in doubt, from a vanished live file, or root."""
+        """Return the error for a missing file: the temporary one (the state is damaged), the live one, or the root."""
         explained = self._disk.workspace.explain(self._path, error)
         if isinstance(explained, WorkspaceGoneError) or exists(hidden):
             return explained
@@ -227,7 +227,7 @@ class PreparedReplacement(PreparedName):
             PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError: It is not a file now. Still prepared.
             ChangedMeanwhileError: Others exchanged the name at the same time. No longer prepared.
         """
-        place, path, workspace = self.waiting(), self._path, self._disk.workspace
+        place, path, workspace = self.prepared_place(), self._path, self._disk.workspace
         with Explained(workspace, path), parent_of_names(workspace, path) as parent, place.opened() as folder:
             live, hidden = (parent, path.name), (folder, place.name)
             place = self._exchange(place, live, hidden)
@@ -242,7 +242,7 @@ class PreparedReplacement(PreparedName):
         return LocalDisplaced(self._disk, path, place, displaced)
 
     def _check_still_ours(self, place: HiddenPlace, hidden: Spot) -> None:
-        """Raise if what came back is another program's, and leave it where a sweep finds it."""
+        """Raise if the file that came back is another program's, and keep it where a sweep finds it."""
         if identity(hidden) != (self.stat.device, self.stat.inode):
             found = to_file_stat(os.stat(hidden[1], dir_fd=hidden[0], follow_symlinks=False))
             self._place = None

@@ -79,7 +79,7 @@ class PrivateDirectory:
 
     def opened(self, name: str) -> AbstractContextManager[int]:
         """Return the same as a context manager."""
-        return nullcontext(self.folder(name))
+        return nullcontext(self._held.get(name, -1))
 
     def close(self) -> None:
         """Release the descriptors, and give up all files that carry the owner's names; may be called twice."""
@@ -96,7 +96,7 @@ class PrivateDirectory:
     def new_foreign_name(self, folder: str) -> str:
         """Return a name `.ft-<16 hex>` for a temporary file in a folder of the tree, once that folder is noted.
 
-        The note stays until a sweep finds nothing in the folder after this store is gone.
+        The note stays until this store is closed and a sweep finds nothing in the folder.
 
         Raises:
             OSError: The note cannot be written, so the file must not be made.
@@ -107,8 +107,8 @@ class PrivateDirectory:
                 self._noted.add(folder)
         return f".ft-{secrets.token_hex(8)}"
 
-    def notes_of_the_dead(self) -> list[tuple[str, str]]:
-        """Return (name of the note, folder) of owners that are gone."""
+    def notes_of_dead_owners(self) -> list[tuple[str, str]]:
+        """Return (name of the note, folder) for owners that no longer exist."""
         beside, found = self.folder("beside"), []
         for name in os.listdir(beside):
             with suppress(FileNotFoundError):
@@ -143,7 +143,7 @@ def _open_folder(name: str, parent: int) -> int:
 
 
 def _seal(descriptor: int) -> None:
-    """Keep others out, even if the directory was made by hand or inherits an access list."""
+    """Deny access to other users, even if the directory was made by hand or inherits an access list."""
     with suppress(PermissionError):
         if os.fstat(descriptor).st_mode & 0o077:
             os.fchmod(descriptor, 0o700)
@@ -192,7 +192,7 @@ def refuse_other_kinds(kind: EntryType | None, path: WorkspacePath) -> None:
 
 
 class Owner:
-    """Makes the names of one opened store; its files count as left behind once it is closed or its process is gone."""
+    """Makes the names of one opened store; its files count as left behind once it is closed or its process has ended."""
 
     __slots__ = ("_counter", "_key", "_start")
 
@@ -238,7 +238,7 @@ def _digest(text: str, size: int) -> str:
 
 
 def is_left_behind(name: str, changed_ns: int) -> bool:
-    """True if the process or store that made a temporary file is gone.
+    """True if the process that made a temporary file has ended, or its store was closed.
 
     Args:
         name: A name from `.filetools/tmp`.
