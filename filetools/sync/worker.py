@@ -434,8 +434,8 @@ class BacklogWorker:
         lacking = [*plan.added, *plan.modified, *(plan.deleted if self.identity.is_older else ())]
         met = {self._context.key(path) for path in (*lacking, *plan.equal)}
         # A known file may be missing for an instant of which no record is made.
-        rows = self._context.journal.tree_index.rows().items()
-        unmet = (WorkspacePath(row.path) for key, row in rows if row.kind == "file" and key not in met)
+        files = self._context.journal.tree_index.paths("file").items()
+        unmet = (WorkspacePath(path) for key, path in files if key not in met)
         self.add_to_backlog([*lacking, *(path for path in unmet if not self._context.left_out(path, False))])
         self._is_whole_due = True
         self.identity.confirm()
