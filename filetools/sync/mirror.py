@@ -199,7 +199,7 @@ class Mirror:
 
     def _is_refused(self, key: str) -> bool:
         if self._leadership.is_leading:
-            return self.worker.is_refused(key)
+            return self.worker.retried(key) == "refused"
         entry = self._context.journal.backlog.get(self.place, key)
         return entry is not None and entry.tries > 0
 
@@ -208,7 +208,7 @@ class Mirror:
         if progress.reached < number:
             return False
         if self._leadership.is_leading:
-            return not any(map(self.worker.is_unsettled, keys))
+            return all(self.worker.retried(key) != "unsettled" for key in keys)
         return progress.unsettled is None or number < progress.unsettled
 
     def wait_for_round(self, seconds: float) -> bool:

@@ -150,8 +150,8 @@ class MirrorFiles:
         for _ in range(TRIES):
             try:
                 found = self.store.stat(path)
-                is_alike = found is not None and found.type == "file" and found.size == len(content)
-                if found is not None and is_alike and not must_write and self._version_of(path, found) == version:
+                can_stay = found is not None and found.size == len(content) and not must_write
+                if found is not None and can_stay and self._version_of(path, found) == version:
                     if mode not in (None, found.mode):
                         self.store.set_mode(path, mode)
                     return
@@ -179,11 +179,10 @@ class MirrorFiles:
         """
         with suppress(*GONE):
             found = self.store.stat(path)
-            is_directory = found is not None and found.type == "directory"
-            if is_directory and only_empty:
-                self.remove_if_empty(path)
-                return
-            if is_directory:
+            if found is not None and found.type == "directory":
+                if only_empty:
+                    self.remove_if_empty(path)
+                    return
                 self._keep_below(path)
             self.discard_displaced(path, self.store.remove(path))
 
@@ -231,9 +230,11 @@ class MirrorFiles:
             self.store.set_mode(path, mode)
         return True
 
-    def _version_of(self, path: WorkspacePath, found: FileStat) -> str:
-        """Return the version of a file, which is read unless this process wrote it."""
-        return self._own.get(found.identity[1:4]) or file_version(self.store, path)
+    def _version_of(self, path: WorkspacePath, found: FileStat) -> str | None:
+        """Return the version of a file, which is read unless this process wrote it; None if it cannot be read."""
+        with suppress(FileToolsError):
+            return self._own.get(found.identity[1:4]) or file_version(self.store, path)
+        return None
 
     def _forget(self, stat: FileStat) -> bool:
         """Forget a file that is removed, because its inode may be used again; False if this process did not write it so."""
@@ -280,8 +281,7 @@ class MirrorFiles:
 def mark(store: Store, identity: str) -> None:
     """Write an identity to the marker of a mirror's folder, durably."""
     store.make_directory(MARKER.parent)
-    is_new = store.stat(MARKER) is None
-    _, displaced = replace_file(store, MARKER, identity.encode("ascii"), is_new=is_new, mode=0o600)
+    _, displaced = replace_file(store, MARKER, identity.encode("ascii"), is_new=store.stat(MARKER) is None, mode=0o600)
     if displaced is not None:
         displaced.discard()
     store.sync(MARKER)

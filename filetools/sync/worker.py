@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from msgspec.structs import replace
 
@@ -201,15 +201,12 @@ class BacklogWorker:
             unsettled = [each.entry for each in self._waiting.values() if each.unsettled]
             self._context.journal.backlog.advance(self._place, self._seen, batch.values(), unsettled)
 
-    def is_unsettled(self, key: str) -> bool:
-        """True if a path waits for others who are changing it; callable from any thread."""
+    def retried(self, key: str) -> Literal["unsettled", "refused"] | None:
+        """Return why the newest change of a path is retried; None if it is not. Callable from any thread."""
         waiting = self._waiting.get((key, True))
-        return waiting is not None and waiting.unsettled is not None
-
-    def is_refused(self, key: str) -> bool:
-        """True if the mirror refused the newest change of a path; callable from any thread."""
-        waiting = self._waiting.get((key, True))
-        return waiting is not None and waiting.unsettled is None
+        if waiting is None:
+            return None
+        return "refused" if waiting.unsettled is None else "unsettled"
 
     def has_written(self, entry: BacklogEntry) -> bool:
         """True if a path was written and only needs to be synced; callable from any thread."""
@@ -336,10 +333,10 @@ class BacklogWorker:
         self.files.make_folder(path, goal.mode)
         # A folder that exists although its record removed it was made since.
         is_followed = record is not None and record.old_path is None and record.operation not in REMOVALS
-        is_unknown = bool(entry.number) and not is_followed
+        is_unknown = entry.number > 0 and not is_followed and not is_renamed
         older = self._context.journal.backlog.get(self._place, entry.key)
         is_older = older is not None and older.number != entry.number
-        if entry.below or is_older or is_respelt or (is_unknown and not is_renamed):
+        if entry.below or is_older or is_respelt or is_unknown:
             self._compare_below(path)
 
     def _retry(self, twins: Iterable[WorkspacePath]) -> None:
@@ -439,8 +436,8 @@ class BacklogWorker:
         lacking = [*plan.added, *plan.modified, *(plan.deleted if self.identity.is_older else ())]
         met = {self._context.key(path) for path in (*lacking, *plan.equal)}
         # A known file may be missing for an instant of which no record is made.
-        rows = self._context.journal.tree_index.rows().items()
-        unmet = (WorkspacePath(row.path) for key, row in rows if row.kind == "file" and key not in met)
+        files = self._context.journal.tree_index.paths("file").items()
+        unmet = (WorkspacePath(path) for key, path in files if key not in met)
         self.add_to_backlog([*lacking, *(path for path in unmet if not self._context.left_out(path, False))])
         self._is_whole_due = True
         self.identity.confirm()
