@@ -410,16 +410,13 @@ class _Name(Struct, eq=False):
             if part not in name.below:
                 found = name.below[part] = _Name(part, name)
                 if name.twin is not None and part not in name.twin.below:
-                    name.twin.below[part] = _Name(part, name.twin)
-                    found.pair(name.twin.below[part])
+                    found.pair(name.twin.below.setdefault(part, _Name(part, name.twin)))
             name = name.below[part]
         return name
 
     def pair(self, twin: _Name) -> None:
         """Make this node and another one each other's twins."""
-        self.twin = twin
-        if twin.twin is not self:
-            twin.pair(self)
+        self.twin, twin.twin = twin, self
 
     def move(self, root: _Name, path: str) -> None:
         """Move this node to a path and replace the node there."""
