@@ -105,7 +105,7 @@ def sorted_in_parts(names: list[str], key: Callable[[str], str] | None) -> list[
 
 
 def combined(filters: Iterable[NameFilter | None]) -> NameFilter | None:
-    """Return one name_filter that removes whatever any of the given ones removes; None if there is none."""
+    """Return a filter that removes the names that any of the given filters removes; None if there are none."""
     present = [name_filter for name_filter in filters if name_filter is not None]
     if len(present) <= 1:
         return present[0] if present else None
