@@ -14,7 +14,6 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.rules import Level, Rule, preset_level, rules_level
 from filetools.settings import HIDDEN_PATHS, PROTECTED_PATHS
 
-ToolOperation = Literal["read", "change"]
 PolicyDecision = Literal["auto", "prompt", "block", "session", "protected", "hidden"]
 """auto, prompt and block are levels; session: trusted for this run; protected: each change of the path needs an approval of
 its own; hidden: agents neither read nor change its content."""
@@ -67,7 +66,7 @@ class PermissionPolicy:
         self._level.cache_clear()
 
     def check(
-        self, tool: str, path: WorkspacePath, *, actor: Actor, operation: ToolOperation, must_ask: bool = False
+        self, tool: str, path: WorkspacePath, *, actor: Actor, change: bool, must_ask: bool = False
     ) -> PolicyDecision:
         """Decide about one call on one path.
 
@@ -75,16 +74,16 @@ class PermissionPolicy:
             tool: Name of the tool, known or not.
             path: Path it works on; the root if it names none.
             actor: The caller.
-            operation: "change" if it changes something, otherwise "read".
+            change: True if it changes something.
             must_ask: True to apply "ask" in place of "allow", because a person wants to be asked.
         """
-        is_change, is_agent = operation == "change", actor.kind == "agent"
+        is_agent = actor.kind == "agent"
         level: Level | Literal["hidden"] = "auto"
         if actor.kind not in ("editor", "system"):
-            level = self._level(tool, path, is_change, must_ask, is_agent)
+            level = self._level(tool, path, change, must_ask, is_agent)
         if level in ("hidden", "block"):
             return level
-        if is_change and self.is_protected(path):
+        if change and self.is_protected(path):
             # Trust in a tool does not extend to protected paths: each is its own decision.
             return "session" if self.trust.covers(actor, tool, path) else "protected"
         return "session" if level == "prompt" and self.trust.covers(actor, tool) else level
@@ -100,7 +99,7 @@ class PermissionPolicy:
             return self._matches_hidden if is_kept else None
 
         def is_withheld(path: WorkspacePath) -> bool:
-            checks = (self.check(tool, path, actor=actor, operation="read") for tool in tools)
+            checks = (self.check(tool, path, actor=actor, change=False) for tool in tools)
             return not all(decision in ("auto", "session") for decision in checks)
 
         return is_withheld

@@ -45,7 +45,6 @@ class PutFile(Step):
 
     def __init__(self, path: WorkspacePath, decide: Decide, *, create_parents: bool = True) -> None:
         super().__init__(path)
-        self.path = path
         self.wanted = decide
         self._create_parents = create_parents
         self.seen: Look
@@ -235,7 +234,6 @@ class RemoveFile(Step):
                 journaled.
         """
         super().__init__(path)
-        self.path = path
         self._keeps_bytes = keeps_bytes
         self.permit = permit
         self.seen: Look
