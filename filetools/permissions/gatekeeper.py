@@ -15,9 +15,8 @@ from filetools.models.records import Actor
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.permissions.approvals import Approvals, CallRun
 from filetools.permissions.audience import Case
-from filetools.permissions.policy import PermissionPolicy
+from filetools.permissions.policy import PermissionPolicy, SavedPermissions
 from filetools.permissions.requests import AskReason, Proposal
-from filetools.permissions.rules import SavedPermissions
 
 Describe = Callable[[], Awaitable[Proposal]]
 

@@ -9,9 +9,9 @@ from filetools.permissions.policy import (
     MAX_TRUSTED_RUNS,
     PermissionPolicy,
     PolicyDecision,
+    Rule,
     RunTrust,
 )
-from filetools.permissions.rules import Rule
 from tests.support.people import ALICE, BOB, EDITOR
 
 A = WorkspacePath("a.txt")

@@ -217,14 +217,16 @@ def other_names(store: Store, path: WorkspacePath, stat: FileStat) -> Iterator[W
             yield name
 
 
-Permit = Callable[[Look], None]
+PermitRemoval = Callable[[Look], None]
 """Raises if the file must not be deleted as it is."""
 
 
 class RemoveFile(Step):
     """Deletes one file."""
 
-    def __init__(self, path: WorkspacePath, permit: Permit = lambda _: None, *, keeps_bytes: bool = True) -> None:
+    def __init__(
+        self, path: WorkspacePath, permit: PermitRemoval = lambda _: None, *, keeps_bytes: bool = True
+    ) -> None:
         """Prepare to delete a file.
 
         Args:
