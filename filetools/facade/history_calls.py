@@ -310,8 +310,8 @@ class HistoryCalls(ActorCalls):
         """Restore the tree, or a part of it, to its state at a checkpoint, whoever changed it: bytes, modes, links, folders.
 
         Entries that are not in the checkpoint are removed if they were made since. Entries of unknown origin, ignored
-        entries, and those whose names no call can use stay; the result lists those it has seen as "unknown". A restore is
-        a change itself, which `redo` reverts.
+        entries, repositories that were cloned since, and names that no call can use stay; the result lists those it has
+        seen as "unknown". A restore is a change itself, which `redo` reverts.
 
         Args:
             name: Name of the checkpoint.

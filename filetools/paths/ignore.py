@@ -20,7 +20,7 @@ MAX_GATE_TEXTS: Final = 64
 _NONE: Final = -1
 
 
-Sieve = Callable[[Sequence[str], bool], Sequence[str]]
+NameFilter = Callable[[Sequence[str], bool], Sequence[str]]
 """Returns the names in one folder that are not left out; the second argument is True if they are folders.
 
 It takes many names at once, because a function call for each costs more than the check.
@@ -277,8 +277,8 @@ class IgnoreStack:
         answers = (rules.match(path, is_directory) for rules in reversed(self.levels))
         return next((answer for answer in answers if answer is not None), False)
 
-    def in_directory(self, directory: str) -> Sieve | None:
-        """Return the sieve for the names in a folder that is not ignored itself; None if there are no rules.
+    def in_directory(self, directory: str) -> NameFilter | None:
+        """Return the name_filter for the names in a folder that is not ignored itself; None if there are no rules.
 
         Args:
             directory: Relative to the root; below or at the base of every ignore file of this stack.
@@ -287,11 +287,11 @@ class IgnoreStack:
             return None
         levels = [(rules, rules.prefix_of(directory)) for rules in reversed(self.levels)]
 
-        def sieve(names: Sequence[str], is_directory: bool) -> Sequence[str]:
+        def name_filter(names: Sequence[str], is_directory: bool) -> Sequence[str]:
             ranks: dict[str, int] = {}
             for rules, prefix in levels:
                 ranks = rules.ranks(names, is_directory, prefix) | ranks
             # Names without a matching rule have an odd rank, too.
             return [name for name in names if ranks.get(name, _NONE) & 1] if ranks else names
 
-        return sieve
+        return name_filter

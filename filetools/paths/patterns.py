@@ -74,7 +74,7 @@ class ExcludeRules(IgnoreStack):
         self.patterns = patterns
         rules = [rule_of(_read(pattern), number) for number, pattern in enumerate(patterns)]
         self.is_of_names = not any(pattern.is_path for pattern, *_ in rules)
-        """True if no pattern has a slash, so that the sieves of all folders are the same."""
+        """True if no pattern has a slash, so that the filters of all folders are the same."""
         super().__init__((IgnoreRules(rules, text=str),) if rules else ())
 
     def matches(self, path: str, is_directory: bool) -> bool:

@@ -20,13 +20,9 @@ from filetools.errors import (
     PathNotFoundError,
     SymlinkNotAllowedError,
 )
+from filetools.paths.resolver import READ_FLAGS
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.stores.local_disk import (
-    READ_FLAGS,
-    Explained,
-    HiddenPlace,
-    LocalDisk,
-)
+from filetools.stores.local_disk import Explained, HiddenPlace, LocalDisk
 from filetools.stores.local_displaced import LocalDisplaced, remove_place
 from filetools.stores.local_prepare import prepare_new, prepare_replacement
 from filetools.stores.private import foreign_name_for, foreign_trash_name, private_name
@@ -117,7 +113,7 @@ class LocalChanging:
                 stage = (parent, foreign_name_for(f"{trash}-begun")) if trash is not None else (folder, place.spare())
                 rename_anything(disk.capabilities, (parent, origin.name), stage, (folder, place.name), is_ours=True)
                 found = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
-        return LocalDisplaced(disk, place, found, path=path, origin=origin)
+        return LocalDisplaced(disk, path, place, found)
 
     def restore(self, path: WorkspacePath, trash: str) -> None:
         """As `Store.restore`."""
@@ -295,4 +291,4 @@ def _move_over(
         else:
             replace_keeping(disk.capabilities, old, new, hidden)
         found = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
-    return LocalDisplaced(disk, place, found, path=destination, origin=disk.live(destination))
+    return LocalDisplaced(disk, destination, place, found)

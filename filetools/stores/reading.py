@@ -27,7 +27,7 @@ _FIRST_PAUSE_SECONDS: Final = 0.001
 KEPT_BUFFER_BYTES: Final = 1024 * 1024
 MOST_KEPT_BUFFERS: Final = 4
 STILL_SECONDS: Final = 0.05
-"""How long a file is watched for changes if leases are of no use."""
+"""How long a file is watched for changes if leases are unavailable."""
 _FORMATS: Final = {"file": stat.S_IFREG, "directory": stat.S_IFDIR, "symlink": stat.S_IFLNK, "other": 0}
 _idle: Final[list[bytearray]] = []
 Content = TypeVar("Content", bytes, memoryview)

@@ -29,8 +29,8 @@ Outcome = Literal["undone", "unchanged", "kept", "unknown"]
 
 SETTLED: Final = ("undone", "unchanged", "kept")
 """Outcomes of records that count as undone."""
-WITHOUT_RECORDS: Final = ("symlink", "other")
-"""Kinds of entries that are restored with a folder, without records of their own."""
+_NOT_UNDONE: Final = {"unknown": "nobody knows what was there before", "kept": "others use this folder now"}
+"""Why the records of other outcomes are not undone."""
 _KINDS: Final[Mapping[Operation, EntryType]] = {
     Operation.CREATE: "file",
     Operation.MODIFY: "file",
@@ -65,9 +65,9 @@ class UndoFinding(Struct, frozen=True, kw_only=True):
     outcome: Outcome | Clash
 
     @property
-    def clash(self) -> Clash | None:
-        """Why the records are not undone; None if there is no conflict."""
-        return self.outcome if isinstance(self.outcome, Clash) else None
+    def reason(self) -> str | None:
+        """Why the records are not undone, in a few words; None if they are."""
+        return self.outcome.reason if isinstance(self.outcome, Clash) else _NOT_UNDONE.get(self.outcome)
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -257,9 +257,9 @@ class Undoing:
             self._find([record], None, "unchanged")
             return
         inside, is_restored = list(self._tree.below(where)), bool(self._history.targets([record.number]))
-        nodes = [self._tree.at(path) for path in inside]
-        # Links that were restored with the folder have no records.
-        if inside and not (is_restored and all(node is not None and node.kind in WITHOUT_RECORDS for node in nodes)):
+        kinds = {node.kind for path in inside if (node := self._tree.at(path)) is not None}
+        # Links and other special files that were restored with the folder have no records.
+        if inside and not (is_restored and kinds <= {"symlink", "other"}):
             self._find([record], where, "kept")
             return
         self._find([record], where, "undone")
@@ -410,16 +410,13 @@ class _Name(Struct, eq=False):
             if part not in name.below:
                 found = name.below[part] = _Name(part, name)
                 if name.twin is not None and part not in name.twin.below:
-                    name.twin.below[part] = _Name(part, name.twin)
-                    found.pair(name.twin.below[part])
+                    found.pair(name.twin.below.setdefault(part, _Name(part, name.twin)))
             name = name.below[part]
         return name
 
     def pair(self, twin: _Name) -> None:
         """Make this node and another one each other's twins."""
-        self.twin = twin
-        if twin.twin is not self:
-            twin.pair(self)
+        self.twin, twin.twin = twin, self
 
     def move(self, root: _Name, path: str) -> None:
         """Move this node to a path and replace the node there."""

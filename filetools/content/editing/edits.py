@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from filetools.content.differences.diff import minimal_edits
 from filetools.content.editing.closest import closest_region, lines_around
-from filetools.content.editing.matching import lines_at, matches_of, meant_by
+from filetools.content.editing.matching import lines_at, match_ignoring_blanks, matches_of
 from filetools.content.editing.text_edits import TextEdit, apply_text_edits, composed, splice
 from filetools.content.ends import end_after, end_before, end_of, ends_like, mark_of, with_ends
 from filetools.content.formats import TextFormat, decode
@@ -50,7 +50,7 @@ class EditOutcome(Struct, frozen=True, kw_only=True):
     counts: tuple[int, ...]
     """Number of matches that each edit replaced."""
     repairs: tuple[str, ...] = ()
-    """One sentence for each old text that did not match exactly and was matched by its meaning."""
+    """One sentence for each old text that matched only without blanks at line ends."""
 
 
 class BytesOutcome(Struct, frozen=True, kw_only=True):
@@ -104,12 +104,12 @@ def apply_edits(text: str, edits: Sequence[Edit], *, path: str | None = None) ->
 def joined(refusals: Sequence[E]) -> E:
     """Return the first refusal, with the others added to it."""
     first = refusals[0]
-    told = refusals[1 : MOST_REFUSALS + 1]
-    if told:
-        more = len(refusals) - 1 - len(told)
+    further = refusals[1 : MOST_REFUSALS + 1]
+    if further:
+        more = len(refusals) - 1 - len(further)
         rest = [f"and {more} more"] if more else []
-        first.message = "\n".join([first.message, *(other.message for other in told), *rest])
-        first.details["others"] = [*first.details.get("others", ()), *(_other(first, other) for other in told)]
+        first.message = "\n".join([first.message, *(other.message for other in further), *rest])
+        first.details["others"] = [*first.details.get("others", ()), *(_other(first, other) for other in further)]
     return first
 
 
@@ -206,12 +206,12 @@ def _found(text: str, edit: Edit, number: int, path: str | None) -> tuple[list[t
     found = matches_of(edit.old, text)
     what = f"The old text of edit {number}"
     if not found and (edit.count == 1 or edit.replace_all):
-        meant = meant_by(edit.old, edit.new, text)
-        if meant is not None:
-            return meant
+        loose = match_ignoring_blanks(edit.old, edit.new, text)
+        if loose is not None:
+            return loose
     if not found:
         error = EditNotFoundError(path, f"{what} was not found", closest=closest_region(edit.old, text), number=number)
-        error.suggested_action = _meant_otherwise(edit.old) or (
+        error.suggested_action = _hint_for(edit.old) or (
             "The new text is in the file already: the edit may have been made. Read the file to see."
             if edit.new.strip() and edit.new in text
             else error.suggested_action
@@ -221,13 +221,13 @@ def _found(text: str, edit: Edit, number: int, path: str | None) -> tuple[list[t
         return found, edit.new, ""
     lines = lines_at(text, [start for start, _ in found])
     if len(found) < edit.count:
-        said = f"{what} was found {len(found)} times instead of {edit.count}"
-        raise EditNotFoundError(path, said, lines=lines, number=number)
+        message = f"{what} was found {len(found)} times instead of {edit.count}"
+        raise EditNotFoundError(path, message, lines=lines, number=number)
     around = lines_around(text, lines, edit.old.count("\n") + 1)
     raise EditAmbiguousError(path, f"{what} matches {len(found)} times", lines=lines, number=number, around=around)
 
 
-def _meant_otherwise(old: str) -> str | None:
+def _hint_for(old: str) -> str | None:
     """Return a hint for an old text with an ellipsis for omitted lines, or with line ends written as backslash and n."""
     left_out = next((line for line in old.split("\n") if line.strip() in ("...", "\u2026")), None)
     if left_out is not None:

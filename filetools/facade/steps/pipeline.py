@@ -25,7 +25,7 @@ from filetools.journal.changes import HeadMovedError
 from filetools.journal.commit import CommitDraft
 from filetools.journal.journal import Records
 from filetools.journal.tree_rows import Identity
-from filetools.models.records import Actor, ChangeRecord, RecordState
+from filetools.models.records import SYSTEM, Actor, ChangeRecord, RecordState
 from filetools.models.words import MirrorStatus
 from filetools.paths.workspace_path import WorkspacePath
 
@@ -270,7 +270,7 @@ def _compensate(parts: Parts, active: Sequence[Step]) -> None:
             if attempt == MOST_TAKING_BACK - 1:
                 changes = [structs.replace(change, document=None) for change in changes]
             try:
-                parts.journal.commit(changes, parts.recovery.actor)
+                parts.journal.commit(changes, SYSTEM)
             except HeadMovedError:
                 continue  # somebody typed in the open document: rebase the inverse edit and try again
             return

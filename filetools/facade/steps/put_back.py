@@ -37,7 +37,7 @@ class PutBack(PutFile):
     """Gives a file its former bytes, even if it is read-only."""
 
     def prepare(self, parts: Parts) -> None:
-        """Same as for other changes, but ignore a read-only bit: it may have been set after the change being undone."""
+        """Prepare as other steps do, but ignore a read-only bit: it may have been set after the change being undone."""
         stat = self.seen.stat
         if stat is None or stat.mode & OWNER_WRITES:
             super().prepare(parts)
@@ -67,7 +67,7 @@ class RestoreFolder(Step):
         self._changes: list[Change] = []
 
     def look(self, parts: Parts) -> None:
-        """Look whether the path is free, and list the entries in the trash."""
+        """Check whether the path is free, and list the entries in the trash."""
         found = parts.store.trashed(self.path, self._trash)
         # Names that no call can address are restored without a record.
         self._entries = [each for each in found if parts.workspace.is_addressable(self._place(each[0]))]
