@@ -31,7 +31,6 @@ from filetools.journal.storage.birth import NEWEST, boot_id, mark_of
 from filetools.journal.storage.blobs import BlobFolder, sync_directory
 from filetools.journal.storage.contents import LARGEST_ROW_BYTES, Contents, version_from
 from filetools.journal.storage.database import Database
-from filetools.journal.storage.reserve import Reserve
 from filetools.journal.storage.schema import IS_PENDING, IS_UNSYNCED
 from filetools.journal.storage.translation import TRANSLATED
 from filetools.journal.table import SqliteTable
@@ -86,7 +85,7 @@ class Journal:
             StateDamagedError, StateVersionError, AccessDeniedError, DiskFullError: It cannot be opened.
             LockTimeoutError: Other processes kept it locked.
         """
-        database = _open_database(directory, durability, timeout_seconds)
+        database = Database(directory, durability=durability, timeout_seconds=timeout_seconds)
         self._database = database
         try:
             with TRANSLATED:
@@ -99,7 +98,7 @@ class Journal:
             self.epoch = database.write(
                 functools.partial(_confirmed_epoch, database, durability),
                 afterwards=lambda _: database.position.note_opened(),
-                may_use_reserve=lambda: True,
+                may_use_reserve=True,
             )
             database.reserve.fill()
         except BaseException:
@@ -227,7 +226,7 @@ class Journal:
             outcomes = self._database.write(
                 lambda connection: [self._recorder.record(connection, draft) for draft in drafts],
                 afterwards=self._note,
-                may_use_reserve=lambda: all(draft.makes_room for draft in drafts),
+                may_use_reserve=all(draft.makes_room for draft in drafts),
             )
         except Exception as exc:  # noqa: BLE001 - returned, and raised to the draft's caller
             if isinstance(exc, DiskFullError) and large:
@@ -282,7 +281,7 @@ class Journal:
     def begin_restoring(self) -> None:
         """Note, once per boot, which records a power cut may have undone in the files.
 
-        `marks.unrestored` returns them. Each remains noted until it is restored, even if that fails or the machine goes down
+        `marks.unfinished` returns them. Each remains noted until it is restored, even if that fails or the machine goes down
         again; until then the heads of its paths count as not applied.
         """
 
@@ -334,18 +333,6 @@ def _guarded(listener: Callable[[], None]) -> Callable[[], None]:
             _log.exception("a listener of the journal failed")
 
     return call
-
-
-def _open_database(directory: Path, durability: Durability, timeout_seconds: float) -> Database:
-    reserve = Reserve(directory)
-    while True:
-        if not reserve.has_room():
-            raise DiskFullError("the journal")
-        try:
-            return Database(directory, durability=durability, timeout_seconds=timeout_seconds)
-        except DiskFullError:
-            if not reserve.shrink():
-                raise
 
 
 _PUT: Final = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)"

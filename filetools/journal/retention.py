@@ -18,7 +18,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from filetools.journal.checkpoints import Checkpoints, forget_unnamed, oldest_kept
+from filetools.journal.checkpoints import Checkpoints, forget_unnamed
 from filetools.journal.seen_versions import tidy_seen_versions
 from filetools.journal.storage.blobs import BlobFolder
 from filetools.journal.storage.contents import IS_BLOB, IS_FREE, remove_unused
@@ -182,14 +182,14 @@ class Retention:
             )
             return count
 
-        return self._database.write(work, durable=False, may_use_reserve=lambda: True)
+        return self._database.write(work, durable=False, may_use_reserve=True)
 
     def _drop_contents(self, surplus: int) -> int:
         live_since = self._clock() - LIVE_SECONDS
         # Before any recorded version: a large result must not cost undo history.
         for space in ("descriptors", "runs"):
             release = partial(release_bytes, space=space, surplus=surplus, is_freed=True)
-            self._database.write(release, durable=False, may_use_reserve=lambda: True)
+            self._database.write(release, durable=False, may_use_reserve=True)
         doomed = self._removable_contents(surplus, live_since)
         self._remove(doomed, _REMOVE_CONTENT, live_since)
         return sum(size for _, size, *_ in doomed)
@@ -206,13 +206,13 @@ class Retention:
         for some in slices(doomed, SLICE):
             # Still behind the gate: a commit that relies on one of these files looks for it there, and writes it again.
             work = partial(_remove_contents, some, statement, live_since)
-            self._database.write(work, durable=False, afterwards=self._blobs.remove, may_use_reserve=lambda: True)
+            self._database.write(work, durable=False, afterwards=self._blobs.remove, may_use_reserve=True)
 
     def _removable_contents(self, surplus: int, live_since: float) -> list[Content]:
         """Return removable contents, oldest first, until the surplus is covered."""
         with self._database.reading() as connection:
             first_unsynced, replaced = _needed(connection)
-            kept = oldest_kept(connection)
+            (kept,) = connection.execute("SELECT min(number) FROM checkpoints").fetchone()
             if kept is not None:
                 # Once, and outside the gate, unlike the others: a text is protected as a head until a record replaces it.
                 replaced |= {digest for (digest,) in connection.execute(_REPLACED_SINCE, (kept,))}
@@ -236,9 +236,9 @@ class Retention:
         self._swept_at = now
         tidy_seen_versions(self._database, self._clock() - LIVE_SECONDS)
         unfinished = partial(forget_unnamed, "time < ?", self._clock() - SWEEP_SECONDS)  # their savers are dead
-        self._database.write(unfinished, durable=False, may_use_reserve=lambda: True)
+        self._database.write(unfinished, durable=False, may_use_reserve=True)
         for keys in slices(self._database.rows(f"SELECT key FROM tree WHERE {_UNMENTIONED}")):
-            self._database.change(_FORGET_ROW, keys, may_use_reserve=lambda: True)
+            self._database.change(_FORGET_ROW, keys, may_use_reserve=True)
         for names in slices(self._blobs.sweep(), SLICE):
             remove_unused(self._database, self._blobs, map(bytes.fromhex, names))
 

@@ -46,25 +46,22 @@ class MirrorIdentity:
             SyncFailedError: The mirror was removed from the root; another folder is at the place of an added one; or the
                 folder has lost its marker since it was filled.
         """
-        mirrors = self._context.journal.mirrors
-        row = self._registered()
+        row = self._row = self._registered()
         marker = self._marker()
-        is_older = row.is_or_was(marker)
-        if row.root is not None and not is_older:
+        self.is_older = row.is_or_was(marker)
+        if row.root is not None and not self.is_older:
             raise SyncFailedError(None, "another folder is at its place")
         was_filled, self.is_filled = self.is_filled, False
         if was_filled and marker is None:
             raise SyncFailedError(None, "its folder was emptied")
-        is_known = marker == row.identity and row.is_filled and not self._is_emptied()
-        if not is_known and row.is_filled:
+        self.is_filled = row.is_filled and marker == row.identity and not self._is_emptied()
+        if row.is_filled and not self.is_filled:
             # Before the first write to this folder: if the former folder returns, it lacks what was written here.
-            mirrors.renew(row)
-            row = self._registered()
-        self._row, self.is_older, self.is_filled = row, is_older, is_known
-        return row
+            self.renew()
+        return self._row
 
     def renew(self) -> None:
-        """Compare the folder as a whole in the next round, because records of changes that it lacks were removed."""
+        """Compare the folder as a whole in the next round: it is another one, or records of changes it lacks were removed."""
         self._context.journal.mirrors.renew(self._row)
         self._row, self.is_filled = self._registered(), False
 

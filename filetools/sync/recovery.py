@@ -237,7 +237,7 @@ class Recovery:
     def _unsettled(self, path: WorkspacePath, key: str) -> tuple[list[ChangeRecord], set[str]]:
         """Return the records of a path since it was last synced, and its keys, also from before moves of folders above."""
         records, keys = self._journal.marks.unsettled(key), {key}
-        oldest = [*self._journal.marks.unrestored(1), *self._journal.marks.unsynced(1)]
+        oldest = [*self._journal.marks.unfinished("unrestored", 1), *self._journal.marks.unfinished("unsynced", 1)]
         since = min((record.number for record in oldest), default=None)
         for former, number in [] if since is None else self._folders.moves_since(since - 1).former(path):
             keys.add(self._workspace.key(former))

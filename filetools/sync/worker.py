@@ -396,6 +396,7 @@ class BacklogWorker:
     def _defer(self, entry: BacklogEntry) -> None:
         """Retry a path soon, because others are changing it."""
         now, former = time.monotonic(), self._waiting.get(_slot(entry))
+        self._unsynced.pop(_slot(entry), None)  # a sync of its last copy would remove its entry
         if former is None or former.unsettled is None:
             self._waiting[_slot(entry)] = _Waiting(entry, now + _SHORTEST_DEFERRAL_SECONDS, entry.number, since=now)
             if not entry.number:
@@ -406,6 +407,7 @@ class BacklogWorker:
 
     def _refuse(self, entry: BacklogEntry, error: FileToolsError) -> None:
         """Count one more refusal; the path is retried with growing pauses, and delays no other."""
+        self._unsynced.pop(_slot(entry), None)  # as in `_defer`
         self._context.journal.backlog.refuse(self._place, entry, f"{error.code}: {error.message}")
         again = replace(entry, tries=entry.tries + 1)
         is_last = again.tries >= MAX_TRIES
@@ -434,8 +436,8 @@ class BacklogWorker:
         lacking = [*plan.added, *plan.modified, *(plan.deleted if self.identity.is_older else ())]
         met = {self._context.key(path) for path in (*lacking, *plan.equal)}
         # A known file may be missing for an instant of which no record is made.
-        rows = self._context.journal.tree_index.rows().items()
-        unmet = (WorkspacePath(row.path) for key, row in rows if row.kind == "file" and key not in met)
+        files = self._context.journal.tree_index.paths("file").items()
+        unmet = (WorkspacePath(path) for key, path in files if key not in met)
         self.add_to_backlog([*lacking, *(path for path in unmet if not self._context.left_out(path, False))])
         self._is_whole_due = True
         self.identity.confirm()

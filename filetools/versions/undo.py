@@ -369,9 +369,7 @@ def unknown_creations(history: History, records: Sequence[ChangeRecord]) -> set[
         history: The journal's past records.
         records: All records to undo, newest first.
     """
-    unknown: set[int] = set()
-    gone: set[str] = set()
-    seen: dict[str, dict[str, DraftNode]] = {}
+    unknown, gone, seen = set[int](), set[str](), dict[str, dict[str, DraftNode]]()
     for record in reversed(records):
         if record.operation is Operation.DELETE_DIRECTORY and record.before_unknown:
             seen[record.path] = tree_before(history, record)
@@ -410,8 +408,7 @@ class _Name(Struct, eq=False):
             if part not in name.below:
                 found = name.below[part] = _Name(part, name)
                 if name.twin is not None and part not in name.twin.below:
-                    name.twin.below[part] = _Name(part, name.twin)
-                    found.pair(name.twin.below[part])
+                    found.pair(name.twin.below.setdefault(part, _Name(part, name.twin)))
             name = name.below[part]
         return name
 

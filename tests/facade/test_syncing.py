@@ -30,7 +30,7 @@ async def _nobody_keeps(tmp_path: Path) -> AsyncIterator[None]:
 
 def unsynced(files: FileToolsFacade) -> list[str]:
     """Return the paths of the applied records that are not synced yet."""
-    return [record.path for record in files._parts.journal.marks.unsynced()]
+    return [record.path for record in files._parts.journal.marks.unfinished("unsynced")]
 
 
 async def settled(files: FileToolsFacade) -> None:

@@ -239,13 +239,17 @@ class BackgroundTasks:
 
     def _is_unrecovered(self) -> bool:
         journal = self._parts.journal
-        return journal.needs_restoring() or bool(journal.marks.pending(1) or journal.marks.unrestored(1))
+        return journal.needs_restoring() or bool(
+            journal.marks.unfinished("pending", 1) or journal.marks.unfinished("unrestored", 1)
+        )
 
     def _recovered(self) -> Sequence[ChangeRecord]:
         journal = self._parts.journal
         if journal.needs_restoring():
             journal.begin_restoring()
-        self._parts.recovery.settle_all([*journal.marks.unrestored(RESTORED_RECORDS), *journal.marks.pending()])
+        self._parts.recovery.settle_all(
+            [*journal.marks.unfinished("unrestored", RESTORED_RECORDS), *journal.marks.unfinished("pending")]
+        )
         return ()
 
     def _try_to_keep(self) -> None:

@@ -101,7 +101,7 @@ class ForeignChanges:
     def _start(self, watcher: TreeWatcher) -> None:
         self._parts.observer.read_tracked()
         watcher.start()
-        watcher.watch(map(WorkspacePath, self._parts.journal.tree_index.folders()))
+        watcher.watch(map(WorkspacePath, self._parts.journal.tree_index.paths("directory").values()))
 
     async def work(self) -> None:
         """Wait for hints, then record the changes that they lead to."""
