@@ -109,7 +109,7 @@ class LocalChanging:
             with place.opened() as folder:
                 if trash is not None and exists((folder, place.name)):
                     raise PathExistsError(place.label)
-                # A retry must find what a dead process began. Without a trash name there is no retry, so the sweep must find it.
+                # A retry must find what a dead process began. Without a trash name nobody retries, so the sweep must find it.
                 stage = (parent, foreign_name_for(f"{trash}-begun")) if trash is not None else (folder, place.spare())
                 rename_anything(disk.capabilities, (parent, origin.name), stage, (folder, place.name), is_ours=True)
                 found = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
