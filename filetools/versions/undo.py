@@ -369,9 +369,7 @@ def unknown_creations(history: History, records: Sequence[ChangeRecord]) -> set[
         history: The journal's past records.
         records: All records to undo, newest first.
     """
-    unknown: set[int] = set()
-    gone: set[str] = set()
-    seen: dict[str, dict[str, DraftNode]] = {}
+    unknown, gone, seen = set[int](), set[str](), dict[str, dict[str, DraftNode]]()
     for record in reversed(records):
         if record.operation is Operation.DELETE_DIRECTORY and record.before_unknown:
             seen[record.path] = tree_before(history, record)
@@ -416,7 +414,9 @@ class _Name(Struct, eq=False):
 
     def pair(self, twin: _Name) -> None:
         """Make this node and another one each other's twins."""
-        self.twin, twin.twin = twin, self
+        self.twin = twin
+        if twin.twin is not self:
+            twin.pair(self)
 
     def move(self, root: _Name, path: str) -> None:
         """Move this node to a path and replace the node there."""
