@@ -7,7 +7,9 @@ from pathlib import Path
 import filetools
 
 
-async def test_a_file_that_replaced_a_moved_one_with_equal_bytes_is_created_before_it_is_deleted(tmp_path: Path) -> None:
+async def test_a_file_that_replaced_a_moved_one_with_equal_bytes_is_created_before_it_is_deleted(
+    tmp_path: Path,
+) -> None:
     """As `sed -i.bak` leaves it when nothing matches."""
     root = tmp_path / "root"
     root.mkdir()
