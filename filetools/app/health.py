@@ -17,7 +17,7 @@ from filetools.errors import AccessDeniedError, FileToolsError, LockTimeoutError
 from filetools.journal.storage.rescue import JournalReport, examine_journal, folder_for_damage, start_again
 from filetools.journal.storage.rescue import Rescue as Rescue
 from filetools.models.words import STATE_PATH
-from filetools.permissions.rules import SavedPermissions
+from filetools.permissions.policy import SavedPermissions
 from filetools.tree.leader import Leadership
 
 KEEPER_LOCK: Final = "keeper.lock"

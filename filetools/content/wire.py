@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from filetools.content.editing.text_edits import TextEdit, composed, in_utf16, utf16_units
-from filetools.content.ends import end_after, end_before, ends_like, with_ends
+from filetools.content.ends import ends_like, nearest_end, with_ends
 from filetools.content.lines import newline_of
 from filetools.errors import InvalidArgumentError
 from filetools.models.words import Newline
@@ -178,7 +178,7 @@ def _with_own_ends(text: str, edit: TextEdit, newline: Newline) -> str:
     if newline != "mixed":
         return with_ends(edit.text, "\r\n" if newline == "crlf" else "\r")
     old = text[edit.start : edit.end]
-    neighbour = end_before(text, edit.start) or end_after(text, edit.start)
+    neighbour = nearest_end(text, edit.start)
     # In a text with LF, the rest of the package does not treat a lone CR as a line end, so a part without LF provides none.
     return ends_like(edit.text, old if "\n" in old else "", before=neighbour)
 

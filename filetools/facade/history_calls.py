@@ -330,8 +330,7 @@ class HistoryCalls(ActorCalls):
 
         async def aim() -> restoring.RestoreTarget:
             seen = await self._runner.look_at_tree()
-            rows = tree or {}
-            now = await self._parts.workers.run(lambda: current_tree(self._parts, seen, found.snapshot, rows))
+            now = await self._parts.workers.run(lambda: current_tree(self._parts, seen, found.snapshot, tree or {}))
             target = restoring.RestoreTarget(found.number, tree, now, seen, where)
             restoring.require_known(target, name, self._parts.workspace.key)
             return target

@@ -17,10 +17,10 @@ from msgspec import Struct, field, structs
 from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, Relation
 from filetools.journal.documents import apply_to_document, is_at
 from filetools.journal.history import REVERSALS, discount, refresh_undone, targets_between
-from filetools.journal.records import INSERT_RECORD, NEVER_IN_FILE, record_of, record_row
+from filetools.journal.records import INSERT_RECORD, NEVER_IN_FILE, record_from, record_row
 from filetools.journal.storage.birth import NEWEST
 from filetools.journal.storage.contents import Contents, digest_of
-from filetools.journal.storage.schema import IS_PENDING
+from filetools.journal.storage.schema import FIRST_PENDING, NO_NUMBER, REMOVES_FOLDER
 from filetools.journal.tree_rows import NEW_FILE_ID, PUT_ROW, TREE_COLUMNS, bounds_below, folder_of
 from filetools.models.records import EXTERNAL, WITHOUT_BYTES, Actor, ChangeRecord, Operation
 
@@ -79,9 +79,8 @@ _FREE: Final = (
 DROP_ASIDE: Final = (
     # Rows of forgotten deletions and, of finished deletions, files that were never read.
     "DELETE FROM tree_aside WHERE deletion < coalesce((SELECT min(number) FROM records INDEXED BY records_of_folders"
-    " WHERE operation IN ('delete_directory', 'move_directory')), 9223372036854775807)"
-    " OR (version IS NULL AND kind <> 'directory' AND deletion < coalesce("
-    f"(SELECT min(number) FROM records INDEXED BY records_open WHERE {IS_PENDING}), 9223372036854775807))"
+    f" WHERE {REMOVES_FOLDER}), {NO_NUMBER})"
+    f" OR (version IS NULL AND kind <> 'directory' AND deletion < {FIRST_PENDING})"
 )
 _RETURN: Final = f"INSERT OR IGNORE INTO tree SELECT {TREE_COLUMNS} FROM tree_aside WHERE deletion = ?"
 _MOVE_DOCUMENT: Final = "UPDATE OR IGNORE documents SET key = ?, path = ? WHERE {} = ?"
@@ -160,7 +159,7 @@ class Recorder:
         for relation in _relations(change, work.reversal):
             connection.execute(_RELATE, (number, relation.kind, relation.number))
             work.related.add(relation.number)
-        return record_of(change, work.actor, now=work.now, batch=work.batch, number=number)
+        return record_from((number, *row[:-1]))
 
 
 class _Work(Struct, kw_only=True):

@@ -31,7 +31,7 @@ from filetools.journal.storage.birth import NEWEST, boot_id, mark_of
 from filetools.journal.storage.blobs import BlobFolder, sync_directory
 from filetools.journal.storage.contents import LARGEST_ROW_BYTES, Contents, version_from
 from filetools.journal.storage.database import Database
-from filetools.journal.storage.schema import IS_PENDING, IS_UNSYNCED
+from filetools.journal.storage.schema import FIRST_PENDING, IS_MOVING, IS_UNSYNCED
 from filetools.journal.storage.translation import TRANSLATED
 from filetools.journal.table import SqliteTable
 from filetools.journal.tree_rows import TreeIndex, TreeTable
@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 Records = tuple[ChangeRecord, ...]
 _VIEW_COLUMNS: Final = (
     "EXISTS (SELECT 1 FROM records INDEXED BY records_moving"
-    " WHERE state = 'pending' AND operation IN ('delete_directory', 'move_directory')),"
+    f" WHERE {IS_MOVING}),"
     " heads.path, heads.version, heads.size, heads.mode, heads.number, heads.applied,"
     f" {DOCUMENT_COLUMNS}"
 )
@@ -50,14 +50,7 @@ _VIEW: Final = (
     f"SELECT {_VIEW_COLUMNS}"
     " FROM (SELECT 1) LEFT JOIN heads ON heads.key = ?1 LEFT JOIN documents ON documents.key = ?1"
 )
-_MOVING: Final = (
-    "SELECT key, old_key FROM records INDEXED BY records_moving"
-    " WHERE state = 'pending' AND operation IN ('delete_directory', 'move_directory')"
-)
-_NO_NUMBER: Final = 2**63 - 1
-_FIRST_PENDING: Final = (
-    f"coalesce((SELECT min(number) FROM records INDEXED BY records_open WHERE {IS_PENDING}), {_NO_NUMBER})"
-)
+_MOVING: Final = f"SELECT key, old_key FROM records INDEXED BY records_moving WHERE {IS_MOVING}"
 
 
 class Journal:
@@ -173,7 +166,7 @@ class Journal:
 
     def visible_position(self) -> int:
         """Number of the newest record that the feed may deliver; 0 if there is none."""
-        query = f"SELECT coalesce(max(number), 0) FROM records WHERE number < {_FIRST_PENDING}"
+        query = f"SELECT coalesce(max(number), 0) FROM records WHERE number < {FIRST_PENDING}"
         return int(self._database.row(query)[0])
 
     def forgotten(self) -> int:
@@ -367,7 +360,7 @@ def _confirmed_epoch(database: Database, durability: Durability, connection: sql
 def _records_query(*, of_one: bool, newest_first: bool, foreign_only: bool) -> str:
     conditions = ["number > :since"]
     if not newest_first:
-        conditions.append(f"number < {_FIRST_PENDING}")
+        conditions.append(f"number < {FIRST_PENDING}")
     if foreign_only:
         conditions.append("opening != :opening")
     order = f"ORDER BY number {'DESC' if newest_first else 'ASC'} LIMIT :limit"

@@ -45,11 +45,10 @@ class Fixed(NamedTuple):
 
 
 FIXED_COLUMNS: Final = ", ".join(Fixed._fields)
-INSERT_RECORD: Final = (
-    f"INSERT INTO records (number, {FIXED_COLUMNS}, checksum, state, synced)"
-    " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-)
 RECORD_COLUMNS: Final = f"number, state, checksum, {FIXED_COLUMNS}"
+INSERT_RECORD: Final = (
+    f"INSERT INTO records ({RECORD_COLUMNS}, synced) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+)
 SELECT_RECORD: Final = f"SELECT {RECORD_COLUMNS} FROM records"
 NEVER_IN_FILE: Final = 2
 """Value of `synced` for versions kept aside: nothing to sync, and no statement on how durable the file itself is."""
@@ -80,26 +79,7 @@ def record_row(
         opening=opening,
     )
     state = _state_of(change)
-    return (*fixed, checksum(tuple(fixed)), state.value, 0 if state is RecordState.PENDING else synced)
-
-
-def record_of(change: Change, actor: Actor, *, now: float, batch: int | None, number: int) -> ChangeRecord:
-    """Return the record of a change, as `record_from` returns it for its row."""
-    return ChangeRecord(
-        number=number,
-        operation=change.operation,
-        path=change.path,
-        old_path=change.old_path,
-        before=change.before,
-        before_unknown=change.before_unknown,
-        after=change.after,
-        size=change.size,
-        mode=change.mode,
-        actor=EXTERNAL if change.external else actor,
-        time=now,
-        state=_state_of(change),
-        transaction=batch,
-    )
+    return (state.value, checksum(tuple(fixed)), *fixed, 0 if state is RecordState.PENDING else synced)
 
 
 def _state_of(change: Change) -> RecordState:

@@ -23,6 +23,7 @@ from filetools.journal.seen_versions import tidy_seen_versions
 from filetools.journal.storage.blobs import BlobFolder
 from filetools.journal.storage.contents import IS_BLOB, IS_FREE, remove_unused
 from filetools.journal.storage.database import Database, Row, slices
+from filetools.journal.storage.schema import NO_NUMBER
 from filetools.journal.table import release_bytes
 
 SLICE: Final = 200
@@ -30,7 +31,6 @@ SLICE: Final = 200
 SLACK: Final = 0.01
 """Share of a limit by which it may be exceeded before anything is removed; then the same share below it is freed."""
 SWEEP_SECONDS: Final = 3600.0
-_NO_NUMBER: Final = 2**63 - 1
 _IS_HEAD: Final = (
     "(EXISTS (SELECT 1 FROM heads WHERE heads.key = records.key AND heads.number = records.number)"
     # A folder move gave the head another key.
@@ -39,7 +39,7 @@ _IS_HEAD: Final = (
 _IS_REMOVABLE: Final = (
     # Not the newest one: the next number follows from it.
     "synced > 0 AND number < (SELECT max(number) FROM records)"
-    f" AND number <= coalesce((SELECT min(number) FROM checkpoints), {_NO_NUMBER}) AND NOT {_IS_HEAD}"
+    f" AND number <= coalesce((SELECT min(number) FROM checkpoints), {NO_NUMBER}) AND NOT {_IS_HEAD}"
 )
 _REMOVABLE_RECORDS: Final = (
     f"SELECT number, time FROM records WHERE number > ? AND {_IS_REMOVABLE} ORDER BY number LIMIT ?"
@@ -247,7 +247,7 @@ def _needed(connection: sqlite3.Connection) -> tuple[int, set[bytes]]:
     """Return the first unsynced record, and the contents that unsynced records replaced, which recovery may need."""
     (first,) = connection.execute(_FIRST_UNSYNCED).fetchone()
     replaced = {digest for (digest,) in connection.execute(_REPLACED_BY_UNSYNCED)}
-    return _NO_NUMBER if first is None else first, replaced
+    return NO_NUMBER if first is None else first, replaced
 
 
 def _remove_contents(

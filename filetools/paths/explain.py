@@ -73,7 +73,7 @@ _KINDS: Final = {
 
 
 def shown(path: str) -> str:
-    """Return a path as an error may name it: a name on disk that is not UTF-8 is escaped, so that JSON can hold it."""
+    """Return a path for error messages: bytes that are not UTF-8 are escaped, so that JSON can contain it."""
     return path if path.isascii() else path.encode("utf-8", "backslashreplace").decode()
 
 

@@ -322,7 +322,7 @@ class Workspace:
             raise self.explain(path, exc, directory=True) from exc
 
     def open_parent(self, path: WorkspacePath) -> int:
-        """Open the directory that holds a path, for calls with `dir_fd` on `path.name`.
+        """Open the directory that contains a path, for calls with `dir_fd` on `path.name`.
 
         Raises:
             InvalidPathError: The path is the root.

@@ -165,7 +165,3 @@ class ApprovalNotice(Struct, frozen=True, kw_only=True):
 
 Notify = Callable[[ApprovalNotice], None]
 """Receives every notice on the loop; the layer above turns it into an event, because this one must not import the bus."""
-
-
-def ignore_notice(notice: ApprovalNotice) -> None:
-    """Do nothing: the `Notify` of approvals that nobody follows."""

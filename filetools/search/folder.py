@@ -80,7 +80,7 @@ def _arranged(names: list[str]) -> tuple[list[str], bool]:
     # Checking all names joined costs a tenth of checking each.
     joined = "/".join(names)
     folded = joined.casefold()
-    names = sorted(names) if len(names) <= SORTED_AT_ONCE else sorted_in_parts(names, None)
+    names = sorted_in_parts(names, None)
     # A name of blanks sorts before all others, and a colon may follow a drive letter.
     is_plain = joined.isascii() and "\\" not in joined and ":" not in joined and names[0] >= "!"
     # A name of ours begins with a dot, has a tilde, or is not ASCII.
@@ -88,9 +88,7 @@ def _arranged(names: list[str]) -> tuple[list[str], bool]:
         names = [name for name in names if not is_ours(name)]
     # Sorting twice is faster than sorting pairs; the second sort is stable and keeps equal names in exact order.
     if folded != joined:
-        names = (
-            sorted(names, key=str.casefold) if len(names) <= SORTED_AT_ONCE else sorted_in_parts(names, str.casefold)
-        )
+        names = sorted_in_parts(names, str.casefold)
     return names, is_plain
 
 
@@ -107,7 +105,7 @@ def sorted_in_parts(names: list[str], key: Callable[[str], str] | None) -> list[
 
 
 def combined(filters: Iterable[NameFilter | None]) -> NameFilter | None:
-    """Return one name_filter that removes whatever any of the given ones removes; None if there is none."""
+    """Return a filter that removes the names that any of the given filters removes; None if there are none."""
     present = [name_filter for name_filter in filters if name_filter is not None]
     if len(present) <= 1:
         return present[0] if present else None

@@ -35,9 +35,9 @@ ORPHAN_SECONDS: Final = 60.0
 
 
 class LocalStore(LocalReading, LocalChanging):
-    """Files of one root on a local disk, open as long as the workspace; does not close the workspace.
+    """Files of one root on a local disk, usable while the workspace is open; does not close the workspace.
 
-    Not for use in a forked child: the two would share descriptors, but not their closing.
+    Not for use in a forked child, which would share the descriptors but not their closing.
     """
 
     _disk: LocalDisk
@@ -138,7 +138,7 @@ class LocalStore(LocalReading, LocalChanging):
             self._synced_folders[folder] = state
 
     def leftovers(self) -> Iterator[Displaced]:
-        """Yield what dead processes left in `.filetools/tmp` and in the folders they noted, and everything in limbo."""
+        """Yield the files that dead processes left in `.filetools/tmp` and in noted folders, and everything in limbo."""
         disk = self._disk
         for name in os.listdir(disk.private.folder("tmp")):
             for left in self._left_at(disk.hidden("tmp", name)):

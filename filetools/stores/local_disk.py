@@ -49,7 +49,7 @@ class Disk(Struct, frozen=True):
 
 
 class LocalDisk(Disk, frozen=True):
-    """The disk of one local store, open as long as the store."""
+    """The disk of one local store; usable while the store is open."""
 
     private: PrivateDirectory
     capabilities: Capabilities

@@ -48,7 +48,7 @@ class PrivateDirectory:
     __slots__ = ("_held", "_lock", "_noted", "owner")
 
     def __init__(self, workspace: Workspace, directory: Path) -> None:
-        """Open the directory, making what is missing.
+        """Open the directory and its folders; create missing ones.
 
         Args:
             workspace: The store's root; a directory inside it is opened relative to the root's descriptor.
@@ -82,7 +82,7 @@ class PrivateDirectory:
         return nullcontext(self._held.get(name, -1))
 
     def close(self) -> None:
-        """Release the descriptors, and give up all files that carry the owner's names; may be called twice."""
+        """Close the descriptors, and give up all files with the owner's names; may be called twice."""
         self.owner.close()
         held, self._held = self._held, {}
         for descriptor in held.values():

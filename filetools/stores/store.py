@@ -135,7 +135,7 @@ class Prepared(Protocol):
 
 @runtime_checkable
 class Store(Protocol):
-    """A tree of files, open as long as the workspace."""
+    """A tree of files."""
 
     @property
     def name(self) -> str:
@@ -167,14 +167,14 @@ class Store(Protocol):
             take: Receives the bytes and the file's facts; must copy what it keeps, because the memory is reused.
 
         Returns:
-            What `take` returns; None if it was not called.
+            The result of `take`; None if it was not called.
 
         Raises:
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError
         """
 
     def read_lent(self, path: WorkspacePath, limit: int, take: Take[T]) -> T:
-        """As `read`, but the bytes are lent to `take`, as in `read_now`; returns what it returns."""
+        """As `read`, but passes the bytes to `take`, as `read_now` does, and returns its result."""
 
     def open(self, path: WorkspacePath) -> Reader:
         """Open a regular file for reading parts."""
@@ -263,9 +263,9 @@ class Store(Protocol):
         """Delete `.filetools/trash/<trash>` permanently, if it exists."""
 
     def trashed(self, path: WorkspacePath, trash: str) -> list[tuple[str, FileStat]]:
-        """Return what `restore` would bring back: path below the folder and facts, folders before what is in them.
+        """Return the entries that `restore` would restore: path below the folder and facts, folders before their contents.
 
-        The folder itself comes first, as ""; nothing at all if the trash has no such name.
+        The folder itself comes first, as "". The list is empty if the trash has no such name.
         """
 
     def read_trashed(self, path: WorkspacePath, trash: str, relative: str) -> bytes:
@@ -276,7 +276,7 @@ class Store(Protocol):
         """
 
     def has_trash(self, path: WorkspacePath, trash: str) -> bool:
-        """True if there is something for `restore` to bring back to a path."""
+        """True if `restore` would restore something."""
 
     def move(self, source: WorkspacePath, destination: WorkspacePath, *, overwrite: bool = False) -> Displaced | None:
         """Rename a file or directory in one atomic step; the destination's parent must exist.

@@ -17,7 +17,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.facade.history.undo_steps import with_blocked
 from filetools.models.history import UndoResult
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.permissions.rules import Rule
+from filetools.permissions.policy import Rule
 from filetools.versions.undo import Clash, UndoFinding
 from tests.support.crashing import QUIET, Tree, grow, snapshot
 from tests.support.inside import damage_version, lose_version, parts

@@ -20,9 +20,8 @@ from filetools.models.words import Preset
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.approvals import Approvals, CallRun
 from filetools.permissions.gatekeeper import Gatekeeper
-from filetools.permissions.policy import PermissionPolicy
+from filetools.permissions.policy import PermissionPolicy, Rule
 from filetools.permissions.requests import Proposal
-from filetools.permissions.rules import Rule
 from tests.support.people import ALICE, Notices, Person, proposal, run
 
 T = TypeVar("T")

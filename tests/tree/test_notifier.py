@@ -16,6 +16,7 @@ from typing import Literal
 import pytest
 
 from filetools.tree.notifier import POLL_SECONDS, Notifier
+from tests.support.inside import is_polling
 from tests.support.watching import run_child, until
 
 NOTIFY = (
@@ -78,7 +79,7 @@ def test_a_planted_file_is_neither_followed_nor_waited_for(
 async def test_a_ring_of_another_process_is_heard(tmp_path: Path, use_inotify: bool) -> None:
     notifier, ear = Notifier(tmp_path / "bell", use_inotify=use_inotify), Ear()
     notifier.listen(ear)
-    assert notifier.is_polling is not use_inotify
+    assert is_polling(notifier) is not use_inotify
     await asyncio.to_thread(run_child, NOTIFY, tmp_path / "bell")
     await until(lambda: ear.count > 0)
     notifier.close()
@@ -120,7 +121,7 @@ async def test_a_lost_file_does_not_make_deaf(tmp_path: Path, use_inotify: bool,
     else:
         path.unlink()
         state.rmdir()
-        await until(lambda: notifier.is_polling)
+        await until(lambda: is_polling(notifier))
         state.mkdir()
     heard = ear.count
     await until(lambda: ear.count > heard or not use_inotify)
@@ -129,7 +130,7 @@ async def test_a_lost_file_does_not_make_deaf(tmp_path: Path, use_inotify: bool,
         heard = ear.count
         notifier.notify()
         await until(lambda heard=heard: ear.count > heard)  # type: ignore[misc] # mypy cannot infer the default
-    assert notifier.is_polling is not use_inotify
+    assert is_polling(notifier) is not use_inotify
     notifier.close()
 
 
@@ -144,11 +145,11 @@ async def test_without_an_inotify_instance_it_polls_until_there_is_one(
         notifier.listen(ear)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-    assert notifier.is_polling
+    assert is_polling(notifier)
     assert caplog.text.count("looking for them in turns") == 1
     notifier.notify()
     await until(lambda: ear.count > 0)
-    await until(lambda: not notifier.is_polling)
+    await until(lambda: not is_polling(notifier))
     heard = ear.count
     notifier.notify()
     await until(lambda: ear.count > heard)

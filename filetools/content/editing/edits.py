@@ -1,6 +1,6 @@
 r"""Edits: replace old text by new text, all or nothing.
 
-An old text must match exactly or, if it does not, in the one place that `matching` finds for it.
+An old text must match exactly or, if blanks at line ends are ignored, in one place; see `matching`.
 
 LF in the old text matches any line end of the file; CR is literal. New text without CR takes the line ends of the file: kept
 lines have their own, new lines that of their neighbour. New text with CR is literal.
@@ -17,9 +17,9 @@ from filetools.content.differences.diff import minimal_edits
 from filetools.content.editing.closest import closest_region, lines_around
 from filetools.content.editing.matching import lines_at, match_ignoring_blanks, matches_of
 from filetools.content.editing.text_edits import TextEdit, apply_text_edits, composed, splice
-from filetools.content.ends import end_after, end_before, end_of, ends_like, mark_of, with_ends
+from filetools.content.ends import end_of, ends_like, nearest_end, with_ends
 from filetools.content.formats import TextFormat, decode
-from filetools.content.lines import count_lines, newline_of
+from filetools.content.lines import count_lines, mark_of, newline_of
 from filetools.errors import EditAmbiguousError, EditNotFoundError, FileToolsError, InvalidArgumentError
 from filetools.models.words import Newline
 
@@ -164,7 +164,7 @@ def insert_lines(text: str, line: int, new_text: str) -> EditOutcome:
     if not new_text:
         raise InvalidArgumentError("Nothing to insert")
     place = len(text) if is_open else len(text) - len(before[-1])
-    neighbour = end_before(text, place) or end_after(text, place)
+    neighbour = nearest_end(text, place)
     new = new_text if "\r" in new_text or not neighbour else with_ends(new_text, neighbour)
     end = neighbour or end_of(new) or "\n"
     if is_open:
@@ -245,7 +245,7 @@ def replacements(text: str, found: Sequence[tuple[int, int]], new: str) -> list[
     made: list[TextEdit] = []
     for start, end in found:
         old = text[start:end]
-        neighbour = (end_before(text, start) or end_after(text, start)) if is_by_place else ""
+        neighbour = nearest_end(text, start) if is_by_place else ""
         if (old, neighbour) not in known:
             known[old, neighbour] = minimal_edits(old, _with_file_ends(old, new, newline, neighbour))
         made += [TextEdit(start + one.start, start + one.end, one.text) for one in known[old, neighbour]]

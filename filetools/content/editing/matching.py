@@ -10,8 +10,8 @@ import re
 from typing import Final
 
 from filetools.content.differences.alignment import MAX_COST, differences
-from filetools.content.ends import mark_of, split_at, without_end
-from filetools.content.lines import newline_of
+from filetools.content.ends import split_at, without_end
+from filetools.content.lines import mark_of, newline_of
 
 _MOST_CHARACTERS: Final = 4 * 1024 * 1024
 BLANKS: Final = " \t"
@@ -40,7 +40,7 @@ def matches_of(old: str, text: str) -> list[tuple[int, int]]:
 
 def lines_at(text: str, places: list[int]) -> list[int]:
     """Return the line numbers, from 1, of ascending positions in a text."""
-    end = "\n" if "\n" in text else "\r"
+    end = mark_of(text)
     lines: list[int] = []
     line, counted = 1, 0
     for place in places:

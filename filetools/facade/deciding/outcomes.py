@@ -31,7 +31,7 @@ def write_result(step: PutFile, outcome: Outcome) -> WriteResult:
         in_buffer=decision.in_buffer,
         replaced_version=None if unchanged or decision.in_buffer else step.seen.version,
         unchanged=unchanged,
-        merged=decision.merged,
+        merged=decision.is_merged,
         foreign=list(decision.foreign),
         newline=decision.newline,
         number=number_of(step),

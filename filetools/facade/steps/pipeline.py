@@ -123,14 +123,12 @@ class Pipeline:
             self._report_progress(done, 2 * len(steps))
             step.look(parts)
         for _ in range(MOST_LOOKS):
-            unrecorded = [_unrecorded(step) for step in steps]
-            news = parts.observer.named(path for paths in unrecorded for path in paths)
+            news = parts.observer.named(path for step in steps for path in _unrecorded(step))
             if news is None:
                 break  # the looks match the records
             self._report_found(news)
-            for step, paths in zip(steps, unrecorded, strict=True):
-                if paths:
-                    step.look(parts)
+            for step in steps:  # all: what has moved to the path of one may come from that of another
+                step.look(parts)
         for check in self._checks:
             check()
         decided = []
@@ -288,7 +286,9 @@ def _finish(parts: Parts, active: Sequence[Step], actor: Actor) -> tuple[ChangeR
     """Keep unexpected displaced bytes and discard the rest. The change has succeeded, so errors are only logged."""
     surprises: tuple[ChangeRecord, ...] = ()
     try:
-        surprises = _keep_surprises(parts, active, actor)
+        changes = [change for step in active for change in step.surprises(parts)]
+        if changes:
+            surprises = parts.journal.commit(changes, actor)
     except (FileToolsError, HeadMovedError) as exc:
         _log.warning("the displaced file of %s stays in limbo until a sweep: %s", active[0].paths[0], exc)
         for step in active:
@@ -303,13 +303,6 @@ def _quietly(act: Callable[[Parts], None], parts: Parts) -> None:
         act(parts)
     except FileToolsError as exc:
         _log.warning("a temporary file stays until the next sweep: %s", exc)
-
-
-def _keep_surprises(parts: Parts, active: Sequence[Step], actor: Actor) -> tuple[ChangeRecord, ...]:
-    surprises = [change for step in active for change in step.surprises(parts)]
-    if not surprises:
-        return ()
-    return parts.journal.commit(surprises, actor)
 
 
 def _warnings(parts: Parts, active: Sequence[Step], surprises: Sequence[ChangeRecord]) -> list[dict[str, Any]]:

@@ -24,6 +24,7 @@ class Step(ABC):
     def __init__(self, *paths: WorkspacePath) -> None:
         self.paths: Sequence[WorkspacePath] = paths
         """Paths that the step changes."""
+        self.path = paths[0]
         self.looks: Sequence[Look] = ()
         """The current try's looks at files."""
         self.missing: Sequence[WorkspacePath] = ()

@@ -181,18 +181,15 @@ class TransactionTracker(ReadTracker):
         for key, rows in self._own.items():
             self._outer._replace(owner_of(actor), key, rows)
         for step in steps:
-            if isinstance(step, PutFile):
-                self._publish_put(actor, key_of(step.path), step)
-
-    def _publish_put(self, actor: Actor, key: str, step: PutFile) -> None:
-        rows = self._own.get(key)
-        if not rows:
-            return
-        decision = step.decision
-        if decision.sent is not None:
-            self._outer._hold(owner_of(actor), decision.sent_version, decision.sent)
-        if step.version not in rows:
-            self._outer.record_reported(actor, key, step.version)
+            key = key_of(step.path)
+            known = self._own.get(key)
+            if not known or not isinstance(step, PutFile):
+                continue
+            decision = step.decision
+            if decision.sent is not None:
+                self._outer._hold(owner_of(actor), decision.sent_version, decision.sent)
+            if step.version not in known:
+                self._outer.record_reported(actor, key, step.version)
 
     def _add(
         self,

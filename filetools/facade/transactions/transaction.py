@@ -86,7 +86,7 @@ def result_of(steps: Sequence[Step], outcome: Outcome) -> TransactionResult:
                 number=record.number,
                 version=record.after,
                 replaced_version=replaced,
-                merged=decision is not None and decision.merged,
+                merged=decision is not None and decision.is_merged,
                 foreign=[] if decision is None else list(decision.foreign),
             )
         )
