@@ -1,6 +1,6 @@
-"""Every error of the product: one class a code, each building its own sentence.
+"""All errors of the product: one class per code; each builds its own message.
 
-`FileToolsError` is the one class a caller needs to catch; its fields are the wire format of a failed tool call.
+`FileToolsError` is the only class a caller needs to catch; its fields are the wire format of a failed tool call.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from filetools.printable import printable
 
 
 class FileToolsError(Exception):
-    """Raised when a file tool cannot do what was asked; subclasses say which rule refused.
+    """Raised when a call cannot do what was asked; subclasses name the reason.
 
     Attributes:
-        code: Stable upper-case identifier, the same in Python, JSON and every protocol door.
+        code: Stable upper-case identifier, the same in Python, JSON and every interface.
         path: Workspace-relative path concerned, or None; never a path outside the workspace.
-        retryable: Whether the same call may succeed later without other arguments.
+        retryable: True if the same call may succeed later with the same arguments.
         suggested_action: What the caller should do next.
         details: Further facts, JSON-compatible.
     """
@@ -27,9 +27,9 @@ class FileToolsError(Exception):
     code: ClassVar[str] = "INTERNAL"
     retryable: ClassVar[bool] = False
     action: ClassVar[str] = "Read the message, correct what it names, then try again."
-    """What to do next where the one who raises it knows nothing better."""
+    """The suggested action, unless the constructor receives another one."""
     sentence: ClassVar[str] = ""
-    """What it says of its path, where the path is all that it needs to know."""
+    """Template of the message, for errors that only have a path or a single value."""
 
     def __init_subclass__(
         cls, *, code: str | None = None, retryable: bool = False, action: str | None = None, sentence: str | None = None
@@ -51,7 +51,7 @@ class FileToolsError(Exception):
         self.message = message
         self.path = path
         self.suggested_action: str | None = suggested_action or self.action
-        """A dialect with words of its own may take it away."""
+        """None only if a dialect has removed it."""
         self.details: dict[str, Any] = dict(details or {})
 
     def __str__(self) -> str:
@@ -71,7 +71,7 @@ def _rebuild(
 
 
 class _AtPathError(FileToolsError):
-    """Base of the errors with a sentence around their path."""
+    """Base of errors whose message is a sentence about their path."""
 
     def __init__(self, path: str) -> None:
         super().__init__(self.sentence.format(path or ".", path), path=path)
@@ -85,7 +85,7 @@ class _AboutError(FileToolsError):
 
 
 class InternalError(FileToolsError, action="Report this with its message: it is a defect of filetools."):
-    """Raised when an invariant of filetools itself is broken; always a defect worth reporting."""
+    """Raised when an invariant of filetools itself is violated; always a defect worth reporting."""
 
 
 class InvalidArgumentError(
@@ -208,7 +208,7 @@ class PathIsDirectoryError(
     action="Name a file in it; list_files shows what is there.",
     sentence="Is a directory: {}",
 ):
-    """Raised when a file operation meets a directory."""
+    """Raised when a file operation names a directory."""
 
 
 class PathNotDirectoryError(
@@ -218,7 +218,7 @@ class PathNotDirectoryError(
     action="Use the file as the path, or the folder that it is in.",
     sentence="Not a directory: {}",
 ):
-    """Raised when a directory operation, or a parent of a path, meets a file."""
+    """Raised when a directory operation names a file, or a parent of a path is a file."""
 
 
 class NotRegularFileError(
@@ -240,7 +240,7 @@ class DirectoryNotEmptyError(
     action="Pass recursive=true to delete the directory with everything in it.",
     sentence="Directory not empty: {}",
 ):
-    """Raised when a directory to be deleted still has entries and `recursive` was not given."""
+    """Raised when a directory to be deleted has entries and `recursive` was not given."""
 
 
 class AccessDeniedError(
@@ -299,7 +299,7 @@ class DiskFullError(
 
 
 class StorageFailedError(FileToolsError, OSError, action="Check the disk and the system log, then try again."):
-    """Raised when the disk, its driver or its file system failed, as with EIO; what was asked may not have happened."""
+    """Raised when the disk, its driver or its file system failed, as with EIO; the operation may not have happened."""
 
     def __init__(self, path: str, reason: str, *, suggested_action: str | None = None) -> None:
         super().__init__(f"Storage failed at {path or '.'}: {reason}", path=path, suggested_action=suggested_action)
@@ -374,7 +374,7 @@ class EditNotFoundError(
     code="EDIT_NOT_FOUND",
     action="Read the file and repeat the edit with text copied from it.",
 ):
-    """Raised when the text that an edit or a patch replaces is not in the file, or less often than it says."""
+    """Raised when the text that an edit or a patch replaces is not in the file, or occurs fewer times than stated."""
 
     def __init__(
         self,
@@ -389,9 +389,9 @@ class EditNotFoundError(
 
         Args:
             path: Workspace-relative path of the file.
-            what: What was looked for and how often it was there.
-            closest: Where the file is most like it: `start_line`, `end_line`, `text`, `why`, `difference`.
-            lines: Lines, from 1, of the matches there are.
+            what: What was searched for, and how often it was found.
+            closest: The most similar part of the file: `start_line`, `end_line`, `text`, `why`, `difference`.
+            lines: Lines, from 1, of the matches found.
             number: Which edit or hunk of the call failed, from 1.
         """
         near = ""
@@ -410,7 +410,7 @@ class EditNotFoundError(
 class EditAmbiguousError(
     FileToolsError, ValueError, code="EDIT_AMBIGUOUS", action="Include more of the surrounding lines."
 ):
-    """Raised when the text that an edit or a patch replaces is in the file more often than it says."""
+    """Raised when the text that an edit or a patch replaces occurs in the file more often than stated."""
 
     def __init__(
         self,
@@ -425,7 +425,7 @@ class EditAmbiguousError(
 
         Args:
             path: Workspace-relative path of the file.
-            what: What was looked for and how often it was there.
+            what: What was searched for, and how often it was found.
             lines: Line, from 1, of every match.
             number: Which edit or hunk of the call failed, from 1.
             around: The first matches with the lines around them: `line`, `text`.
@@ -457,9 +457,9 @@ class VersionMismatchError(
         Args:
             path: Workspace-relative path.
             expected: The version that the caller named.
-            current: The version that stands there; None if nothing does.
-            reason: What is wrong, where that is not plain.
-            diff: What has changed since the version that the caller named or knew.
+            current: The current version; None if there is no file.
+            reason: Replaces the usual message.
+            diff: The changes since the version that the caller named or has read.
         """
         if reason is not None:
             text = f"{path}: {reason}"
@@ -527,7 +527,7 @@ class HiddenPathError(
     action="Do not look for its content in another way; ask the user for what you need to know of it.",
     sentence="{} is hidden by a rule: agents neither read nor change it (hidden_paths)",
 ):
-    """Raised when an agent asks for the content of a file of secrets."""
+    """Raised when an agent requests the content of a file of secrets."""
 
 
 class UnknownToolError(
@@ -575,7 +575,7 @@ class BatchFailedError(
 
 
 class RateLimitedError(FileToolsError, code="RATE_LIMITED", retryable=True, action="Wait 1 second and retry"):
-    """Raised when a caller exceeded a rate limit."""
+    """Raised when a caller exceeded a rate limit, or the system lacks a resource."""
 
     def __init__(self, message: str, *, path: str | None = None, wait_seconds: int | None = None) -> None:
         known = wait_seconds is not None
@@ -645,7 +645,7 @@ class StateDamagedError(
     code="STATE_DAMAGED",
     action="Run 'filetools doctor --repair' to set the damaged journal aside and start a fresh one.",
 ):
-    """Raised when the journal is corrupt or no longer the file that was opened; the files are untouched."""
+    """Raised when the journal is corrupt or was replaced while open; the files are untouched."""
 
     def __init__(self, reason: str, *, suggested_action: str | None = None) -> None:
         super().__init__(f"The state in .filetools is damaged: {reason}", suggested_action=suggested_action)
@@ -697,7 +697,7 @@ class BufferClosedError(
 class ResyncRequiredError(
     FileToolsError, code="RESYNC", action="Read the document's newest text and version, and repeat the edits on it."
 ):
-    """Raised when edits were made on a text of a document too old for them to be carried to the newest."""
+    """Raised when edits are based on a version of a document that is too old to transform them to the newest."""
 
     def __init__(self, path: str, buffer_version: int, newest: int) -> None:
         super().__init__(
@@ -726,7 +726,7 @@ class DescriptorNotFoundError(
 
 
 class DescriptorExpiredError(DescriptorError, code="FD_EXPIRED"):
-    """Raised when the text of a descriptor is no longer kept: it was not used for long, or room was needed."""
+    """Raised when the text of a descriptor is no longer kept: it was unused for too long, or its space was needed."""
 
     def __init__(self, fd: str) -> None:
         super().__init__(fd, f"File descriptor {fd} has expired")
@@ -769,7 +769,7 @@ class RunNotFoundError(
 
 
 class ProjectExistsError(FileToolsError, ValueError, code="PROJECT_EXISTS", action="Use the existing project."):
-    """Raised when a folder to be registered as a project is one already."""
+    """Raised when a folder to be registered is already a project."""
 
     def __init__(self, path: str, project_id: str) -> None:
         super().__init__(f"A project already exists at {path}: {project_id}", details={"id": project_id})

@@ -34,7 +34,7 @@ MODEL_VARIABLE: Final = "FILETOOLS_MODEL"
 """Which model a client of `serve --agent` asked for."""
 
 DEFAULT_EXCLUDES: Final = (
-    ".git",
+    ".git/",
     "node_modules",
     ".DS_Store",
     "Thumbs.db",
@@ -99,7 +99,7 @@ _STRICTEST_FIRST: Final[Mapping[str, tuple[Any, ...]]] = {
 }
 _LOWERED: Final = frozenset({"max_read_bytes", "max_write_bytes", "max_text_lines", "max_text_characters"})
 _EXTENDED: Final = frozenset({"protected_paths", "hidden_paths"})
-"""What the settings of a tree can narrow, by the way in which they do; everything else in them is left out."""
+"""The settings that a tree's own settings can narrow, by how they are compared; all others are ignored."""
 
 
 def _check(settings: Settings | DescriptorSettings) -> None:
@@ -109,47 +109,47 @@ def _check(settings: Settings | DescriptorSettings) -> None:
 
 
 def _checked(kind: _Kind, given: Mapping[str, Any], sources: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return values of settings as they are kept.
+    """Validate and convert values of settings.
 
     Args:
-        kind: Whose they are.
+        kind: The class of the settings.
         given: By name.
-        sources: Where each comes from, to name it with what is wrong.
+        sources: The source of each value, for errors.
 
     Raises:
         InvalidArgumentError: A name is unknown (names the nearest), or a value is wrong.
     """
     defaults = {each.name: each.default for each in fields(kind)}
-    told = {name: "" if sources is None else f" from {sources.get(name, 'argument')}" for name in given}
+    origins = {name: "" if sources is None else f" from {sources.get(name, 'argument')}" for name in given}
     return {
-        name: value if value is defaults.get(name, given) else _converted(kind, name, value, told[name])
+        name: value if value is defaults.get(name, given) else _converted(kind, name, value, origins[name])
         for name, value in given.items()
     }
 
 
-def _converted(kind: _Kind, name: str, value: Any, told: str) -> Any:
+def _converted(kind: _Kind, name: str, value: Any, origin: str) -> Any:
     is_table = kind is DescriptorSettings
     types = _types(is_table)
     place = f"file_descriptor.{name}" if is_table else name
-    about = f"Setting {place!r}{told}"
+    about = f"Setting {place!r}{origin}"
     if name not in types:
         from difflib import get_close_matches  # only needed for misspelt names
 
         near = get_close_matches(name, types, n=1) or [", ".join(types)]
         raise InvalidArgumentError(f"{about}: unknown key {name!r}; did you mean {near[0]!r}?")
     if name == "file_descriptor" and isinstance(value, Mapping):
-        sources = dict.fromkeys(value, told.removeprefix(" from ")) if told else None
+        sources = dict.fromkeys(value, origin.removeprefix(" from ")) if origin else None
         return DescriptorSettings(**_checked(DescriptorSettings, value, sources))
     try:
         # Environment variables are only text; the table, which llmproc validates strictly, has typed values.
         return convert(value, types[name], strict=is_table)
     except ValidationError as exc:
-        named = f" ({ENVIRONMENT_PREFIX}{name.upper()})" if told == " from environment" else ""
+        named = f" ({ENVIRONMENT_PREFIX}{name.upper()})" if origin == " from environment" else ""
         raise InvalidArgumentError(f"{about}{named}: {value!r} is not {_accepted(types[name], is_table)}") from exc
 
 
 def _accepted(kind: Any, is_strict: bool) -> str:
-    """Return in words which values a type accepts."""
+    """Describe the values that a type accepts."""
     if get_origin(kind) is Union:
         kind = get_args(kind)[0]
     if get_origin(kind) is Literal:
@@ -158,8 +158,8 @@ def _accepted(kind: Any, is_strict: bool) -> str:
     truths = "true or false" if is_strict else "true, false, 1 or 0"
     words = {bool: truths, int: "a whole number", float: "a number", DescriptorSettings: "a table"}
     bounds = {"more than": limits.gt, "at least": limits.ge, "at most": limits.le}
-    told = " and ".join(f"{words} {bound}" for words, bound in bounds.items() if bound is not None)
-    return words.get(base, "a list of texts") + f" of {told}" * bool(told)
+    range_ = " and ".join(f"{words} {bound}" for words, bound in bounds.items() if bound is not None)
+    return words.get(base, "a list of texts") + f" of {range_}" * bool(range_)
 
 
 @cache
@@ -198,7 +198,7 @@ class DescriptorSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Every knob of an opened workspace; immutable once built.
+    """All settings of an opened workspace. Immutable.
 
     Raises:
         InvalidArgumentError: A value has the wrong type, or is out of range.
@@ -271,7 +271,7 @@ class Settings:
         _check(self)
 
     def is_prose(self, path: str) -> bool:
-        """Whether a file is prose by its name, whatever the case of its letters; the last pattern that matches says."""
+        """True if a file is prose by its name, ignoring case; the last matching pattern decides."""
         name = path.rpartition("/")[2].casefold()
         found = False
         for pattern in self.prose_files:
@@ -298,7 +298,7 @@ def user_directory() -> Path:
 
 
 def use_user_directory(folder: Path) -> None:
-    """Use another configuration folder in this process and its children, for roots that are nobody's."""
+    """Use another configuration folder in this process and its children, for roots that belong to no user."""
     os.environ["FILETOOLS_CONFIG_DIR"] = str(folder)
 
 
@@ -343,7 +343,7 @@ def load_settings(
 
 
 def _narrowed(settings: Settings, file: Path, sources: dict[str, str]) -> Settings:
-    """Return settings narrowed by those of the tree; what would widen them is left out, and named in the log."""
+    """Return settings narrowed by those of the tree; values that would widen them are ignored and logged."""
     try:
         found = _read_toml(file)
         asked = Settings(**_checked(Settings, found))
@@ -387,7 +387,7 @@ def _read_toml(path: Path) -> Mapping[str, Any]:
 
 
 def forces_terminal() -> bool:
-    """Whether the environment asks programs to write as to a terminal wherever they write, in the words that rich knows."""
+    """True if the environment requests terminal output even into files, by the variables that rich reads."""
     return bool(os.environ.get("FORCE_COLOR")) or os.environ.get("TTY_COMPATIBLE") == "1"
 
 

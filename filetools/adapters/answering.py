@@ -1,4 +1,4 @@
-"""What adapters say of failures, and how they answer callers that wait in another thread."""
+"""Error messages of adapters, and calls from other threads than that of the workspace."""
 
 from __future__ import annotations
 
@@ -23,55 +23,56 @@ T = TypeVar("T")
 Call: TypeAlias = Callable[P, Coroutine[Any, Any, T]]
 
 BEGIN_SECONDS: Final = 10.0
-"""How long the loop may take to begin a call of another thread."""
+"""Time within which the loop must start a call of another thread."""
 _AWAIT: Final = (
     "The workspace's event loop must run in another thread, and be free; on it, await the async twin of this call"
 )
 
 
-def telling(names: str, **actions: str) -> Callable[[FileToolsError], str]:
-    """Return what says an error in the words of a framework: its sentence, a hint, and what is needed to repair the call.
+def error_formatter(names: str, **actions: str) -> Callable[[FileToolsError], str]:
+    """Return a function that formats an error for a framework: message, hint, and the details needed to correct the call.
 
     Args:
-        names: Our tools that it has, "read_file list_files=ls", with what it calls them; hints leave out the others.
-        actions: What to do next, by the code of an error, where ours says what cannot be done there.
+        names: Our tools that the framework has, with its names for them: "read_file list_files=ls". Hints omit the others.
+        actions: Suggested actions by error code that replace ours.
     """
     called = {own: name or own for own, _, name in (each.partition("=") for each in names.split())}
-    # Without parameters: its tools have others, and hints leave out ours.
+    # Without parameters: the framework's tools have others, so hints omit ours.
     tools = {called[tool.name]: replace(tool, parameters=Parameters) for tool in FILE_TOOLS if tool.name in called}
     offered = Offered(tools, OWN_NAMES, Names(called=called, actions=actions))
 
-    def told(error: FileToolsError) -> str:
+    def formatted(error: FileToolsError) -> str:
         offered.rephrase(error, "")
         return shown_failure(failure_envelope(error), TextLimits()).text
 
-    return told
+    return formatted
 
 
 class HomeLoop:
-    """Runs an adapter's calls on the loop on which its workspace is open, from wherever they come."""
+    """Runs the calls of an adapter on the event loop of its workspace, from any thread or loop."""
 
     def __init__(self, files: FileToolsFacade) -> None:
         self._loop = files.bus.loop
 
     def awaited(self, call: Call[P, T], /, *arguments: P.args, **options: P.kwargs) -> Coroutine[Any, Any, T]:
-        """Run a call for whoever awaits it, on this loop or another; raises what `waited` does."""
+        """Run a call for a caller on this loop or another; raises the same errors as `waited`."""
         if asyncio.get_running_loop() is self._loop:
             return call(*arguments, **options)
         return asyncio.to_thread(lambda: self.waited(call, *arguments, **options))
 
     def waited(self, call: Call[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
-        """Run a call for a thread that waits for its end.
+        """Run a call for a thread that blocks until it has ended.
 
         Raises:
-            RuntimeError: The loop has ended, is this thread's own, or begins nothing, as one that waits for this thread.
+            RuntimeError: The loop has ended, is this thread's own, or does not start the call, perhaps as it waits
+                for this thread.
         """
         if not self._loop.is_running() or asyncio._get_running_loop() is self._loop:
             raise RuntimeError(_AWAIT)
         begun, turn = threading.Event(), threading.Lock()
 
         async def begin() -> T:
-            if not turn.acquire(blocking=False):  # given up; a task that is cancelled now would begin all the same
+            if not turn.acquire(blocking=False):  # the caller has given up; a task cancelled now would still begin
                 raise asyncio.CancelledError
             begun.set()
             return await call(*arguments, **options)

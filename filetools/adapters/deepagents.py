@@ -1,4 +1,4 @@
-"""deepagents: a backend whose files are ours. Its paths begin with "/", which is the root of the workspace."""
+"""deepagents: a backend. Its paths begin with "/", which is the root of the workspace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from filetools.adapters.answering import Call, HomeLoop, T, telling
+from filetools.adapters.answering import Call, HomeLoop, T, error_formatter
 from filetools.adapters.whole_files import WholeFiles
 from filetools.content.ends import with_ends
 from filetools.distribution import require_extra
@@ -25,12 +25,12 @@ from deepagents.backends.utils import normalize_read_bounds
 from langchain_core.runnables.config import var_child_runnable_config
 
 MOST_FOUND: Final = 10_000
-"""Files or lines of one search; with more, its result says that it is truncated."""
+"""Maximum number of files or lines of one search; with more, the result is marked as truncated."""
 _CODES: Final = {
     "FILE_NOT_FOUND": wire.FILE_NOT_FOUND, "IS_A_DIRECTORY": wire.IS_DIRECTORY, "PERMISSION_DENIED": wire.PERMISSION_DENIED,
     "INVALID_PATH": wire.INVALID_PATH, "PATH_TRAVERSAL": wire.INVALID_PATH,
 }  # fmt: skip
-_told = telling(
+_error_text = error_formatter(
     "read_file write_file edit_file list_files=ls search_files=glob grep_files=grep delete_file=delete",
     INVALID_PATH="Name it by a path that begins with '/', the root of the workspace, without control characters.",
     PATH_TRAVERSAL="Write the path from '/', the root of the workspace, without '..'.",
@@ -40,13 +40,13 @@ _told = telling(
 
 
 def _twins(kind: Callable[..., T], method: Call[..., T]) -> tuple[Callable[..., T], Call[..., T]]:
-    """Return a method that waits and one to await; both return errors as a result of this kind."""
+    """Return a blocking and an async method; both return errors as a result of this kind."""
 
     async def answered(backend: FileToolsBackend, *arguments: Any, **options: Any) -> T:
         try:
             return await method(backend, *arguments, **options)
         except FileToolsError as error:
-            return kind(error=_told(error))
+            return kind(error=_error_text(error))
 
     def waited(backend: FileToolsBackend, *arguments: Any, **options: Any) -> T:
         return backend._home.waited(answered, backend, *arguments, **options)
@@ -58,7 +58,7 @@ def _twins(kind: Callable[..., T], method: Call[..., T]) -> tuple[Callable[..., 
 
 
 class FileToolsBackend(wire.BackendProtocol):
-    """A `BackendProtocol` for one agent, in whose name its sub-agents work; lives as long as the workspace is open.
+    """A `BackendProtocol` for one agent and its sub-agents, which share its name; usable while the workspace is open.
 
     Args:
         files: The agent's own facade: `files.for_actor(…)`.
@@ -70,7 +70,7 @@ class FileToolsBackend(wire.BackendProtocol):
 
     @property
     def _files(self) -> FileToolsFacade:
-        """Whose call it is: each thread of a graph, and each run of a sub-agent, is a session that knows what it has read."""
+        """The facade of the current session: each thread of a graph and run of a sub-agent has its own record of reads."""
         named = (var_child_runnable_config.get() or {}).get("configurable", {})
         run = named.get("checkpoint_ns", "").rpartition("|")[0]
         session = "/".join(filter(None, (self._agents.actor.session, str(named.get("thread_id") or ""), run)))
@@ -80,7 +80,7 @@ class FileToolsBackend(wire.BackendProtocol):
         return wire.LsResult(entries=[_info(each) for each in await WholeFiles(self._files).entries(_inside(path))])
 
     async def _read(self, file_path: str, offset: int = 0, limit: int = 2000) -> wire.ReadResult:
-        """Read lines of a file with LF as line end, as many as the middleware shows; or, as base64, a file that is no text."""
+        """Read lines of a file with LF as line end, as many as the middleware shows; a binary file as base64."""
         path, (offset, limit) = _inside(file_path), normalize_read_bounds(offset, limit)
         files, most = self._files, self._agents.settings.max_text_characters
         try:
@@ -101,7 +101,7 @@ class FileToolsBackend(wire.BackendProtocol):
         return wire.ReadResult(None, wire.FileData(content=content, encoding="utf-8"), *window)
 
     async def _write(self, file_path: str, content: str) -> wire.WriteResult:
-        """Write a whole file, merged with what others wrote since this agent read all of it; lines keep their ends."""
+        """Write a whole file, merged with others' changes since this agent read all of it; line ends stay."""
         where = f"{_inside(file_path)}/" if file_path.endswith("/") else _inside(file_path)  # refused, as a folder's
         await self._files.write_file(where, content, newline="keep", require_read=True)
         return wire.WriteResult(path=file_path)
@@ -118,7 +118,7 @@ class FileToolsBackend(wire.BackendProtocol):
         return wire.DeleteResult(path=file_path)
 
     async def _glob(self, pattern: str, path: str | None = None) -> wire.GlobResult:
-        """Find files by a glob; hidden ones only where it names them."""
+        """Find files by a glob; hidden ones only if it names them."""
         where, found = _inside(path), list[wire.FileInfo]()
         glob, is_hidden = glob_below(where, pattern), any(part.startswith(".") for part in pattern.split("/"))
         async for page in pages(partial(self._files.search_files, glob, path=where, all=is_hidden, limit=1000)):
@@ -167,7 +167,7 @@ async def _tried(call: Call[..., T], path: str, *content: bytes) -> tuple[T | No
     try:
         return await call(_inside(path), *content), None
     except FileToolsError as error:
-        return None, _CODES.get(error.code) or _told(error)
+        return None, _CODES.get(error.code) or _error_text(error)
 
 
 def _inside(path: str | None) -> str:

@@ -1,4 +1,4 @@
-"""LangChain: our tools as `StructuredTool`s."""
+"""LangChain: the tools as `StructuredTool`s."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from langchain_core.tools import StructuredTool, ToolException
 
 
 def langchain_tools(files: FileToolsFacade, wanted: Iterable[str] = ("core",)) -> list[StructuredTool]:
-    """Return tools for one agent; they live as long as the workspace is open.
+    """Return tools for one agent; usable while the workspace is open.
 
     A tool call that fails is a `ToolMessage` with the status "error", for the model. `invoke` is for other threads than
     that of the workspace's event loop.

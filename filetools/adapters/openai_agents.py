@@ -1,4 +1,4 @@
-"""OpenAI Agents: an editor for `ApplyPatchTool`, and our tools as `FunctionTool`s."""
+"""OpenAI Agents: an editor for `ApplyPatchTool`, and the tools as `FunctionTool`s."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from agents.tool_context import ToolContext
 
 
 class FileToolsEditor:
-    """An `ApplyPatchEditor` for one agent; lives as long as the workspace is open. Each operation is all or nothing.
+    """An `ApplyPatchEditor` for one agent; usable while the workspace is open. Each operation is all or nothing.
 
     Args:
         files: The agent's own facade: `files.for_actor(…)`.
@@ -30,7 +30,7 @@ class FileToolsEditor:
         self._home = HomeLoop(files)
 
     async def apply(self, asked: ApplyPatchOperation) -> ApplyPatchResult:
-        """Make, change, move or delete a file; what cannot be done is a failed result."""
+        """Create, change, move or delete a file; a failure is returned as a failed result."""
         [tool] = self._tools.names()
         operation = {"type": asked.type, "path": asked.path, "diff": asked.diff, "move_to": asked.move_to}
         seen = self._tools.show(tool, await self._home.awaited(self._tools.call, tool, {"operation": operation}))
@@ -40,7 +40,7 @@ class FileToolsEditor:
 
 
 def function_tools(files: FileToolsFacade, wanted: Iterable[str] = ("core",)) -> list[FunctionTool]:
-    """Return tools for one agent; they live as long as the workspace is open. A call that fails says so to the model.
+    """Return tools for one agent; usable while the workspace is open. The model receives the error of a failed call.
 
     Args:
         files: The agent's own facade: `files.for_actor(…)`.

@@ -1,4 +1,4 @@
-"""pydantic-ai: a workspace whose files are ours. It has files and real paths, and runs no commands."""
+"""pydantic-ai: a workspace backend. It has files and real paths, and runs no commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from filetools.adapters.answering import Call, HomeLoop, T, telling
+from filetools.adapters.answering import Call, HomeLoop, T, error_formatter
 from filetools.adapters.whole_files import WholeFiles
 from filetools.distribution import require_extra
 from filetools.errors import AbsolutePathError, FileToolsError, WorkspaceGoneError
@@ -22,17 +22,17 @@ from pydantic_ai.workspaces import FileEntry, WorkspaceError, WorkspaceRef, Work
 _KNOWN: Final[tuple[type[Exception], ...]] = (
     FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError, ValueError
 )  # fmt: skip
-"""Builtin errors that the interface names; any other would end a run of the harness."""
-_told = telling(
+"""Builtin errors that the interface defines; any other would end a run of the harness."""
+_error_text = error_formatter(
     "read_file write_file edit_file list_files=list_directory search_files=find_files grep_files=search_files",
     FILE_TOO_LARGE="It can only be read and written as a whole. Continue without it, or ask the user to raise the limit.",
 )
 
 
 class FileToolsWorkspace:
-    """A `WorkspaceBackend` for one agent; lives as long as the opened workspace.
+    """A `WorkspaceBackend` for one agent; usable while the workspace is open.
 
-    Its edits read, change and write in one task each: what a task writes is based on what that same task has read.
+    pydantic-ai runs each edit in one task, so a write is based on what the same task has read.
 
     Args:
         files: The agent's own facade: `files.for_actor(…)`.
@@ -47,7 +47,7 @@ class FileToolsWorkspace:
 
     @property
     def ref(self) -> WorkspaceRef:
-        """Which environment this is."""
+        """Identifies the environment."""
         return WorkspaceRef(provider="filetools", id=self._root)
 
     async def working_dir(self) -> str:
@@ -63,11 +63,11 @@ class FileToolsWorkspace:
         await self._call(self._whole.write, self._inside(path), data)
 
     async def stat(self, path: str) -> FileEntry:
-        """Return what is known of a file or folder."""
+        """Return facts about a file or folder."""
         return await self._call(self._stat, path)
 
     async def list_dir(self, path: str) -> Sequence[FileEntry]:
-        """Return what is in a folder."""
+        """Return the entries of a folder."""
         entries = await self._call(self._whole.entries, self._inside(path))
         return [await self._listed(posixpath.join(path, each.name), each.type, each.size) for each in entries]
 
@@ -76,15 +76,15 @@ class FileToolsWorkspace:
         await self._call(self._files.create_directory, self._inside(path))
 
     async def remove(self, path: str) -> None:
-        """Delete a file, or a folder with all that is in it."""
+        """Delete a file, or a folder with everything in it."""
         await self._call(self._whole.remove, self._inside(path))
 
     async def exists(self, path: str) -> bool:
-        """Whether anything stands at a path; nothing outside of the root does."""
+        """Return True if a path exists; always False outside the root."""
         return self._holds(path) and await self._call(self._files.exists, self._inside(path))
 
     async def realpath(self, path: str) -> str:
-        """Return where a path leads, as far as links are followed; what follows a link goes on from its target."""
+        """Resolve the links of a path, if they may be followed; segments after a link are relative to its target."""
         real = "/"
         for name in path.split("/") if "/.." in path else [path]:
             real = posixpath.normpath(posixpath.join(real, name))
@@ -101,20 +101,22 @@ class FileToolsWorkspace:
         return self._of_tasks.get(task) or self._of_tasks.setdefault(task, WholeFiles(self._files))
 
     async def _call(self, call: Call[..., T], *arguments: Any) -> T:
-        """Run a call on its loop; errors are as the interface has them: builtin ones that it names, else its own."""
+        """Run a call on its loop, and convert errors into builtin ones that the interface defines, or else its own."""
         try:
             return await self._home.awaited(call, *arguments)
         except WorkspaceGoneError as error:
-            raise WorkspaceUnavailableError(_told(error)) from None
+            raise WorkspaceUnavailableError(_error_text(error)) from None
         except FileToolsError as error:
-            raise next((kind for kind in _KNOWN if isinstance(error, kind)), WorkspaceError)(_told(error)) from None
+            raise next((kind for kind in _KNOWN if isinstance(error, kind)), WorkspaceError)(
+                _error_text(error)
+            ) from None
 
     async def _stat(self, path: str) -> FileEntry:
         found = await self._files.file_info(await self._files.real_path(self._inside(path)))
         return _entry(path, found.type, found.size)
 
     async def _listed(self, path: str, kind: str, size: int | None) -> FileEntry:
-        """Return an entry of a folder; a link as what it leads to, if it may be followed."""
+        """Return an entry of a folder; for a link that may be followed, its target."""
         with suppress(FileToolsError):
             if kind == "symlink":
                 return await self._home.awaited(self._stat, path)
@@ -126,7 +128,7 @@ class FileToolsWorkspace:
     def _inside(self, path: str) -> str:
         if path.startswith(self._below) or self._holds(path):
             return path[len(self._below) :]
-        raise ValueError(_told(AbsolutePathError(path))) from None
+        raise ValueError(_error_text(AbsolutePathError(path))) from None
 
 
 def _entry(path: str, kind: str, size: int | None) -> FileEntry:

@@ -1,4 +1,4 @@
-"""Whole files and folders, for interfaces without versions: what is written is merged from the version that was read."""
+"""Whole files and folders, for interfaces without versions: a write is merged on the basis of the version that was read."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from filetools.tools.handlers.reading import pages
 
 
 class WholeFiles:
-    """Whole files and folders of one caller, which writes what it made from its last read; lives as long as the caller."""
+    """Whole files and folders of one caller; each write is based on the caller's last read of the file."""
 
     def __init__(self, files: FileToolsFacade) -> None:
         self._files = files
-        self._read: dict[str, tuple[str, TextFormat | None]] = {}  # no format: bytes that are no text
+        self._read: dict[str, tuple[str, TextFormat | None]] = {}  # no format: binary
 
     async def read(self, path: str) -> bytes:
-        """Return the bytes of a file, or of the text that an editor has not saved yet; raises what `read_file` does."""
+        """Return the bytes of a file, or of the text that an editor has not saved yet; raises the errors of `read_file`."""
         found = await self._files.read_file(path)
         if found.is_binary:
             form, content = None, base64.b64decode(found.content)
@@ -34,10 +34,10 @@ class WholeFiles:
         return content
 
     async def write(self, path: str, content: bytes) -> None:
-        """Write exactly these bytes where nobody changed what they are made from.
+        """Write exactly these bytes if the file has not changed since it was read.
 
-        Else text is merged with what others wrote since, if it is stored as the text that was read; what is not is refused.
-        Raises what `write_file` does.
+        Otherwise text in the format of the read text is merged with others' changes, and anything else is refused.
+        Raises the same errors as `write_file`.
         """
         own = "utf-8-sig" if content.startswith(codecs.BOM_UTF8) else "utf-8"
         version, form = self._read.pop(path, (None, format_named(own)))
@@ -53,19 +53,19 @@ class WholeFiles:
         )
 
     async def remove(self, path: str) -> None:
-        """Delete a file, or a folder with all that is in it; raises what `delete_file` and `delete_directory` do."""
+        """Delete a file, or a folder with everything in it; raises the errors of `delete_file` and `delete_directory`."""
         try:
             await self._files.delete_file(path)
         except PathIsDirectoryError:
             await self._files.delete_directory(path, recursive=True)
 
     async def entries(self, path: str) -> list[Entry]:
-        """Return all that is in a folder; raises what `list_files` does."""
+        """Return all entries of a folder; raises the errors of `list_files`."""
         return [each async for page in pages(partial(self._files.list_files, path)) for each in page.entries]
 
 
 def _text_of(path: str, content: bytes, form: TextFormat | None) -> str | None:
-    """Return the text that bytes hold in a form; None if they are no text, or stored in another form."""
+    """Return the text of bytes in a format; None if they are binary, or text in another format."""
     if form is None or not content.startswith(form.bom) or text_of(content, name=path) is None:
         return None
     try:

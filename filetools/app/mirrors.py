@@ -23,7 +23,6 @@ from filetools.stores.mirror import DirectoryMirror
 from filetools.stores.store import Store
 from filetools.sync.mirror_files import MARKER, mark
 
-MIRROR_NAME: Final = "mirror"
 ROOT_MOVED: Final = (
     "the root was moved or copied since the mirror was added; 'filetools mirror add --adopt' takes it along"
 )
@@ -267,7 +266,7 @@ def presence(row: MirrorRow, home: bytes) -> tuple[MirrorPresence, str | None]:
     if marker is None:
         return "away", _missing(Path(row.place))
     if not row.is_or_was(marker):
-        return "away", "another folder stands at its place"
+        return "away", "another folder is at its place"
     return ("attached" if marker == row.identity and row.is_filled else "filling"), None
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from filetools.app.mirrors import MIRROR_NAME, MirrorFolders, mirror_of, place_of, refuse_overlaps
+from filetools.app.mirrors import MirrorFolders, mirror_of, place_of, refuse_overlaps
 from filetools.app.state import StateLocation, prepare_state, temporary_state
 from filetools.content.identity_cache import IdentityCache
 from filetools.editors.documents import Documents
@@ -27,6 +27,7 @@ from filetools.facade.facade import FileToolsFacade, ToolCaller
 from filetools.facade.parts import Parts
 from filetools.facade.reading.feed import Feed
 from filetools.facade.runner import CallRunner
+from filetools.journal.changes import MirrorRow
 from filetools.journal.journal import Journal
 from filetools.journal.storage.reserve import Reserve
 from filetools.models.records import Actor
@@ -41,7 +42,7 @@ from filetools.permissions.requests import ApprovalNotice
 from filetools.settings import STATE_DIRECTORY, Settings, load_settings
 from filetools.stores.local import LocalStore
 from filetools.stores.store import Store
-from filetools.sync.manager import AttachedMirror, SyncManager
+from filetools.sync.manager import SyncManager
 from filetools.sync.recovery import Recovery
 from filetools.tree.notifier import Notifier
 from filetools.versions.read_tracker import ReadTracker
@@ -179,7 +180,7 @@ class Opening:
         state, settings = await self._prepare(prepare)
         workers = WorkerPool(settings.worker_threads)
         self._stack.callback(workers.close)
-        notifier = await workers.run(partial(Notifier, state.directory / "bell"))
+        notifier = await workers.run(partial(Notifier, state.directory / "notify"))
         bus = EventBus()
         self._stack.push_async_callback(bus.aclose)
         parts = await self._build(workers, state, settings, bus, notifier)
@@ -290,13 +291,13 @@ class Opening:
 
     async def _attach_mirror(
         self, workers: WorkerPool, journal: Journal, folders: MirrorFolders
-    ) -> list[AttachedMirror]:
+    ) -> list[tuple[MirrorRow, Store]]:
         if self._mirror is None:
             return []
         # Before the first call: from now on its backlog records every commit of any process.
         row = await workers.run(partial(journal.mirrors.register, place_of(self._mirror)))
         store = folders.open(row) if isinstance(self._mirror, Path) else self._mirror
-        return [AttachedMirror(name=MIRROR_NAME, row=row, store=store)]
+        return [(row, store)]
 
     async def _closing(self, workers: WorkerPool, build: Callable[[], Closing]) -> Closing:
         """Build a part in a worker thread, and close it there when the workspace closes."""

@@ -64,8 +64,8 @@ class PutDecision(Struct, frozen=True, kw_only=True):
     """Line end that was kept although the caller wrote another."""
     encoding: str | None = None
     """Codec that the actor named in this call, or when it read the file."""
-    is_merged: bool | None = None
-    """True if others' text is in it; None if that follows from `sent_version`."""
+    is_merged: bool = False
+    """True if others' text is in it."""
     is_same_change: bool = False
     """True if others have made the same change since the writer read the file."""
     is_strict: bool = False
@@ -86,13 +86,6 @@ class PutDecision(Struct, frozen=True, kw_only=True):
     """Older records that this change undoes or builds on."""
     warnings: tuple[dict[str, Any], ...] = ()
     """Warnings for the caller."""
-
-    @property
-    def merged(self) -> bool:
-        """True if others' text is in it."""
-        if self.is_merged is not None:
-            return self.is_merged
-        return self.sent is not None and self.sent_version != self.facts.version
 
     @property
     def told_version(self) -> str:

@@ -54,10 +54,12 @@ def merged_into(
     if merged.content is None:
         text = decode(current, text_format, path=path)
         raise overlapping(path, base_version, facts.version, merged.result, text, base_text)
+    made = inspect(merged.content, name=path)[0]
     return replace(
         plain,
         content=merged.content,
-        facts=inspect(merged.content, name=path)[0],
+        facts=made,
+        is_merged=made.version != plain.sent_version,
         foreign=tuple(dict(hunk.to_dict()) for hunk in merged.result.foreign),
         newline=None,
     )

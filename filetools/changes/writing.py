@@ -401,7 +401,7 @@ def with_text(
         facts=describe(content, text, text_format, name=path, version=version_of(content)),
         added_bytes=None,
         newline=None,
-        is_merged=None,
+        is_merged=False,
         edits=None,
         report=report,
         document=None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from filetools.content.differences.alignment import MAX_COST, differences
-from filetools.content.lines import tally
+from filetools.content.lines import mark_of, tally
 from filetools.models.words import Newline
 
 _END_OF: Final[dict[Newline, str]] = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
@@ -17,11 +17,6 @@ _END_OF: Final[dict[Newline, str]] = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
 def split_lines(text: str) -> list[str]:
     """Return the lines of a text with their line ends; joined they give the text again."""
     return split_at(text, mark_of(text))
-
-
-def mark_of(text: str) -> str:
-    r"""Return the character that ends every line of a text: "\n", or "\r" if it has "\r" but no "\n"."""
-    return "\n" if "\n" in text or "\r" not in text else "\r"
 
 
 def split_at(text: str, end: str) -> list[str]:
@@ -76,17 +71,12 @@ def ends_like(text: str, model: str, *, before: str = "") -> str:
     return "".join(lines)
 
 
-def end_before(text: str, index: int) -> str:
-    r"""Return the end of the line before the one that contains the character at `index`, or "" on the first."""
-    mark = "\n" if "\n" in text else "\r"
+def nearest_end(text: str, index: int) -> str:
+    """Return the last line end before `index` or, on the first line, the next one; "" if there is none."""
+    mark = mark_of(text)
     place = text.rfind(mark, 0, index)
-    return "" if place < 0 else end_of(text[max(0, place - 1) : place + 1])
-
-
-def end_after(text: str, index: int) -> str:
-    r"""Return the next line end at or after `index`, or "" if there is none."""
-    mark = "\n" if "\n" in text else "\r"
-    place = text.find(mark, index)
+    if place < 0:
+        place = text.find(mark, index)
     return "" if place < 0 else end_of(text[max(0, place - 1) : place + 1])
 
 

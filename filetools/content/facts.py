@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from filetools.content.formats import TextFormat, decode, format_as
 from filetools.content.identity_cache import IdentityCache
-from filetools.content.kind import SAMPLE_BYTES, ContentKind, binary_kind, sniff, sniff_unmarked
+from filetools.content.kind import SAMPLE_BYTES, ContentKind, binary_kind, sniff, sniff_unmarked, text_kind
 from filetools.content.lines import tally
-from filetools.content.media import signature_of, text_mime_type
+from filetools.content.media import signature_of
 from filetools.content.version import version_of
 from filetools.models.words import Newline
 
@@ -59,8 +59,7 @@ def inspect(content: bytes, *, name: str = "", encoding: str | None = None) -> t
     if encoding is not None:
         text_format = format_as(encoding, content)
         text = decode(content, text_format, path=name)
-        kind = ContentKind(is_binary=False, format=text_format, mime_type=text_mime_type(name))
-        return _facts(content, kind, text), text
+        return _facts(content, text_kind(text_format, name), text), text
     kind, sniffed = _read(
         content, sniff(content[:SAMPLE_BYTES], complete=len(content) <= SAMPLE_BYTES, name=name), name
     )
@@ -94,18 +93,7 @@ def describe(
     # Facts depend on the bytes alone, and text in other encodings without a mark may be detected as something else.
     if text is None or "\0" in text or not (text_format.bom or text_format.encoding == "utf-8"):
         return inspect(content, name=name)[0]
-    newline, total_lines = tally(text)
-    return ContentFacts(
-        version=version,
-        size=len(content),
-        is_binary=False,
-        encoding=text_format.encoding,
-        bom=bool(text_format.bom),
-        newline=newline,
-        total_lines=total_lines,
-        mime_type=text_mime_type(name),
-        text_format=text_format,
-    )
+    return _facts(content, text_kind(text_format, name), text, version)
 
 
 def _read(content: bytes, kind: ContentKind, name: str) -> tuple[ContentKind, str | None]:
@@ -133,10 +121,10 @@ def _has_late_nul(content: bytes, text: str, text_format: TextFormat) -> bool:
     return text.find("\0", len(sampled)) >= 0
 
 
-def _facts(content: bytes, kind: ContentKind, text: str | None) -> ContentFacts:
+def _facts(content: bytes, kind: ContentKind, text: str | None, version: str | None = None) -> ContentFacts:
     newline, total_lines = (None, None) if text is None else tally(text)
     return ContentFacts(
-        version=version_of(content),
+        version=version or version_of(content),
         size=len(content),
         is_binary=kind.is_binary,
         encoding=kind.format.encoding if kind.format else None,

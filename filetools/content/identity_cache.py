@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Final, Generic, TypeVar
 
 Value = TypeVar("Value")
 Identity = tuple[int, int, int, int, int]
 """Device, inode, size, mtime_ns and ctime_ns of a file."""
+identity_of: Final[Callable[[os.stat_result], Identity]] = attrgetter(
+    "st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns"
+)
 
 CLOCK_TICK_NS: Final = 20_000_000
 """Upper bound of the file timestamps' resolution; within one tick a file can change and keep its identity."""

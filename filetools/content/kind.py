@@ -47,7 +47,7 @@ def sniff(sample: bytes, *, complete: bool, name: str = "") -> ContentKind:
         name: Name or path of the file; it refines the MIME type but never decides the kind.
     """
     marked = marked_format(sample)
-    return _text(marked, name) if marked is not None else sniff_unmarked(sample, complete=complete, name=name)
+    return text_kind(marked, name) if marked is not None else sniff_unmarked(sample, complete=complete, name=name)
 
 
 def sniff_unmarked(sample: bytes, *, complete: bool, name: str = "") -> ContentKind:
@@ -64,7 +64,7 @@ def sniff_unmarked(sample: bytes, *, complete: bool, name: str = "") -> ContentK
         found = TextFormat(encoding=RAW_UTF8, bom=bom) if _is_mostly_utf8(sample, complete) else LATIN1
     else:
         found = None
-    return binary_kind(name) if found is None else _text(found, name)
+    return binary_kind(name) if found is None else text_kind(found, name)
 
 
 def binary_kind(name: str) -> ContentKind:
@@ -72,7 +72,8 @@ def binary_kind(name: str) -> ContentKind:
     return ContentKind(is_binary=True, format=None, mime_type=binary_mime_type(name))
 
 
-def _text(text_format: TextFormat, name: str) -> ContentKind:
+def text_kind(text_format: TextFormat, name: str) -> ContentKind:
+    """Return the kind of a text file in a format."""
     return ContentKind(is_binary=False, format=text_format, mime_type=text_mime_type(name))
 
 

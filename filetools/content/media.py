@@ -198,10 +198,10 @@ def binary_mime_type(name: str) -> str:
     return found if found is not None and not _is_text(found) else OCTET_STREAM
 
 
-def mime_type_of(name: str, head: bytes = b"") -> str:
-    """Return the MIME type of a file by its extension or, if that is unknown, by the signature in its first bytes."""
+def mime_type_of(name: str) -> str:
+    """Return the MIME type of a file by its extension."""
     ending = posixpath.splitext(name)[1]
-    return _TEXTS.get(ending.lower()) or _by_ending(ending) or signature_of(head) or OCTET_STREAM
+    return _TEXTS.get(ending.lower()) or _by_ending(ending) or OCTET_STREAM
 
 
 @lru_cache(maxsize=1024)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from filetools.content.editing.text_edits import TextEdit, composed, in_utf16, utf16_units
-from filetools.content.ends import end_after, end_before, ends_like, with_ends
+from filetools.content.ends import ends_like, nearest_end, with_ends
 from filetools.content.lines import newline_of
 from filetools.errors import InvalidArgumentError
 from filetools.models.words import Newline
@@ -29,7 +29,7 @@ def in_characters(text: str, edits: Sequence[TextEdit]) -> list[TextEdit]:
     """
     if text.isascii():
         if edits and edits[-1].end > len(text):
-            raise behind_the_end(edits[-1].end)
+            raise offset_error(edits[-1].end)
         return list(edits)
     found: list[TextEdit] = []
     place = units = 0
@@ -59,7 +59,7 @@ def ordered(edits: Sequence[TextEdit]) -> list[TextEdit]:
     return found
 
 
-def behind_the_end(offset: int) -> InvalidArgumentError:
+def offset_error(offset: int) -> InvalidArgumentError:
     """Return the error for an offset after the end of the text."""
     return InvalidArgumentError(f"The offset {offset} is after the end of the text")
 
@@ -72,7 +72,7 @@ def _place(text: str, known: int, units: int, offset: int) -> int:
         return known + units
     data = part.encode("utf-16-le", "surrogatepass")
     if len(data) < 2 * units:
-        raise behind_the_end(offset)
+        raise offset_error(offset)
     # Decode only the surplus, which is shorter: one unit for each two-unit character.
     surplus = data[2 * units :].decode("utf-16-le", "surrogatepass")
     # A split character leaves a lone second half.
@@ -116,7 +116,7 @@ def from_wire(text: str, edits: Sequence[TextEdit]) -> list[TextEdit]:
         given = in_characters(text.replace("\r", "") if newline == "crlf" else wire_text(text), given)
     found = list(_in_own_places(text, given))
     found = [TextEdit(edit.start, edit.end, _with_own_ends(text, edit, newline)) for edit in found]
-    return list(_kept_apart(text, found)) if newline == "mixed" else found
+    return list(_with_separate_ends(text, found)) if newline == "mixed" else found
 
 
 def to_wire(text: str, edits: Sequence[TextEdit]) -> list[TextEdit]:
@@ -159,7 +159,7 @@ def _in_own_places(text: str, edits: Sequence[TextEdit]) -> Iterator[TextEdit]:
         place = _own_place(text, start, edit.end - edit.start)
         wire_place = edit.end
         if place > len(text):
-            raise behind_the_end(edit.end)
+            raise offset_error(edit.end)
         yield TextEdit(start, place, edit.text)
 
 
@@ -178,12 +178,12 @@ def _with_own_ends(text: str, edit: TextEdit, newline: Newline) -> str:
     if newline != "mixed":
         return with_ends(edit.text, "\r\n" if newline == "crlf" else "\r")
     old = text[edit.start : edit.end]
-    neighbour = end_before(text, edit.start) or end_after(text, edit.start)
+    neighbour = nearest_end(text, edit.start)
     # In a text with LF, the rest of the package does not treat a lone CR as a line end, so a part without LF provides none.
     return ends_like(edit.text, old if "\n" in old else "", before=neighbour)
 
 
-def _kept_apart(text: str, edits: Sequence[TextEdit]) -> Iterator[TextEdit]:
+def _with_separate_ends(text: str, edits: Sequence[TextEdit]) -> Iterator[TextEdit]:
     """Add an LF wherever an edit would place a lone CR before the LF of another line end."""
     last = ""
     place = 0

@@ -115,10 +115,7 @@ class ActorCalls:
                 return None
             digest = permit.proposal.digest
             if (await self._parts.workers.run(partial(act.digest, self._parts))) == digest:
-                settled = None
-                if act.is_text and act.met:
-                    settled = act.met[0].proposed if permit.edited_text is None else permit.edited_text
-                return replace(permit, check=partial(act.require_allowed, self._parts, digest), settled=settled)
+                return replace(permit, check=partial(act.require_allowed, self._parts, digest))
         raise ChangedMeanwhileError(paths[0] if paths else ".", MOST_QUESTIONS)
 
     async def _authorise_steps(

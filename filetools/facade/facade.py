@@ -98,7 +98,7 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
     @property
     def buffers(self) -> Buffers:
         """The documents that this actor, an editor, has open; their unsaved text is shared with all actors."""
-        return Buffers(self._runner, self._runner.news, self.actor, self._authorise)
+        return Buffers(self._runner, self.actor, self._authorise)
 
     def descriptors(self, *, owner: str | None = None, is_opaque: bool = False) -> DescriptorCalls:
         """Return the long texts that this actor reads in pages, kept in the journal; see `docs/descriptors.md`.

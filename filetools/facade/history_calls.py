@@ -310,8 +310,8 @@ class HistoryCalls(ActorCalls):
         """Restore the tree, or a part of it, to its state at a checkpoint, whoever changed it: bytes, modes, links, folders.
 
         Entries that are not in the checkpoint are removed if they were made since. Entries of unknown origin, ignored
-        entries, and those whose names no call can use stay; the result lists those it has seen as "unknown". A restore is
-        a change itself, which `redo` reverts.
+        entries, repositories that were cloned since, and names that no call can use stay; the result lists those it has
+        seen as "unknown". A restore is a change itself, which `redo` reverts.
 
         Args:
             name: Name of the checkpoint.
@@ -330,8 +330,7 @@ class HistoryCalls(ActorCalls):
 
         async def aim() -> restoring.RestoreTarget:
             seen = await self._runner.look_at_tree()
-            rows = tree or {}
-            now = await self._parts.workers.run(lambda: current_tree(self._parts, seen, found.snapshot, rows))
+            now = await self._parts.workers.run(lambda: current_tree(self._parts, seen, found.snapshot, tree or {}))
             target = restoring.RestoreTarget(found.number, tree, now, seen, where)
             restoring.require_known(target, name, self._parts.workspace.key)
             return target

@@ -93,7 +93,8 @@ class TreeCalls(ActorCalls):
         """
         where = self._runner.resolve_new(path, is_folder=True)
         await self._authorise("create_directory", [where], {}, change=True)
-        return directory_result(where, await self._runner.change([MakeFolderStep(where)], self.actor))
+        step = MakeFolderStep(where)
+        return directory_result(step, await self._runner.change([step], self.actor))
 
     async def delete_directory(
         self, path: AnyPath, *, recursive: bool = False, abort: Abort | None = None, progress: Progress | None = None

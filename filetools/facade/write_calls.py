@@ -22,7 +22,7 @@ from filetools.errors import (
 from filetools.facade.calls import MOST_QUESTIONS, ActorCalls
 from filetools.facade.deciding import batches
 from filetools.facade.deciding.actor_knowledge import tried
-from filetools.facade.deciding.outcomes import edit_result, write_result
+from filetools.facade.deciding.outcomes import edit_result, number_of, write_result
 from filetools.facade.deciding.patching import PatchCall
 from filetools.facade.deciding.proposals import Texts, conflict_proposal
 from filetools.facade.deciding.texts import (
@@ -259,13 +259,13 @@ class WriteCalls(ActorCalls):
         if dry_run:
             await self._authorise(tool, [change.path], {}, change=False)
             step = PutFile(change.path, change.decide)
-            return edit_result(*await self._parts.workers.run(partial(tried, self._parts, step)), None)
+            return edit_result(*await self._parts.workers.run(partial(tried, self._parts, step)))
         on_conflict = self._on_conflict if self._on_conflict in ("merge_or_ask", "ask_if_attended") else "merge"
         step, outcome = await self._decided(
             tool, change.path, arguments, on_conflict,
             lambda on_conflict: replace(change, on_conflict=on_conflict).decide,
         )  # fmt: skip
-        return edit_result(step.seen, step.decision, outcome)
+        return edit_result(step.seen, step.decision, outcome, number_of(step))
 
     async def _decided(
         self,

@@ -238,7 +238,7 @@ class Mirrors:
         self._change("DELETE FROM behind WHERE mirror = ?", (place,))
 
     def _change(self, statement: str, values: tuple[Any, ...]) -> None:
-        # Synced: a power cut must not bring back an identity under which another folder has been written to.
+        # Synced: with the former identity, a folder that lacks later changes would count as filled after a power cut.
         self._database.change(statement, [values], durable=True)
 
 

@@ -233,7 +233,7 @@ class Checkpoints:
                 connection.execute(_DROP_NEEDLESS)
             return is_there
 
-        return self._database.write(work, may_use_reserve=lambda: True)
+        return self._database.write(work, may_use_reserve=True)
 
     def expire(self, before: float = math.inf) -> bool:
         """Forget the oldest automatic checkpoint made before a time; False if there is none, or it is the newest one.
@@ -249,7 +249,7 @@ class Checkpoints:
 
         with suppress(FileToolsError):  # the next save removes it
             forget = partial(forget_unnamed, "snapshot = ?", snapshot)
-            self._database.write(forget, durable=False, may_use_reserve=lambda: True)
+            self._database.write(forget, durable=False, may_use_reserve=True)
 
 
 def forget_unnamed(condition: str, value: float, connection: sqlite3.Connection) -> None:
@@ -258,12 +258,6 @@ def forget_unnamed(condition: str, value: float, connection: sqlite3.Connection)
     if found.rowcount:
         _next_number(connection)
         connection.execute(_DROP_NEEDLESS)
-
-
-def oldest_kept(connection: sqlite3.Connection) -> int | None:
-    """Return the number after which nothing may be removed, or None if there is no checkpoint."""
-    (number,) = connection.execute("SELECT min(number) FROM checkpoints").fetchone()
-    return None if number is None else int(number)
 
 
 def _next_number(connection: sqlite3.Connection) -> int:

@@ -9,17 +9,18 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Sequence, Set
-from typing import Any, Final
+from itertools import islice
+from typing import Final
 
 from msgspec import Struct, field, structs
 
 from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, Relation
 from filetools.journal.documents import apply_to_document, is_at
 from filetools.journal.history import REVERSALS, discount, refresh_undone, targets_between
-from filetools.journal.records import INSERT_RECORD, NEVER_IN_FILE, record_of, record_row
+from filetools.journal.records import INSERT_RECORD, NEVER_IN_FILE, record_from, record_row
 from filetools.journal.storage.birth import NEWEST
 from filetools.journal.storage.contents import Contents, digest_of
-from filetools.journal.storage.schema import IS_PENDING
+from filetools.journal.storage.schema import FIRST_PENDING, NO_NUMBER, REMOVES_FOLDER
 from filetools.journal.tree_rows import NEW_FILE_ID, PUT_ROW, TREE_COLUMNS, bounds_below, folder_of
 from filetools.models.records import EXTERNAL, WITHOUT_BYTES, Actor, ChangeRecord, Operation
 
@@ -78,9 +79,8 @@ _FREE: Final = (
 DROP_ASIDE: Final = (
     # Rows of forgotten deletions and, of finished deletions, files that were never read.
     "DELETE FROM tree_aside WHERE deletion < coalesce((SELECT min(number) FROM records INDEXED BY records_of_folders"
-    " WHERE operation IN ('delete_directory', 'move_directory')), 9223372036854775807)"
-    " OR (version IS NULL AND kind <> 'directory' AND deletion < coalesce("
-    f"(SELECT min(number) FROM records INDEXED BY records_open WHERE {IS_PENDING}), 9223372036854775807))"
+    f" WHERE {REMOVES_FOLDER}), {NO_NUMBER})"
+    f" OR (version IS NULL AND kind <> 'directory' AND deletion < {FIRST_PENDING})"
 )
 _RETURN: Final = f"INSERT OR IGNORE INTO tree SELECT {TREE_COLUMNS} FROM tree_aside WHERE deletion = ?"
 _MOVE_DOCUMENT: Final = "UPDATE OR IGNORE documents SET key = ?, path = ? WHERE {} = ?"
@@ -159,7 +159,7 @@ class Recorder:
         for relation in _relations(change, work.reversal):
             connection.execute(_RELATE, (number, relation.kind, relation.number))
             work.related.add(relation.number)
-        return record_of(change, work.actor, now=work.now, batch=work.batch, number=number)
+        return record_from((number, *row[:-1]))
 
 
 class _Work(Struct, kw_only=True):
@@ -170,25 +170,15 @@ class _Work(Struct, kw_only=True):
     now: float
     batch: int | None
     reversal: tuple[Relation, ...]
-    """The draft's first undo or redo relation, if any."""
+    """The draft's first undo or redo relation, if any; it also applies to incidental changes."""
     related: set[int] = field(default_factory=set)
     """Records that the draft undoes, or no longer undoes."""
 
 
 def _work(connection: sqlite3.Connection, actor: Actor, changes: Sequence[Change]) -> _Work:
-    return _Work(
-        connection=connection,
-        actor=actor,
-        now=time.time(),
-        batch=next_number(connection) if len(changes) > 1 else None,
-        reversal=_reversal_of(changes),
-    )
-
-
-def _reversal_of(changes: Sequence[Change]) -> tuple[Relation, ...]:
-    """Return the first undo or redo relation of a commit, which also applies to its incidental changes."""
-    found = (relation for change in changes for relation in change.relations if relation.kind in REVERSALS)
-    return tuple(relation for relation in [next(found, None)] if relation is not None)
+    reversals = (relation for change in changes for relation in change.relations if relation.kind in REVERSALS)
+    batch = next_number(connection) if len(changes) > 1 else None
+    return _Work(connection=connection, actor=actor, now=time.time(), batch=batch, reversal=tuple(islice(reversals, 1)))
 
 
 def _relations(change: Change, reversal: tuple[Relation, ...]) -> tuple[Relation, ...]:
@@ -233,11 +223,15 @@ def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> 
     if change.operation is Operation.MOVE_DIRECTORY:
         move_folder(connection, change)
     elif change.operation is Operation.CREATE_DIRECTORY:
-        if change.compensates is not None:
-            return_folder(connection, change.compensates)
+        if change.compensates is not None:  # the deletion is set back
+            connection.execute(_FREE, (change.compensates,))
+            connection.execute(_RETURN, (change.compensates,))
         put_folder(connection, change.key, change.path, is_new=change.compensates is None)
     elif change.operation is Operation.DELETE_DIRECTORY:
-        take_away_folder(connection, change.key, number)
+        bounds = bounds_below(change.key)  # rows below have no records of their own: they are set aside with the folder
+        connection.execute(_SET_ASIDE, (change.key, *bounds, number))
+        connection.execute(_USED, (number, *bounds))
+        connection.execute(_TAKE_AWAY, (change.key, *bounds))
     if change.operation in _HEADLESS or change.aside or change.buffered:
         return
     if change.old_key is not None and change.old_key != change.key:
@@ -246,7 +240,10 @@ def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> 
         # The bytes of this file are unknown: the next look finds it as a file that was never recorded.
         connection.execute("DELETE FROM tree WHERE key = ? AND kind IN ('file', 'absent')", (change.key,))
     else:
-        connection.execute(_PUT_HEAD, _head_of(change, number))
+        folder, digest = folder_of(change.key), None if change.after is None else digest_of(change.after)
+        mode = None if digest is None else change.mode  # for a removed file, only the record has it
+        head = (change.key, folder, change.path, digest, change.size, mode, number, int(change.applied))
+        connection.execute(_PUT_HEAD, head)
     if change.old_key is not None and change.old_path is not None and change.old_key != change.key:
         put_gone(connection, change.old_key, change.old_path, number, int(change.applied))
 
@@ -256,18 +253,13 @@ def _move_documents(connection: sqlite3.Connection, change: Change) -> None:
     here = (change.key, change.path)
     if change.returning is not None:
         connection.execute(_MOVE_DOCUMENT.format("id"), (*here, change.returning))
-    if change.operation is Operation.MOVE_DIRECTORY:
-        move_documents_below(connection, change)
+    if change.operation is Operation.MOVE_DIRECTORY and change.old_key is not None:
+        below = "SELECT id, key, path FROM documents WHERE key >= ? AND key < ?"
+        rows = connection.execute(below, bounds_below(change.old_key)).fetchall()
+        moved = [(*_moved(change, key, path), document_id) for document_id, key, path in rows]
+        connection.executemany(_MOVE_DOCUMENT.format("id"), moved)
     elif change.old_key is not None:
         connection.execute(_MOVE_DOCUMENT.format("key"), (*here, change.old_key))
-
-
-def _head_of(change: Change, number: int) -> tuple[Any, ...]:
-    """Return the values of `_PUT_HEAD` for the head that a change makes."""
-    digest = None if change.after is None else digest_of(change.after)
-    mode = None if digest is None else change.mode  # for a removed file, only the record has it
-    folder = change.key.rpartition("/")[0]
-    return (change.key, folder, change.path, digest, change.size, mode, number, int(change.applied))
 
 
 def _abort(connection: sqlite3.Connection, number: int) -> None:
@@ -289,20 +281,6 @@ def _abort(connection: sqlite3.Connection, number: int) -> None:
 
 
 # -- rows of the tree, of one file and of a folder with all that is below it
-
-
-def take_away_folder(connection: sqlite3.Connection, key: str, number: int) -> None:
-    """Set aside the rows of a folder that record `number` deletes; contents below it count as used by that record."""
-    bounds = bounds_below(key)
-    connection.execute(_SET_ASIDE, (key, *bounds, number))
-    connection.execute(_USED, (number, *bounds))
-    connection.execute(_TAKE_AWAY, (key, *bounds))
-
-
-def return_folder(connection: sqlite3.Connection, number: int) -> None:
-    """Restore the rows that record `number`, now set back, had set aside."""
-    connection.execute(_FREE, (number,))
-    connection.execute(_RETURN, (number,))
 
 
 def put_folder(connection: sqlite3.Connection, key: str, path: str, *, is_new: bool) -> None:
@@ -334,16 +312,6 @@ def put_gone(connection: sqlite3.Connection, key: str, path: str, number: int, a
 def move_file(connection: sqlite3.Connection, old_key: str | None, key: str, path: str) -> None:
     """Rename the row of a moved file, replacing the row at its new name."""
     connection.execute(_RENAME, (key, folder_of(key), path, old_key))
-
-
-def move_documents_below(connection: sqlite3.Connection, change: Change) -> None:
-    """Move the open documents below a moved folder along with it."""
-    assert change.old_key is not None
-    rows = connection.execute(
-        "SELECT id, key, path FROM documents WHERE key >= ? AND key < ?", bounds_below(change.old_key)
-    ).fetchall()
-    values = [(*_moved(change, key, path), document_id) for document_id, key, path in rows]
-    connection.executemany(_MOVE_DOCUMENT.format("id"), values)
 
 
 def _moved(change: Change, key: str, path: str) -> tuple[str, str]:

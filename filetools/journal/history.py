@@ -12,6 +12,7 @@ from filetools.journal.changes import RelationKind
 from filetools.journal.records import SELECT_RECORD, records_from
 from filetools.journal.storage.contents import digest_of, version_from
 from filetools.journal.storage.database import Database, slices
+from filetools.journal.storage.schema import NO_NUMBER, REMOVES_FOLDER
 from filetools.journal.tree_rows import bounds_below
 from filetools.models.records import ChangeRecord
 from filetools.models.words import ActorKind
@@ -27,21 +28,20 @@ _IS_TAKEN_BACK: Final = (
 )
 _TARGETS: Final = f"SELECT target FROM relations WHERE number = ? AND {_TAKES_BACK}"
 _DROP_UNDONE: Final = "DELETE FROM undone WHERE number = ?"
-_NO_NUMBER: Final = 2**63 - 1
 _SLICE: Final = 500
 """Maximum number of values bound in one statement."""
 _TOGETHER: Final = (
     f"{SELECT_RECORD} WHERE number >= ?1 AND number < coalesce("
     "(SELECT number FROM records WHERE number > ?1 AND batch IS NOT ?1 ORDER BY number LIMIT 1),"
-    f" {_NO_NUMBER}) ORDER BY number"
+    f" {NO_NUMBER}) ORDER BY number"
 )
 _FOLDER_CHANGE: Final = (
     f"{SELECT_RECORD} WHERE {{}} IN ({{}}) AND +number < ? AND state = 'applied'"
-    " AND operation IN ('delete_directory', 'move_directory') ORDER BY number DESC LIMIT 1"
+    f" AND {REMOVES_FOLDER} ORDER BY number DESC LIMIT 1"
 )
 _REMOVALS_SINCE: Final = (
     f"{SELECT_RECORD} INDEXED BY records_of_folders WHERE number > ? AND state != 'aborted'"
-    " AND operation IN ('delete_directory', 'move_directory') ORDER BY number"
+    f" AND {REMOVES_FOLDER} ORDER BY number"
 )
 _OF_KEY: Final = (
     f"{SELECT_RECORD} WHERE key = ? AND number < ? AND state IN ('applied', 'pending')"
@@ -103,7 +103,7 @@ class History:
         query = (
             f"{SELECT_RECORD} WHERE number < :below AND {' AND '.join(conditions)} ORDER BY number DESC LIMIT :limit"
         )
-        values |= {"below": _NO_NUMBER if below is None else below, "limit": limit}
+        values |= {"below": NO_NUMBER if below is None else below, "limit": limit}
         return records_from(self._database, query, values)
 
     def together_with(self, record: ChangeRecord) -> list[ChangeRecord]:
@@ -114,7 +114,7 @@ class History:
 
     def of_key(self, key: str, *, below: int | None = None, limit: int = 1000) -> list[ChangeRecord]:
         """Return the changes of files that had this key at the time, newest first; folders are omitted."""
-        return records_from(self._database, _OF_KEY, (key, _NO_NUMBER if below is None else below, limit))
+        return records_from(self._database, _OF_KEY, (key, NO_NUMBER if below is None else below, limit))
 
     def gone_below(self, deletion: int) -> list[tuple[str, str | None, int | None]]:
         """Return the folder that a record deleted and its known entries.
@@ -128,7 +128,7 @@ class History:
 
     def folder_change(self, keys: Sequence[str], *, below: int | None = None) -> ChangeRecord | None:
         """Return the newest deletion of a folder with one of these keys, or move from or to one, before record `below`."""
-        values = (*keys, _NO_NUMBER if below is None else below)
+        values = (*keys, NO_NUMBER if below is None else below)
         marks = ",".join("?" * len(keys))
         found = [
             record

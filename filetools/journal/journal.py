@@ -31,8 +31,7 @@ from filetools.journal.storage.birth import NEWEST, boot_id, mark_of
 from filetools.journal.storage.blobs import BlobFolder, sync_directory
 from filetools.journal.storage.contents import LARGEST_ROW_BYTES, Contents, version_from
 from filetools.journal.storage.database import Database
-from filetools.journal.storage.reserve import Reserve
-from filetools.journal.storage.schema import IS_PENDING, IS_UNSYNCED
+from filetools.journal.storage.schema import FIRST_PENDING, IS_MOVING, IS_UNSYNCED
 from filetools.journal.storage.translation import TRANSLATED
 from filetools.journal.table import SqliteTable
 from filetools.journal.tree_rows import TreeIndex, TreeTable
@@ -43,7 +42,7 @@ _log = logging.getLogger(__name__)
 Records = tuple[ChangeRecord, ...]
 _VIEW_COLUMNS: Final = (
     "EXISTS (SELECT 1 FROM records INDEXED BY records_moving"
-    " WHERE state = 'pending' AND operation IN ('delete_directory', 'move_directory')),"
+    f" WHERE {IS_MOVING}),"
     " heads.path, heads.version, heads.size, heads.mode, heads.number, heads.applied,"
     f" {DOCUMENT_COLUMNS}"
 )
@@ -51,14 +50,7 @@ _VIEW: Final = (
     f"SELECT {_VIEW_COLUMNS}"
     " FROM (SELECT 1) LEFT JOIN heads ON heads.key = ?1 LEFT JOIN documents ON documents.key = ?1"
 )
-_MOVING: Final = (
-    "SELECT key, old_key FROM records INDEXED BY records_moving"
-    " WHERE state = 'pending' AND operation IN ('delete_directory', 'move_directory')"
-)
-_NO_NUMBER: Final = 2**63 - 1
-_FIRST_PENDING: Final = (
-    f"coalesce((SELECT min(number) FROM records INDEXED BY records_open WHERE {IS_PENDING}), {_NO_NUMBER})"
-)
+_MOVING: Final = f"SELECT key, old_key FROM records INDEXED BY records_moving WHERE {IS_MOVING}"
 
 
 class Journal:
@@ -86,7 +78,7 @@ class Journal:
             StateDamagedError, StateVersionError, AccessDeniedError, DiskFullError: It cannot be opened.
             LockTimeoutError: Other processes kept it locked.
         """
-        database = _open_database(directory, durability, timeout_seconds)
+        database = Database(directory, durability=durability, timeout_seconds=timeout_seconds)
         self._database = database
         try:
             with TRANSLATED:
@@ -99,7 +91,7 @@ class Journal:
             self.epoch = database.write(
                 functools.partial(_confirmed_epoch, database, durability),
                 afterwards=lambda _: database.position.note_opened(),
-                may_use_reserve=lambda: True,
+                may_use_reserve=True,
             )
             database.reserve.fill()
         except BaseException:
@@ -174,7 +166,7 @@ class Journal:
 
     def visible_position(self) -> int:
         """Number of the newest record that the feed may deliver; 0 if there is none."""
-        query = f"SELECT coalesce(max(number), 0) FROM records WHERE number < {_FIRST_PENDING}"
+        query = f"SELECT coalesce(max(number), 0) FROM records WHERE number < {FIRST_PENDING}"
         return int(self._database.row(query)[0])
 
     def forgotten(self) -> int:
@@ -227,7 +219,7 @@ class Journal:
             outcomes = self._database.write(
                 lambda connection: [self._recorder.record(connection, draft) for draft in drafts],
                 afterwards=self._note,
-                may_use_reserve=lambda: all(draft.makes_room for draft in drafts),
+                may_use_reserve=all(draft.makes_room for draft in drafts),
             )
         except Exception as exc:  # noqa: BLE001 - returned, and raised to the draft's caller
             if isinstance(exc, DiskFullError) and large:
@@ -282,7 +274,7 @@ class Journal:
     def begin_restoring(self) -> None:
         """Note, once per boot, which records a power cut may have undone in the files.
 
-        `marks.unrestored` returns them. Each remains noted until it is restored, even if that fails or the machine goes down
+        `marks.unfinished` returns them. Each remains noted until it is restored, even if that fails or the machine goes down
         again; until then the heads of its paths count as not applied.
         """
 
@@ -296,7 +288,7 @@ class Journal:
         self._database.write(work)
 
     def maintain(self, *, retention_bytes: int, retention_records: int, retention_seconds: float | None = None) -> int:
-        """Checkpoint if due and remove what exceeds the retention; the keeper calls this periodically.
+        """Checkpoint if due and remove what exceeds the retention; the leader calls this periodically.
 
         Args:
             retention_bytes: Maximum bytes of contents; nothing is removed until it is exceeded by 1 %. Records likewise.
@@ -336,18 +328,6 @@ def _guarded(listener: Callable[[], None]) -> Callable[[], None]:
     return call
 
 
-def _open_database(directory: Path, durability: Durability, timeout_seconds: float) -> Database:
-    reserve = Reserve(directory)
-    while True:
-        if not reserve.has_room():
-            raise DiskFullError("the journal")
-        try:
-            return Database(directory, durability=durability, timeout_seconds=timeout_seconds)
-        except DiskFullError:
-            if not reserve.shrink():
-                raise
-
-
 _PUT: Final = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)"
 
 
@@ -380,7 +360,7 @@ def _confirmed_epoch(database: Database, durability: Durability, connection: sql
 def _records_query(*, of_one: bool, newest_first: bool, foreign_only: bool) -> str:
     conditions = ["number > :since"]
     if not newest_first:
-        conditions.append(f"number < {_FIRST_PENDING}")
+        conditions.append(f"number < {FIRST_PENDING}")
     if foreign_only:
         conditions.append("opening != :opening")
     order = f"ORDER BY number {'DESC' if newest_first else 'ASC'} LIMIT :limit"

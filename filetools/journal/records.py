@@ -10,7 +10,7 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from filetools.errors import StateDamagedError
 from filetools.journal.changes import Change
@@ -45,11 +45,10 @@ class Fixed(NamedTuple):
 
 
 FIXED_COLUMNS: Final = ", ".join(Fixed._fields)
-INSERT_RECORD: Final = (
-    f"INSERT INTO records (number, {FIXED_COLUMNS}, checksum, state, synced)"
-    " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-)
 RECORD_COLUMNS: Final = f"number, state, checksum, {FIXED_COLUMNS}"
+INSERT_RECORD: Final = (
+    f"INSERT INTO records ({RECORD_COLUMNS}, synced) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+)
 SELECT_RECORD: Final = f"SELECT {RECORD_COLUMNS} FROM records"
 NEVER_IN_FILE: Final = 2
 """Value of `synced` for versions kept aside: nothing to sync, and no statement on how durable the file itself is."""
@@ -80,26 +79,7 @@ def record_row(
         opening=opening,
     )
     state = _state_of(change)
-    return (*fixed, checksum(tuple(fixed)), state.value, 0 if state is RecordState.PENDING else synced)
-
-
-def record_of(change: Change, actor: Actor, *, now: float, batch: int | None, number: int) -> ChangeRecord:
-    """Return the record of a change, as `record_from` returns it for its row."""
-    return ChangeRecord(
-        number=number,
-        operation=change.operation,
-        path=change.path,
-        old_path=change.old_path,
-        before=change.before,
-        before_unknown=change.before_unknown,
-        after=change.after,
-        size=change.size,
-        mode=change.mode,
-        actor=EXTERNAL if change.external else actor,
-        time=now,
-        state=_state_of(change),
-        transaction=batch,
-    )
+    return (state.value, checksum(tuple(fixed)), *fixed, 0 if state is RecordState.PENDING else synced)
 
 
 def _state_of(change: Change) -> RecordState:
@@ -156,12 +136,12 @@ def records_from(database: Database, query: str, arguments: Arguments = ()) -> l
 
 # -- marks
 
-_PENDING: Final = f"{SELECT_RECORD} INDEXED BY records_open WHERE {IS_PENDING} ORDER BY number LIMIT ?"
-_UNSYNCED: Final = (
-    f"{SELECT_RECORD} INDEXED BY records_open WHERE {IS_UNSYNCED}"
-    " AND number NOT IN (SELECT number FROM unrestored) ORDER BY number LIMIT ?"
-)
-_UNRESTORED: Final = f"{SELECT_RECORD} WHERE number IN (SELECT number FROM unrestored) ORDER BY number LIMIT ?"
+Unfinished = Literal["pending", "unsynced", "unrestored"]
+_UNFINISHED: Final[Mapping[Unfinished, str]] = {
+    "pending": f"INDEXED BY records_open WHERE {IS_PENDING}",
+    "unsynced": f"INDEXED BY records_open WHERE {IS_UNSYNCED} AND number NOT IN (SELECT number FROM unrestored)",
+    "unrestored": "WHERE number IN (SELECT number FROM unrestored)",
+}
 _CARRY_HEAD: Final = (
     "UPDATE tree SET applied = 1 WHERE key = ? AND NOT EXISTS"
     " (SELECT 1 FROM records WHERE records.number = tree.number AND state = 'pending')"
@@ -214,7 +194,7 @@ class Marks:
             connection.executemany(_IDENTIFY, [(*identity, key) for key, identity in identities.items()])
 
         if several:
-            self._database.write(work, durable=False, may_use_reserve=lambda: True)
+            self._database.write(work, durable=False, may_use_reserve=True)
             self._on_visible()
 
     def synced(self, numbers: Iterable[int]) -> None:
@@ -222,7 +202,7 @@ class Marks:
         rows = [(number,) for number in numbers]
         if rows:
             update = "UPDATE records SET synced = 1 WHERE number = ? AND synced = 0"
-            self._database.change(update, rows, may_use_reserve=lambda: True)
+            self._database.change(update, rows, may_use_reserve=True)
 
     def is_pending(self, number: int) -> bool:
         """True if a record is committed but not applied."""
@@ -234,17 +214,15 @@ class Marks:
         number, is_pending = self._database.row(_BEFORE_TURN)
         return int(number), bool(is_pending)
 
-    def pending(self, limit: int = 1000) -> list[ChangeRecord]:
-        """Return records that are committed but not applied, oldest first."""
-        return records_from(self._database, _PENDING, (limit,))
+    def unfinished(self, what: Unfinished, limit: int = 1000) -> list[ChangeRecord]:
+        """Return the records whose files or folders are not as recorded yet, oldest first.
 
-    def unsynced(self, limit: int = 1000) -> list[ChangeRecord]:
-        """Return records that are applied but not synced, oldest first, except those that must be restored first."""
-        return records_from(self._database, _UNSYNCED, (limit,))
-
-    def unrestored(self, limit: int = 1000) -> list[ChangeRecord]:
-        """Return records that a power cut may have undone in the files, oldest first."""
-        return records_from(self._database, _UNRESTORED, (limit,))
+        Args:
+            what: "pending": committed but not applied. "unsynced": applied but not synced, except those to be restored.
+                "unrestored": perhaps undone in the files by a power cut.
+            limit: Most records returned.
+        """
+        return records_from(self._database, f"{SELECT_RECORD} {_UNFINISHED[what]} ORDER BY number LIMIT ?", (limit,))
 
     def restored(self, number: int, keys: Iterable[str]) -> None:
         """Note that a record is restored, and that the files of these keys have their heads again."""

@@ -18,11 +18,12 @@ from typing import Final
 
 from msgspec import Struct
 
-from filetools.journal.checkpoints import Checkpoints, forget_unnamed, oldest_kept
+from filetools.journal.checkpoints import Checkpoints, forget_unnamed
 from filetools.journal.seen_versions import tidy_seen_versions
 from filetools.journal.storage.blobs import BlobFolder
 from filetools.journal.storage.contents import IS_BLOB, IS_FREE, remove_unused
 from filetools.journal.storage.database import Database, Row, slices
+from filetools.journal.storage.schema import NO_NUMBER
 from filetools.journal.table import release_bytes
 
 SLICE: Final = 200
@@ -30,7 +31,6 @@ SLICE: Final = 200
 SLACK: Final = 0.01
 """Share of a limit by which it may be exceeded before anything is removed; then the same share below it is freed."""
 SWEEP_SECONDS: Final = 3600.0
-_NO_NUMBER: Final = 2**63 - 1
 _IS_HEAD: Final = (
     "(EXISTS (SELECT 1 FROM heads WHERE heads.key = records.key AND heads.number = records.number)"
     # A folder move gave the head another key.
@@ -39,7 +39,7 @@ _IS_HEAD: Final = (
 _IS_REMOVABLE: Final = (
     # Not the newest one: the next number follows from it.
     "synced > 0 AND number < (SELECT max(number) FROM records)"
-    f" AND number <= coalesce((SELECT min(number) FROM checkpoints), {_NO_NUMBER}) AND NOT {_IS_HEAD}"
+    f" AND number <= coalesce((SELECT min(number) FROM checkpoints), {NO_NUMBER}) AND NOT {_IS_HEAD}"
 )
 _REMOVABLE_RECORDS: Final = (
     f"SELECT number, time FROM records WHERE number > ? AND {_IS_REMOVABLE} ORDER BY number LIMIT ?"
@@ -182,14 +182,14 @@ class Retention:
             )
             return count
 
-        return self._database.write(work, durable=False, may_use_reserve=lambda: True)
+        return self._database.write(work, durable=False, may_use_reserve=True)
 
     def _drop_contents(self, surplus: int) -> int:
         live_since = self._clock() - LIVE_SECONDS
         # Before any recorded version: a large result must not cost undo history.
         for space in ("descriptors", "runs"):
             release = partial(release_bytes, space=space, surplus=surplus, is_freed=True)
-            self._database.write(release, durable=False, may_use_reserve=lambda: True)
+            self._database.write(release, durable=False, may_use_reserve=True)
         doomed = self._removable_contents(surplus, live_since)
         self._remove(doomed, _REMOVE_CONTENT, live_since)
         return sum(size for _, size, *_ in doomed)
@@ -206,13 +206,13 @@ class Retention:
         for some in slices(doomed, SLICE):
             # Still behind the gate: a commit that relies on one of these files looks for it there, and writes it again.
             work = partial(_remove_contents, some, statement, live_since)
-            self._database.write(work, durable=False, afterwards=self._blobs.remove, may_use_reserve=lambda: True)
+            self._database.write(work, durable=False, afterwards=self._blobs.remove, may_use_reserve=True)
 
     def _removable_contents(self, surplus: int, live_since: float) -> list[Content]:
         """Return removable contents, oldest first, until the surplus is covered."""
         with self._database.reading() as connection:
             first_unsynced, replaced = _needed(connection)
-            kept = oldest_kept(connection)
+            (kept,) = connection.execute("SELECT min(number) FROM checkpoints").fetchone()
             if kept is not None:
                 # Once, and outside the gate, unlike the others: a text is protected as a head until a record replaces it.
                 replaced |= {digest for (digest,) in connection.execute(_REPLACED_SINCE, (kept,))}
@@ -236,9 +236,9 @@ class Retention:
         self._swept_at = now
         tidy_seen_versions(self._database, self._clock() - LIVE_SECONDS)
         unfinished = partial(forget_unnamed, "time < ?", self._clock() - SWEEP_SECONDS)  # their savers are dead
-        self._database.write(unfinished, durable=False, may_use_reserve=lambda: True)
+        self._database.write(unfinished, durable=False, may_use_reserve=True)
         for keys in slices(self._database.rows(f"SELECT key FROM tree WHERE {_UNMENTIONED}")):
-            self._database.change(_FORGET_ROW, keys, may_use_reserve=lambda: True)
+            self._database.change(_FORGET_ROW, keys, may_use_reserve=True)
         for names in slices(self._blobs.sweep(), SLICE):
             remove_unused(self._database, self._blobs, map(bytes.fromhex, names))
 
@@ -247,7 +247,7 @@ def _needed(connection: sqlite3.Connection) -> tuple[int, set[bytes]]:
     """Return the first unsynced record, and the contents that unsynced records replaced, which recovery may need."""
     (first,) = connection.execute(_FIRST_UNSYNCED).fetchone()
     replaced = {digest for (digest,) in connection.execute(_REPLACED_BY_UNSYNCED)}
-    return _NO_NUMBER if first is None else first, replaced
+    return NO_NUMBER if first is None else first, replaced
 
 
 def _remove_contents(

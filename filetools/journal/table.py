@@ -25,6 +25,10 @@ _COLUMNS: Final = "key, value, version, size, used, revision"
 _SELECT: Final = f"SELECT {_COLUMNS} FROM rows WHERE space = ?"
 _PUT: Final = f"INSERT OR REPLACE INTO rows (space, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _RELEASE: Final = "UPDATE rows SET version = NULL, revision = revision + 1 WHERE version = ? AND space = ?"
+_HELD: Final = (
+    "SELECT coalesce(sum(size), 0) FROM"
+    " (SELECT DISTINCT version, size FROM rows WHERE space = ? AND version IS NOT NULL)"
+)
 _WITHOUT: Final = "FROM rows WHERE space = ? AND version IS NULL AND size > 0 AND used < ?"
 
 
@@ -112,8 +116,7 @@ class SqliteTable:
 
     def release(self, keep_bytes: int, *, unused_since: float) -> None:
         """Release bytes of rows until all keep at most so many, and remove old rows that have lost theirs."""
-        with self._database.reading() as connection:
-            surplus = held_bytes(connection, self._space) - keep_bytes
+        surplus = self._database.row(_HELD, (self._space,))[0] - keep_bytes
         if surplus > 0:
             self._database.write(lambda connection: release_bytes(connection, self._space, surplus), durable=False)
         old = (self._space, unused_since)
@@ -136,12 +139,6 @@ class SqliteTable:
 
 class _MovedOnError(Exception):
     """Rolls the transaction back."""
-
-
-def held_bytes(connection: sqlite3.Connection, space: str) -> int:
-    """Return how many bytes the rows of a space keep."""
-    kept = "SELECT DISTINCT version, size FROM rows WHERE space = ? AND version IS NOT NULL"
-    return int(connection.execute(f"SELECT coalesce(sum(size), 0) FROM ({kept})", (space,)).fetchone()[0])
 
 
 def release_bytes(connection: sqlite3.Connection, space: str, surplus: int, *, is_freed: bool = False) -> None:

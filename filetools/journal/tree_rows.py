@@ -283,17 +283,13 @@ class TreeIndex:
         position, moment, rules = row[0].split(" ")
         return Looked(int(position), float(moment), rules)
 
-    def rows(self) -> dict[str, TreeRow]:
-        """Return the rows of all entries in the tree, by key."""
-        return {row[0]: row_from(row) for row in self._database.rows(_ROWS)}
-
     def to_look_at(self) -> dict[str, TreeRow]:
         """Return the rows of files and links that were never read, and of ignore files, by key."""
         return {row[0]: row_from(row) for row in self._database.rows(_TO_LOOK_AT)}
 
-    def folders(self) -> list[str]:
-        """Return the paths of all folders."""
-        return [path for (path,) in self._database.rows("SELECT path FROM tree WHERE kind = 'directory'")]
+    def paths(self, kind: RowKind) -> dict[str, str]:
+        """Return the paths of all entries of a kind, by key."""
+        return dict(self._database.rows("SELECT key, path FROM tree WHERE kind = ?", (kind,)))
 
     def get(self, key: str) -> TreeRow | None:
         """Return the row of a key; None if no entry is known there."""

@@ -1,1 +1,1 @@
-"""Path rules and race-free opening: what a path may be, and how it becomes a descriptor that no race can redirect."""
+"""Path rules, and opening paths so that no race can redirect them."""

@@ -22,14 +22,14 @@ _BIRTH_OFFSET: Final = 80
 
 def birth_ns(descriptor: int) -> int | None:
     """Return the creation time of an open file, in nanoseconds since the epoch; None if the system does not report it."""
-    told = getattr(os.fstat(descriptor), "st_birthtime", None)  # BSD and macOS
-    if told is not None:
-        return int(told * 1_000_000_000)
+    seconds = getattr(os.fstat(descriptor), "st_birthtime", None)  # BSD and macOS
+    if seconds is not None:
+        return int(seconds * 1_000_000_000)
     statx, found = _statx(), ctypes.create_string_buffer(256)
     if statx is None or statx(descriptor, b"", _AT_EMPTY_PATH, _STATX_BTIME, found):
         return None
-    seconds, nanoseconds = struct.unpack_from("qI", found, _BIRTH_OFFSET)
-    return int(seconds * 1_000_000_000 + nanoseconds) if struct.unpack_from("I", found)[0] & _STATX_BTIME else None
+    whole, nanoseconds = struct.unpack_from("qI", found, _BIRTH_OFFSET)
+    return int(whole * 1_000_000_000 + nanoseconds) if struct.unpack_from("I", found)[0] & _STATX_BTIME else None
 
 
 @lru_cache(maxsize=1)

@@ -29,6 +29,7 @@ from filetools.errors import (
 )
 from filetools.paths.links import Look, inside_target
 
+_NO_ANSWER: Final = "The file system of the workspace does not answer"
 _BY_ERRNO: Final[dict[int, Callable[[str], FileToolsError]]] = {
     errno.ENOENT: PathNotFoundError,
     errno.EEXIST: PathExistsError,
@@ -40,6 +41,7 @@ _BY_ERRNO: Final[dict[int, Callable[[str], FileToolsError]]] = {
     errno.EROFS: lambda path: AccessDeniedError(path, "the file system is read-only"),
     errno.EXDEV: lambda path: AccessDeniedError(path, "it leads to another file system"),
     errno.ENOSPC: DiskFullError,
+    errno.EDQUOT: DiskFullError,
     errno.EFBIG: DiskFullError,
     errno.ENAMETOOLONG: lambda path: PathTooLongError(path, "too long for this file system"),
     errno.EINVAL: lambda path: InvalidPathError(path, "this file system does not accept it"),
@@ -52,25 +54,14 @@ _BY_ERRNO: Final[dict[int, Callable[[str], FileToolsError]]] = {
     errno.EMFILE: lambda path: RateLimitedError("Too many open files in this process", path=path),
     errno.ENFILE: lambda path: RateLimitedError("Too many open files on this machine", path=path),
     errno.ENOMEM: lambda path: RateLimitedError("The operating system is out of memory", path=path),
+    errno.ESTALE: lambda path: ChangedMeanwhileError(path, 1),
+    errno.ENOTCONN: lambda path: NetworkError(_NO_ANSWER, path=path),
+    errno.ETIMEDOUT: lambda path: NetworkError(_NO_ANSWER, path=path),
+    errno.EHOSTDOWN: lambda path: NetworkError(_NO_ANSWER, path=path),
 }
-# Not every system has these.
-for _name, _kind in (
-    ("EDQUOT", DiskFullError),
-    ("ESTALE", lambda path: ChangedMeanwhileError(path, 1)),
-    ("ENOTCONN", lambda path: NetworkError("The file system of the workspace does not answer", path=path)),
-    ("ETIMEDOUT", lambda path: NetworkError("The file system of the workspace does not answer", path=path)),
-    ("EHOSTDOWN", lambda path: NetworkError("The file system of the workspace does not answer", path=path)),
-):
-    if hasattr(errno, _name):
-        _BY_ERRNO[getattr(errno, _name)] = _kind
-
-MAYBE_ON_THE_WAY: Final = frozenset(
-    (errno.ELOOP, errno.ENOTDIR, errno.EXDEV, getattr(errno, "EMLINK", errno.ELOOP), errno.ENXIO, errno.ENODEV)
-)
+MAYBE_ON_THE_WAY: Final = frozenset((errno.ELOOP, errno.ENOTDIR, errno.EXDEV, errno.EMLINK, errno.ENXIO, errno.ENODEV))
 """Errors that a link may have caused (EMLINK: FreeBSD), or a special file whose kind should be named."""
-MAYBE_GONE: Final = frozenset(
-    (errno.ENOENT, errno.EBADF, getattr(errno, "ESTALE", errno.EBADF), getattr(errno, "ENOTCONN", errno.EBADF))
-)
+MAYBE_GONE: Final = frozenset((errno.ENOENT, errno.EBADF, errno.ESTALE, errno.ENOTCONN))
 """Errors that the loss of the root itself may have caused."""
 
 _KINDS: Final = {
@@ -82,7 +73,7 @@ _KINDS: Final = {
 
 
 def shown(path: str) -> str:
-    """Return a path as an error may name it: a name on disk that is not UTF-8 is escaped, so that JSON can hold it."""
+    """Return a path for error messages: bytes that are not UTF-8 are escaped, so that JSON can contain it."""
     return path if path.isascii() else path.encode("utf-8", "backslashreplace").decode()
 
 

@@ -1,4 +1,4 @@
-"""Ignore files: what git would leave out, decided by our own rules in time linear in the length of a path."""
+"""Ignore files: the paths that git would ignore, found in time linear in the length of a path."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from filetools.paths.gitpattern import BadPatternError, GitPattern, compile_all,
 
 IGNORE_FILE: Final = ".gitignore"
 MAX_WILDCARD_BYTES: Final = 32 * 1024
-"""Most bytes of one file's lines that need an expression each; literal names, `*.ending` and `start*` do not count."""
+"""Maximum size of one file's lines that need an expression each; literal names, `*.ending` and `start*` do not count."""
 MAX_DEEP_RULES: Final = 256
-"""Most rules of one file with `**` before further folders; each is tried at every folder of a path."""
+"""Maximum number of rules of one file with `**` before further folders; each is tried at every folder of a path."""
 MAX_REPORTED: Final = 100
 MAX_GATE_TEXTS: Final = 64
-"""Up to so many endings and starts, comparing a name with all of them is quicker than looking up each length."""
+"""Up to this many endings and starts, comparing a name with all of them is faster than looking up each length."""
 
 _NONE: Final = -1
 
 
-Sieve = Callable[[Sequence[str], bool], Sequence[str]]
-"""Returns the names in one folder that are not left out; the second argument is True if they are folders.
+NameFilter = Callable[[Sequence[str], bool], Sequence[str]]
+"""Returns the names in one folder that are not excluded; the second argument is True if they are folders.
 
 It takes many names at once, because a function call for each costs more than the check.
 """
@@ -277,8 +277,8 @@ class IgnoreStack:
         answers = (rules.match(path, is_directory) for rules in reversed(self.levels))
         return next((answer for answer in answers if answer is not None), False)
 
-    def in_directory(self, directory: str) -> Sieve | None:
-        """Return the sieve for the names in a folder that is not ignored itself; None if there are no rules.
+    def in_directory(self, directory: str) -> NameFilter | None:
+        """Return the filter for the names in a folder that is not ignored itself; None if there are no rules.
 
         Args:
             directory: Relative to the root; below or at the base of every ignore file of this stack.
@@ -287,11 +287,11 @@ class IgnoreStack:
             return None
         levels = [(rules, rules.prefix_of(directory)) for rules in reversed(self.levels)]
 
-        def sieve(names: Sequence[str], is_directory: bool) -> Sequence[str]:
+        def name_filter(names: Sequence[str], is_directory: bool) -> Sequence[str]:
             ranks: dict[str, int] = {}
             for rules, prefix in levels:
                 ranks = rules.ranks(names, is_directory, prefix) | ranks
             # Names without a matching rule have an odd rank, too.
             return [name for name in names if ranks.get(name, _NONE) & 1] if ranks else names
 
-        return sieve
+        return name_filter

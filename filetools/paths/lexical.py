@@ -55,7 +55,7 @@ def plain_path(given: AnyPath) -> str:
 
 
 def is_addressable(path: str) -> bool:
-    r"""True if a call can name a path that is on the disk: not if a name is not UTF-8, or holds a `\`."""
+    r"""True if a call can name an existing path: not if a name is not UTF-8 or contains a `\`."""
     return not _UNADDRESSABLE.search(path) and len(path.encode("utf-8", "surrogateescape")) <= MAX_PATH_BYTES
 
 

@@ -44,7 +44,7 @@ def is_state_name(name: str) -> bool:
 
 
 def windows_refusal(name: str) -> str | None:
-    """Return why Windows cannot hold a file of this name, or None if it can.
+    """Return why Windows does not allow a file of this name; None if it does.
 
     Source: Microsoft, "Naming Files, Paths, and Namespaces"; `ntpath.isreserved` of Python 3.13.
     """
@@ -64,10 +64,10 @@ def escaped(name: str) -> str:
 
 
 def require_printable(what: str, name: str) -> None:
-    """Refuse a name that would have to be escaped wherever it is shown.
+    """Refuse a name that must be escaped when it is shown.
 
     Raises:
-        InvalidArgumentError: It would.
+        InvalidArgumentError: It must be escaped.
     """
     if (shown := printable(name)) != name:
         raise InvalidArgumentError(f"{what} cannot contain control characters or direction marks: '{shown}'")

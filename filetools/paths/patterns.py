@@ -74,11 +74,11 @@ class ExcludeRules(IgnoreStack):
         self.patterns = patterns
         rules = [rule_of(_read(pattern), number) for number, pattern in enumerate(patterns)]
         self.is_of_names = not any(pattern.is_path for pattern, *_ in rules)
-        """True if no pattern has a slash, so that the sieves of all folders are the same."""
+        """True if no pattern has a slash, so that all folders have the same filter."""
         super().__init__((IgnoreRules(rules, text=str),) if rules else ())
 
     def matches(self, path: str, is_directory: bool) -> bool:
-        """True if a path is left out, by itself or with a folder above it; see `IgnoreStack.ignores`."""
+        """True if a path is excluded, by itself or with a folder above it; see `IgnoreStack.ignores`."""
         # One look at all names decides most paths, in a fifth of the time of checking each folder.
         return (
             not self.is_of_names or any(rules.ranks(path.split("/"), True, None) for rules in self.levels)

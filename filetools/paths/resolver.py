@@ -1,4 +1,4 @@
-"""Turns a path below a root into a descriptor without following links: with openat2, or name by name.
+"""Opens a path below a root without following links: with openat2, or name by name.
 
 Source: openat2(2), Linux 5.6; RESOLVE_CACHED since 5.12.
 """
@@ -10,7 +10,7 @@ import errno
 import os
 import stat
 import sys
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec import Struct
 
@@ -19,6 +19,10 @@ O_DIRECTORY: Final[int] = getattr(os, "O_DIRECTORY", 0)
 O_NONBLOCK: Final[int] = getattr(os, "O_NONBLOCK", 0)
 O_NOCTTY: Final[int] = getattr(os, "O_NOCTTY", 0)
 SAFE_FLAGS: Final[int] = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+READ_FLAGS: Final = os.O_RDONLY | O_NONBLOCK | O_NOCTTY | SAFE_FLAGS
+"""Never waits for a pipe or a device."""
+FOLDER_FLAGS: Final = os.O_RDONLY | O_DIRECTORY | SAFE_FLAGS
+NEW_FILE_FLAGS: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | SAFE_FLAGS
 
 
 class Obstacle(Struct, frozen=True):
@@ -34,43 +38,6 @@ class Obstacle(Struct, frozen=True):
     """Target of the link."""
 
 
-class Resolver(Protocol):
-    """Opens paths below a root, never through a link. Keeps nothing of the tree."""
-
-    def open(self, root: int, path: str, flags: int, mode: int) -> int:
-        """Open `path` ("" is the root) relative to the descriptor `root`.
-
-        Args:
-            root: Descriptor of the root directory.
-            path: Normalised path.
-            flags: As for `os.open`, with the flags that refuse links already added.
-            mode: Permission bits of a file to be created; 0 where none is created.
-
-        Raises:
-            OSError: Untranslated. A link on the way gives ELOOP or ENOTDIR.
-        """
-
-    def open_cached(self, root: int, path: str, flags: int) -> int | None:
-        """As `open`, but only if the kernel has every name in memory; None if it has not or cannot tell."""
-
-    def stat(self, root: int, path: str) -> os.stat_result:
-        """Return the facts of the entry at a path; a link at its end is not followed.
-
-        Raises:
-            OSError: As for `open`.
-        """
-
-    def obstacle(self, root: int, path: str) -> Obstacle | None:
-        """Find, without following links, the first component that is not a folder, or else the last one.
-
-        Returns:
-            That component, or None if a name before it does not exist.
-
-        Raises:
-            OSError: Untranslated; access was denied.
-        """
-
-
 def is_link(found: os.stat_result) -> bool:
     """True if `lstat` found a symbolic link or, on Windows, another reparse point such as a junction."""
     attributes: int = getattr(found, "st_file_attributes", 0)
@@ -80,13 +47,23 @@ def is_link(found: os.stat_result) -> bool:
 _STEP_FLAGS: Final = (O_PATH or os.O_RDONLY) | O_DIRECTORY | SAFE_FLAGS
 
 
-class WalkResolver:
-    """Resolver that opens each folder relative to the one before, refusing links."""
+class Resolver:
+    """Opens paths below a root, never through a link: each folder relative to the one before. Keeps nothing of the tree."""
 
     __slots__ = ()
 
     def open(self, root: int, path: str, flags: int, mode: int) -> int:
-        """Open `path` relative to `root`; see `Resolver.open`."""
+        """Open `path` ("" is the root) relative to the descriptor `root`.
+
+        Args:
+            root: Descriptor of the root directory.
+            path: Normalised path.
+            flags: As for `os.open`, with the flags that refuse links already added.
+            mode: Permission bits of a file to be created; 0 if none is created.
+
+        Raises:
+            OSError: Untranslated. A link on the way gives ELOOP or ENOTDIR.
+        """
         if not path:
             return os.open(".", flags, dir_fd=root)
         parent, name = _descend(root, path)
@@ -97,11 +74,15 @@ class WalkResolver:
                 os.close(parent)
 
     def open_cached(self, root: int, path: str, flags: int) -> int | None:
-        """Return None: a walk cannot tell whether it will wait."""
+        """As `open`, but only if the kernel has every name in memory; None if not, or if that is unknown, as here."""
         return None
 
     def stat(self, root: int, path: str) -> os.stat_result:
-        """Look from the parent's descriptor; see `Resolver.stat`."""
+        """Return the facts of the entry at a path; a link at its end is not followed.
+
+        Raises:
+            OSError: As for `open`.
+        """
         if not path:
             return os.fstat(root)
         parent, name = _descend(root, path)
@@ -112,27 +93,29 @@ class WalkResolver:
                 os.close(parent)
 
     def obstacle(self, root: int, path: str) -> Obstacle | None:
-        """Look at each component in turn; see `Resolver.obstacle`."""
-        return find_obstacle(root, path)
+        """Find, without following links, the first component that is not a folder, or else the last one.
 
+        Returns:
+            That component, or None if a name before it does not exist.
 
-def find_obstacle(root: int, path: str) -> Obstacle | None:
-    """Walk down from the descriptor `root`, looking before each step; see `Resolver.obstacle`."""
-    names = path.split("/")
-    held = root
-    try:
-        for depth, name in enumerate(names, 1):
-            found = os.stat(name, dir_fd=held, follow_symlinks=False)
-            if depth == len(names) or not stat.S_ISDIR(found.st_mode):
-                target = os.readlink(name, dir_fd=held) if stat.S_ISLNK(found.st_mode) else None
-                return Obstacle("/".join(names[:depth]), found.st_mode, is_link(found), target)
-            held = _step(root, held, name)
-    except FileNotFoundError:
+        Raises:
+            OSError: Untranslated; access was denied.
+        """
+        names = path.split("/")
+        held = root
+        try:
+            for depth, name in enumerate(names, 1):
+                found = os.stat(name, dir_fd=held, follow_symlinks=False)
+                if depth == len(names) or not stat.S_ISDIR(found.st_mode):
+                    target = os.readlink(name, dir_fd=held) if stat.S_ISLNK(found.st_mode) else None
+                    return Obstacle("/".join(names[:depth]), found.st_mode, is_link(found), target)
+                held = _step(root, held, name)
+        except FileNotFoundError:
+            return None
+        finally:
+            if held != root:
+                os.close(held)
         return None
-    finally:
-        if held != root:
-            os.close(held)
-    return None
 
 
 def _descend(root: int, path: str) -> tuple[int, str]:
@@ -184,7 +167,7 @@ class _OpenHow(ctypes.Structure):
 _HOW_BYTES: Final = ctypes.sizeof(_OpenHow)
 
 
-class Openat2Resolver(WalkResolver):
+class Openat2Resolver(Resolver):
     """Resolver that leaves the whole resolution to the kernel."""
 
     __slots__ = ("_hows", "_syscall")
@@ -209,7 +192,7 @@ class Openat2Resolver(WalkResolver):
         try:
             os.close(resolver.open(root, "", O_PATH | O_DIRECTORY | SAFE_FLAGS, 0))
         except OSError:
-            # ENOSYS from an old kernel, EPERM (some sandboxes: EACCES) from a filter: the walk needs neither.
+            # ENOSYS from an old kernel, EPERM (some sandboxes: EACCES) from a filter: the base class needs neither.
             return None
         return resolver
 

@@ -1,4 +1,4 @@
-"""Opens a root directory, and notices when it is gone."""
+"""Opens a root directory, and detects that it was removed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from filetools.errors import InvalidArgumentError, WorkspaceGoneError
 from filetools.paths.explain import translate
 from filetools.paths.lexical import LexicalRules
 from filetools.paths.names import fold_name
-from filetools.paths.resolver import O_DIRECTORY, O_PATH, Obstacle, Openat2Resolver, Resolver, WalkResolver, is_link
+from filetools.paths.resolver import O_DIRECTORY, O_PATH, Obstacle, Openat2Resolver, Resolver, is_link
 from filetools.settings import STATE_DIRECTORY
 
 
-class CheckedResolver:
+class CheckedResolver(Resolver):
     """Resolver that checks each component by name, then opens the whole name.
 
     Between the check and the opening a name can be exchanged: a documented limit where this resolver is needed.
@@ -31,10 +31,6 @@ class CheckedResolver:
         """Open `path` by its whole name after a check of each component; see `Resolver.open`."""
         self._refuse_link(root, path)
         return os.open(self._place(path), flags, mode)
-
-    def open_cached(self, root: int, path: str, flags: int) -> int | None:
-        """Return None: the checks may wait for the disk."""
-        return None
 
     def stat(self, root: int, path: str) -> os.stat_result:
         """Look by the whole name after a check of each folder; see `Resolver.stat`."""
@@ -129,11 +125,11 @@ def choose_resolver(choice: ResolverChoice, descriptor: int, place: Path) -> Res
     if choice == "checked" or not _HAS_DESCRIPTORS:
         return CheckedResolver(place)
     if choice == "walk":
-        return WalkResolver()
+        return Resolver()
     found = Openat2Resolver.probe(descriptor)
     if found is None and choice == "openat2":
         raise InvalidArgumentError("This system does not offer openat2; use resolver='auto'")
-    return found or WalkResolver()
+    return found or Resolver()
 
 
 def lexical_rules(root: Path, state_directory: Path | None) -> LexicalRules:

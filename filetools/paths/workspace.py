@@ -28,7 +28,18 @@ from filetools.paths.birth import birth_ns
 from filetools.paths.explain import MAYBE_GONE, MAYBE_ON_THE_WAY, explain_way, shown, translate, wrong_kind
 from filetools.paths.lexical import is_addressable
 from filetools.paths.links import follow_links
-from filetools.paths.resolver import O_DIRECTORY, O_NOCTTY, O_NONBLOCK, O_PATH, SAFE_FLAGS, Obstacle, Resolver, is_link
+from filetools.paths.resolver import (
+    FOLDER_FLAGS,
+    O_DIRECTORY,
+    O_NOCTTY,
+    O_NONBLOCK,
+    O_PATH,
+    READ_FLAGS,
+    SAFE_FLAGS,
+    Obstacle,
+    Resolver,
+    is_link,
+)
 from filetools.paths.root import (
     ResolverChoice,
     absolute_root,
@@ -80,7 +91,7 @@ def probe_rules(directory: Path, device: int) -> NameRules:
         return NameRules(ignores_case=True)
     try:
         # By descriptor and without following: a cloned repository may hold a link of this name.
-        held = os.open(directory, os.O_RDONLY | O_DIRECTORY | SAFE_FLAGS)
+        held = os.open(directory, FOLDER_FLAGS)
     except OSError:
         return NameRules()
     try:
@@ -108,9 +119,6 @@ try:
     import fcntl
 except ImportError:  # Windows, where O_NONBLOCK does not exist either
     fcntl = None  # type: ignore[assignment]
-
-_READ_FLAGS: Final = os.O_RDONLY | O_NONBLOCK | O_NOCTTY | SAFE_FLAGS
-_FOLDER_FLAGS: Final = os.O_RDONLY | O_DIRECTORY | SAFE_FLAGS
 
 
 class Workspace:
@@ -276,7 +284,7 @@ class Workspace:
             FileToolsError: As `open_file`.
         """
         try:
-            descriptor = self._resolver.open(self.root_descriptor, path, _READ_FLAGS, 0)
+            descriptor = self._resolver.open(self.root_descriptor, path, READ_FLAGS, 0)
         except OSError as exc:
             raise self._explain_look(path, exc) from exc
         return descriptor, _facts_of_regular(descriptor, path)
@@ -292,7 +300,7 @@ class Workspace:
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError
         """
         try:
-            descriptor = self._resolver.open_cached(self.root_descriptor, path, _READ_FLAGS)
+            descriptor = self._resolver.open_cached(self.root_descriptor, path, READ_FLAGS)
         except FileNotFoundError as exc:
             raise self.explain(path, exc) from exc
         except OSError:
@@ -309,12 +317,12 @@ class Workspace:
         if path.is_root and (reason := why_gone(self.root_descriptor)):
             raise WorkspaceGoneError(reason)
         try:
-            return self._resolver.open(self.root_descriptor, path, _FOLDER_FLAGS, 0)
+            return self._resolver.open(self.root_descriptor, path, FOLDER_FLAGS, 0)
         except OSError as exc:
             raise self.explain(path, exc, directory=True) from exc
 
     def open_parent(self, path: WorkspacePath) -> int:
-        """Open the directory that holds a path, for calls with `dir_fd` on `path.name`.
+        """Open the directory that contains a path, for calls with `dir_fd` on `path.name`.
 
         Raises:
             InvalidPathError: The path is the root.

@@ -39,7 +39,7 @@ class WorkspacePath(str):
 
     @property
     def parent(self) -> WorkspacePath:
-        """The folder that holds this path; the root's parent is the root."""
+        """The folder that contains this path; the root's parent is the root."""
         return str.__new__(WorkspacePath, self[: max(self.rfind("/"), 0)])
 
     @property

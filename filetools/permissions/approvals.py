@@ -27,7 +27,7 @@ from filetools.models.records import Actor
 from filetools.permissions.approval_table import ApprovalRow, ApprovalTable
 from filetools.permissions.audience import Approver, Attendance, Audience, Case, Ticket
 from filetools.permissions.call_watch import current_watch, uncounted
-from filetools.permissions.policy import RunTrust
+from filetools.permissions.policy import DELETING_TOOLS, READING_TOOLS, RunTrust
 from filetools.permissions.requests import (
     ApprovalDecision,
     ApprovalNotice,
@@ -36,9 +36,7 @@ from filetools.permissions.requests import (
     Risk,
     ShownChange,
     decided,
-    ignore_notice,
 )
-from filetools.permissions.rules import DELETING_TOOLS, READING_TOOLS
 
 T = TypeVar("T")
 
@@ -80,7 +78,7 @@ class Approvals:
         table: Table,
         run: CallRun,
         *,
-        notify: Notify = ignore_notice,
+        notify: Notify,
         wait_seconds: float = WAIT_SECONDS,
         open_seconds: float = OPEN_SECONDS,
         clock: Callable[[], float] = time.time,

@@ -15,9 +15,8 @@ from filetools.models.records import Actor
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.permissions.approvals import Approvals, CallRun
 from filetools.permissions.audience import Case
-from filetools.permissions.policy import PermissionPolicy, ToolOperation
+from filetools.permissions.policy import PermissionPolicy, SavedPermissions
 from filetools.permissions.requests import AskReason, Proposal
-from filetools.permissions.rules import SavedPermissions
 
 Describe = Callable[[], Awaitable[Proposal]]
 
@@ -31,8 +30,6 @@ class Permit(Struct, frozen=True, kw_only=True):
     """What was approved; the caller checks that the call still does exactly this."""
     edited_text: str | None
     """Text to write instead, if the person gave one."""
-    settled: str | None = None
-    """Text to replace unsaved text with, if the call would discard that."""
     check: Callable[[], None] = lambda: None
     """Raises ChangedMeanwhileError unless the call still is what was approved; call it in a turn."""
 
@@ -130,12 +127,11 @@ class Gatekeeper:
         """
         if change:
             self.check_writable()
-        operation: ToolOperation = "change" if change else "read"
         asked: list[tuple[WorkspacePath, AskReason]] = []
         may_ask = change and self.policy.preset == "allow" and actor.kind in ("agent", "external")
         must_ask = may_ask and self.approvals.must_ask()
         for path in paths or _WHOLE_TREE:
-            decision = self.policy.check(tool, path, actor=actor, operation=operation, must_ask=must_ask)
+            decision = self.policy.check(tool, path, actor=actor, change=change, must_ask=must_ask)
             if decision in ("prompt", "protected"):
                 asked.append((path, decision))
             elif decision == "hidden":

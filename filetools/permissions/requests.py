@@ -64,6 +64,8 @@ class Proposal(ShownChange, frozen=True, kw_only=True):
     """`digest_of` everything the call would do; an approval holds for this digest only."""
     unsaved_version: str | None = None
     """Version of the unsaved text that was shown in place of the file's."""
+    replacing_unsaved: str | None = None
+    """The text that would replace unsaved text, if the call would drop that."""
     is_destructive: bool = False
     """True if it deletes or covers something on the way."""
     is_cut: bool = False
@@ -163,7 +165,3 @@ class ApprovalNotice(Struct, frozen=True, kw_only=True):
 
 Notify = Callable[[ApprovalNotice], None]
 """Receives every notice on the loop; the layer above turns it into an event, because this one must not import the bus."""
-
-
-def ignore_notice(notice: ApprovalNotice) -> None:
-    """Do nothing: the `Notify` of approvals that nobody follows."""

@@ -19,6 +19,7 @@ from filetools.content.extracts.whole import whole_start
 from filetools.errors import (
     AccessDeniedError,
     CallTimeoutError,
+    FileToolsError,
     GitFailedError,
     GitNotFoundError,
     InvalidArgumentError,
@@ -114,18 +115,36 @@ def listed_files(path: str) -> list[str] | None:
     Raises:
         CallTimeoutError: It took longer than 5 s.
     """
+    names = _listed(path, "--cached", "--others", "--exclude-standard")
+    # A name that ends with a slash is a nested repository.
+    return None if names is None else [name for name in names if not name.endswith("/")]
+
+
+def tracked_although_ignored(path: str) -> list[str]:
+    """Return the files below a folder that git tracks and that its ignore rules match, relative to the folder.
+
+    Empty if the folder is in no repository, or git fails, takes longer than 5 s, or returns more than 1 MiB.
+    """
+    place = Path(path)
+    if not any(os.path.lexists(each / ".git") for each in (place, *place.parents)):
+        return []
+    try:
+        return _listed(path, "--cached", "--ignored", "--exclude-standard") or []
+    except FileToolsError:
+        return []
+
+
+def _listed(path: str, *options: str) -> list[str] | None:
+    """Return what `git ls-files` lists, each name once, although a file in conflict is listed three times."""
     try:
         git = _Git(path)
         if git.has_split_index:
             return None
-        (answer,) = git.run(("ls-files", "-z", "--cached", "--others", "--exclude-standard"))
+        (answer,) = git.run(("ls-files", "-z", *options))
         names = git.checked(answer).split(b"\0")[:-1]
     except (GitFailedError, AccessDeniedError):
         return None
-    if len(answer.out) == MOST_BYTES:
-        return None
-    # A file in conflict is listed three times; a name that ends with a slash is a nested repository.
-    return [os.fsdecode(name) for name in dict.fromkeys(names) if not name.endswith(b"/")]
+    return None if len(answer.out) == MOST_BYTES else [os.fsdecode(name) for name in dict.fromkeys(names)]
 
 
 def worktrees(path: str) -> list[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from filetools.content.ends import mark_of
 from filetools.content.extracts.whole import whole_start
 from filetools.content.formats import LATIN1
 from filetools.content.kind import sniff
+from filetools.content.lines import mark_of
 from filetools.errors import InvalidArgumentError
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.project.folder import ProjectFolder, located

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from filetools.models.words import EntryType
-from filetools.paths.ignore import Sieve
+from filetools.paths.ignore import NameFilter
 from filetools.stores.private import is_ours
 
 SORTED_AT_ONCE: Final = 8_192
@@ -38,13 +38,13 @@ class SortedFolder(Struct):
         position = position_after(self.others, name)
         return position > 0 and self.others[position - 1] == name and name not in self.kinds
 
-    def visible(self, sieve: Sieve | None, key: object) -> SortedFolder:
+    def visible(self, name_filter: NameFilter | None, key: object) -> SortedFolder:
         """Return the folder without hidden names. The last result is cached under `key`."""
-        if sieve is None:
+        if name_filter is None:
             return self
         kept = self._visible
         if kept is None or kept[0] != key:
-            directories, others = sieve(self.directories, True), sieve(self.others, False)
+            directories, others = name_filter(self.directories, True), name_filter(self.others, False)
             folder = SortedFolder(directories, others, self.kinds, self.is_plain)
             kept = self._visible = (key, folder)
         return kept[1]
@@ -80,7 +80,7 @@ def _arranged(names: list[str]) -> tuple[list[str], bool]:
     # Checking all names joined costs a tenth of checking each.
     joined = "/".join(names)
     folded = joined.casefold()
-    names = sorted(names) if len(names) <= SORTED_AT_ONCE else in_turns(names, None)
+    names = sorted_in_parts(names, None)
     # A name of blanks sorts before all others, and a colon may follow a drive letter.
     is_plain = joined.isascii() and "\\" not in joined and ":" not in joined and names[0] >= "!"
     # A name of ours begins with a dot, has a tilde, or is not ASCII.
@@ -88,11 +88,11 @@ def _arranged(names: list[str]) -> tuple[list[str], bool]:
         names = [name for name in names if not is_ours(name)]
     # Sorting twice is faster than sorting pairs; the second sort is stable and keeps equal names in exact order.
     if folded != joined:
-        names = sorted(names, key=str.casefold) if len(names) <= SORTED_AT_ONCE else in_turns(names, str.casefold)
+        names = sorted_in_parts(names, str.casefold)
     return names, is_plain
 
 
-def in_turns(names: list[str], key: Callable[[str], str] | None) -> list[str]:
+def sorted_in_parts(names: list[str], key: Callable[[str], str] | None) -> list[str]:
     """Sort names, stably, in parts, so that other threads can run in between."""
     if len(names) <= SORTED_AT_ONCE:
         return sorted(names, key=key)
@@ -104,15 +104,15 @@ def in_turns(names: list[str], key: Callable[[str], str] | None) -> list[str]:
     return runs[0]
 
 
-def combined(sieves: Iterable[Sieve | None]) -> Sieve | None:
-    """Return one sieve that removes whatever any of the given ones removes; None if there is none."""
-    present = [sieve for sieve in sieves if sieve is not None]
+def combined(filters: Iterable[NameFilter | None]) -> NameFilter | None:
+    """Return a filter that removes the names that any of the given filters removes; None if there are none."""
+    present = [name_filter for name_filter in filters if name_filter is not None]
     if len(present) <= 1:
         return present[0] if present else None
 
-    def sieve(names: Sequence[str], is_directory: bool) -> Sequence[str]:
+    def name_filter(names: Sequence[str], is_directory: bool) -> Sequence[str]:
         for one in present:
             names = one(names, is_directory)
         return names
 
-    return sieve
+    return name_filter

@@ -13,7 +13,7 @@ from pathlib import Path
 from shutil import which
 from typing import Final, TypeAlias
 
-from filetools.content.identity_cache import Identity, IdentityCache
+from filetools.content.identity_cache import Identity, IdentityCache, identity_of
 from filetools.errors import FileBusyError, FileTooLargeError, NotRegularFileError, PathIsDirectoryError
 from filetools.paths.ignore import IGNORE_FILE, IgnoreRules, IgnoreStack
 from filetools.paths.workspace_path import WorkspacePath
@@ -77,8 +77,7 @@ def outer_ignore_files(root: Path) -> Iterator[tuple[Path, str, Identity]]:
         except OSError:
             continue
         if stat.S_ISREG(found.st_mode) and found.st_size <= MAX_IGNORE_BYTES:
-            identity = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-            yield path, "" if folder == root else root.relative_to(folder).as_posix(), identity
+            yield path, "" if folder == root else root.relative_to(folder).as_posix(), identity_of(found)
 
 
 @lru_cache(maxsize=64)

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
-from filetools.content.identity_cache import Identity, IdentityCache
+from filetools.content.identity_cache import IdentityCache, identity_of
 from filetools.errors import (
     AbortedError,
     AccessDeniedError,
@@ -20,6 +20,7 @@ from filetools.errors import (
     SymlinkNotAllowedError,
 )
 from filetools.models.words import EntryType
+from filetools.paths.resolver import FOLDER_FLAGS
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.folder import SortedFolder, sorted_folder
 from filetools.stores.store import FileStat, ScanEntry
@@ -28,16 +29,9 @@ Abort = Callable[[], bool]
 Facts = tuple[int, int]
 """Size in bytes and time of the last change in nanoseconds since the epoch."""
 
-_FOLDER_FLAGS: Final[int] = (
-    os.O_RDONLY
-    | getattr(os, "O_DIRECTORY", 0)
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-)
 MIN_CACHED_NAMES: Final = 512
 """Smaller folders are not cached: reading them again is faster than a lookup."""
-LOOK_EVERY: Final = 1_024
+CHECK_EVERY: Final = 1_024
 """Number of names between two checks of the abort signal."""
 MAX_KEPT: Final = 16
 """Maximum number of descriptors that a listing keeps open; in deeper trees, the upper folders are reopened."""
@@ -147,14 +141,14 @@ class Source:
                 os.close(descriptor)
 
     def _opened(self, descriptor: int) -> SortedFolder:
-        if len(self._cache) and (kept := self._cache.get(_identity(descriptor))) is not None:
+        if len(self._cache) and (kept := self._cache.get(identity_of(os.fstat(descriptor)))) is not None:
             return kept
         taken_ns = time.time_ns()
         directories: list[str] = []
         others: list[str] = []
         kinds: dict[str, EntryType] = {}
         with os.scandir(descriptor) as rows:
-            while batch := list(islice(rows, LOOK_EVERY)):
+            while batch := list(islice(rows, CHECK_EVERY)):
                 files = [row.name for row in batch if row.is_file(follow_symlinks=False)]
                 others += files
                 if len(files) < len(batch):
@@ -166,14 +160,14 @@ class Source:
         folder = sorted_folder(directories, [*others, *kinds] if kinds else others, kinds)
         if folder.size >= MIN_CACHED_NAMES:
             # Take the identity afterwards: if its times are older than the start, nothing has changed in between.
-            self._cache.put(_identity(descriptor), folder, taken_ns=taken_ns, weight=folder.size)
+            self._cache.put(identity_of(os.fstat(descriptor)), folder, taken_ns=taken_ns, weight=folder.size)
         return folder
 
     def _scanned(self, path: WorkspacePath) -> SortedFolder:
         kinds: dict[str, EntryType] = {}
         for number, entry in enumerate(self.store.scan(path), 1):
             kinds[entry.name] = entry.type
-            if not number % LOOK_EVERY:
+            if not number % CHECK_EVERY:
                 self.check()
         others = {name: kind for name, kind in kinds.items() if kind != "directory"}
         special = {name: kind for name, kind in others.items() if kind != "file"}
@@ -183,14 +177,9 @@ class Source:
 def _open_below(above: int, path: str) -> int | None:
     """Open a folder relative to its parent, at a third of the cost of the whole path; None if that fails."""
     try:
-        return os.open(path[path.rfind("/") + 1 :], _FOLDER_FLAGS, dir_fd=above)
+        return os.open(path[path.rfind("/") + 1 :], FOLDER_FLAGS, dir_fd=above)
     except OSError:
         return None  # opening by the whole path explains the failure
-
-
-def _identity(descriptor: int) -> Identity:
-    found = os.fstat(descriptor)
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
 def _special(row: os.DirEntry[str]) -> EntryType | None:

@@ -11,7 +11,7 @@ from typing import Final, Self
 
 from filetools.errors import AccessDeniedError
 from filetools.models.words import EntryType, Row
-from filetools.paths.ignore import IGNORE_FILE, IgnoreStack, Sieve
+from filetools.paths.ignore import IGNORE_FILE, IgnoreStack, NameFilter
 from filetools.paths.lexical import is_addressable
 from filetools.paths.patterns import ExcludeRules
 from filetools.paths.workspace_path import ROOT, WorkspacePath
@@ -35,7 +35,7 @@ class _Level:
     folder: SortedFolder | None = None
     is_plain = False
     """True if every path in it is addressable, without checking each."""
-    sieve: Sieve | None = None
+    name_filter: NameFilter | None = None
     directories: Sequence[str] = ()
     """Visible subfolders."""
     directory = 0
@@ -78,11 +78,11 @@ class OrderedWalk:
         self.source, self.path, self.options = source, path, options
         self._rules = rules
         self._ignores = cache
-        self._hidden: Sieve | None = (
+        self._hidden: NameFilter | None = (
             None if options.include_hidden else (lambda names, _: [name for name in names if name[0] != "."])
         )
         self._usual = combined((self._hidden, rules.in_directory(ROOT)))
-        """Sieve for every folder without ignore rules, if the patterns depend only on names."""
+        """NameFilter for every folder without ignore rules, if the patterns depend only on names."""
         self._depth = options.max_depth if options.recursive else 1
         self._levels: list[_Level] = []
 
@@ -97,8 +97,10 @@ class OrderedWalk:
             self._fill(top, folder)
             if not options.recursive:
                 # Filter the whole folder for the total; for a cached folder this happens once for all pages.
-                top.folder = folder.visible(top.sieve, (options.include_hidden, self._rules.patterns, top.stack.levels))
-                top.sieve = None
+                top.folder = folder.visible(
+                    top.name_filter, (options.include_hidden, self._rules.patterns, top.stack.levels)
+                )
+                top.name_filter = None
         except BaseException:
             self.__exit__()
             raise
@@ -181,8 +183,8 @@ class OrderedWalk:
             if not folder.directories and len(folder.others) <= left and not self._has_rules(folder):
                 if descriptor is not None:
                     os.close(descriptor)
-                sieve = self._sieve(path, above.stack)
-                names = folder.others if sieve is None else sieve(folder.others, False)
+                name_filter = self._name_filter(path, above.stack)
+                names = folder.others if name_filter is None else name_filter(folder.others, False)
                 is_plain = above.is_plain and folder.is_plain and len(path) <= SHORT_PATH
                 return _rows(path + "/", names, folder.kinds, is_plain=is_plain)
         level = _Level(path, above.stack, can_be_addressed)
@@ -216,17 +218,17 @@ class OrderedWalk:
             level.stack = level.stack.push(rules) if rules is not None else level.stack
         level.folder = folder
         level.is_plain = folder.is_plain and level.can_be_addressed and len(level.path) <= SHORT_PATH
-        level.sieve = sieve = self._sieve(level.path, level.stack)
+        level.name_filter = name_filter = self._name_filter(level.path, level.stack)
         level.directories = folder.directories
-        if sieve is not None and level.directories:
-            level.directories = sieve(level.directories, True)
+        if name_filter is not None and level.directories:
+            level.directories = name_filter(level.directories, True)
         if not level.directories:
             level.close()
 
     def _has_rules(self, folder: SortedFolder) -> bool:
         return self.options.use_gitignore and folder.has_file(IGNORE_FILE)
 
-    def _sieve(self, path: str, stack: IgnoreStack) -> Sieve | None:
+    def _name_filter(self, path: str, stack: IgnoreStack) -> NameFilter | None:
         if self._rules.is_of_names and not stack.levels:
             return self._usual
         return combined((self._hidden, self._rules.in_directory(path), stack.in_directory(path)))
@@ -234,11 +236,11 @@ class OrderedWalk:
 
 def _next_others(level: _Level, folder: SortedFolder, count: int) -> list[Row]:
     """Return up to `count` of the next entries that are not folders; may be empty if the next ones are hidden."""
-    looked_at = count if level.sieve is None else max(count, LOOKED_AT)
+    looked_at = count if level.name_filter is None else max(count, LOOKED_AT)
     names = folder.others[level.other : level.other + looked_at]
     level.other += len(names)
-    if level.sieve is not None:
-        names = level.sieve(names, False)
+    if level.name_filter is not None:
+        names = level.name_filter(names, False)
         if len(names) > count:
             names = names[:count]
             level.other = position_after(folder.others, names[-1])

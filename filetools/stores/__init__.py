@@ -1,1 +1,1 @@
-"""Stores: trees of files behind one interface."""
+"""Stores: trees of files with one interface."""

@@ -8,7 +8,7 @@ import stat
 from typing import Final
 
 _NOT_CARRIED: Final = frozenset({"security.capability", "security.ima", "security.evm"})
-"""A grant of rights to, or a checksum of, the old bytes: the kernel drops them when a file is written in place too."""
+"""Rights granted to, or checksums of, the old bytes; the kernel drops them also when a file is written in place."""
 _ACCESS_LIST: Final = "system.posix_acl_access"
 _REFUSED: Final = frozenset({errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOTSUP})
 

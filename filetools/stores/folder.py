@@ -19,7 +19,7 @@ _BUFFER_BYTES: Final = 256 * 1024
 
 
 class FolderStore(LocalReading):
-    """Reads one folder by descriptors, so that no link leads out of it. Open as long as the workspace.
+    """Reads one folder by descriptors, so that no link leads out of it. Usable while the workspace is open.
 
     Args:
         workspace: The folder, opened; the caller closes it.

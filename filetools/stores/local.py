@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from filetools.content.identity_cache import tick_of
+from filetools.content.identity_cache import CLOCK_TICK_NS, tick_of
 from filetools.errors import DirectoryNotFoundError, FileToolsError
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import ROOT, WorkspacePath
@@ -28,18 +28,16 @@ from filetools.stores.reading import LocalReader, LocalReading, entry_type, to_f
 from filetools.stores.store import Displaced, Reader
 from filetools.stores.system import Capabilities, Opened, probe_capabilities, sync_descriptor
 
-COARSE_TICK_NS: Final = 20_000_000
-"""Longer than the tick of any clock that stamps files on a local disk."""
 MOST_SYNCED_FOLDERS: Final = 10_000
-"""Most folders whose last sync a store remembers."""
+"""Maximum number of folders whose last sync a store remembers."""
 ORPHAN_SECONDS: Final = 60.0
 """Longer than any living store leaves a temporary file beside its target."""
 
 
 class LocalStore(LocalReading, LocalChanging):
-    """Files of one root on a local disk, open as long as the workspace; does not close the workspace.
+    """Files of one root on a local disk, usable while the workspace is open; does not close the workspace.
 
-    Not for use in a forked child: the two would share descriptors, but not their closing.
+    Not for use in a forked child, which would share the descriptors but not their closing.
     """
 
     _disk: LocalDisk
@@ -60,8 +58,8 @@ class LocalStore(LocalReading, LocalChanging):
             name: Short name for messages.
             private_directory: `.filetools` of this root, or another directory on the same file system if possible.
             capabilities: Abilities of the file system; probed once if None.
-            orphan_seconds: Age from which a temporary file beside its target counts as left behind, where a store that
-                is gone had noted the folder.
+            orphan_seconds: Age from which a temporary file beside its target counts as left behind, if a store that
+                no longer exists had noted the folder.
 
         Raises:
             StateDamagedError: A private folder is a link or a file.
@@ -83,7 +81,7 @@ class LocalStore(LocalReading, LocalChanging):
     @property
     def tick_ns(self) -> int:
         """Longest time within which a file can change twice and keep its identity; 0 if never."""
-        return 0 if self.capabilities.fine_times else COARSE_TICK_NS
+        return 0 if self.capabilities.fine_times else CLOCK_TICK_NS
 
     @property
     def capabilities(self) -> Capabilities:
@@ -101,7 +99,7 @@ class LocalStore(LocalReading, LocalChanging):
     def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> bool:
         """Make a file's bytes and its name durable, with the names of all folders on the way to it.
 
-        If something is gone, the folder that it is missing from is synced, so that the removal is durable.
+        If the path does not exist, the nearest existing folder above is synced, so that the removal is durable.
 
         Returns:
             True if a file or a folder is there.
@@ -117,7 +115,7 @@ class LocalStore(LocalReading, LocalChanging):
                 sync_descriptor(descriptor)
         folder = path if kind == "directory" else path.parent
         synced = set() if synced is None else synced
-        with suppress(DirectoryNotFoundError):  # what is in a folder that is gone, is gone
+        with suppress(DirectoryNotFoundError):  # a missing folder has nothing to sync
             for above in dict.fromkeys((ROOT, *folder.folders, folder)):
                 if above not in synced:
                     self._sync_names(above)
@@ -134,13 +132,13 @@ class LocalStore(LocalReading, LocalChanging):
                 return
             sync_descriptor(descriptor)
         # A change within the clock's tick would show the same time, and one after the clock was set back perhaps, too.
-        if taken_ns - found.st_ctime_ns > tick_of(found.st_ctime_ns, COARSE_TICK_NS):
+        if taken_ns - found.st_ctime_ns > tick_of(found.st_ctime_ns):
             if len(self._synced_folders) >= MOST_SYNCED_FOLDERS:
                 self._synced_folders.clear()
             self._synced_folders[folder] = state
 
     def leftovers(self) -> Iterator[Displaced]:
-        """Yield what dead processes left in `.filetools/tmp` and in the folders they noted, and everything in limbo."""
+        """Yield the files that dead processes left in `.filetools/tmp` and in noted folders, and everything in limbo."""
         disk = self._disk
         for name in os.listdir(disk.private.folder("tmp")):
             for left in self._left_at(disk.hidden("tmp", name)):
@@ -148,11 +146,11 @@ class LocalStore(LocalReading, LocalChanging):
                     yield left
         for name in os.listdir(disk.private.folder("limbo")):
             yield from self._left_at(disk.hidden("limbo", name))
-        for note, folder in disk.private.notes_of_the_dead():
+        for note, folder in disk.private.notes_of_dead_owners():
             waits = False
             for name in _names_beside(disk, WorkspacePath(folder)):
                 for left in self._left_at(disk.live(WorkspacePath(folder).child(name))):
-                    is_trash = left.stat.type == "directory" or is_foreign_trash(name)  # which is kept
+                    is_trash = left.stat.type == "directory" or is_foreign_trash(name)  # trash is kept
                     is_young = time.time() - left.stat.changed_ns / 1e9 < self._orphan_seconds
                     waits = waits or (is_young and not is_trash)
                     if not is_young and not is_trash:
@@ -165,7 +163,7 @@ class LocalStore(LocalReading, LocalChanging):
         with suppress(FileNotFoundError, NotADirectoryError):
             with Explained(self._disk.workspace, path), place.opened() as folder:
                 found = os.stat(place.name, dir_fd=folder, follow_symlinks=False)
-            yield LocalDisplaced(self._disk, place, to_file_stat(found), path=path)
+            yield LocalDisplaced(self._disk, path, place, to_file_stat(found))
 
     def probe(self) -> None:
         """Raise a `FileToolsError` unless the store can be read and written now."""

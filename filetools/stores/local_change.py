@@ -1,4 +1,4 @@
-"""The changing half of a local store: everything that creates, moves or removes a name."""
+"""The part of a local store that creates, moves and removes names."""
 
 from __future__ import annotations
 
@@ -20,13 +20,9 @@ from filetools.errors import (
     PathNotFoundError,
     SymlinkNotAllowedError,
 )
+from filetools.paths.resolver import READ_FLAGS
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.stores.local_disk import (
-    READ_FLAGS,
-    Explained,
-    HiddenPlace,
-    LocalDisk,
-)
+from filetools.stores.local_disk import Explained, HiddenPlace, LocalDisk
 from filetools.stores.local_displaced import LocalDisplaced, remove_place
 from filetools.stores.local_prepare import prepare_new, prepare_replacement
 from filetools.stores.private import foreign_name_for, foreign_trash_name, private_name
@@ -113,11 +109,11 @@ class LocalChanging:
             with place.opened() as folder:
                 if trash is not None and exists((folder, place.name)):
                     raise PathExistsError(place.label)
-                # A retry must find what a dead process began; without a trash name nobody retries, so the sweep must find it.
+                # A retry must find what a dead process began. Without a trash name nobody retries, so the sweep must find it.
                 stage = (parent, foreign_name_for(f"{trash}-begun")) if trash is not None else (folder, place.spare())
                 rename_anything(disk.capabilities, (parent, origin.name), stage, (folder, place.name), is_ours=True)
                 found = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
-        return LocalDisplaced(disk, place, found, path=path, origin=origin)
+        return LocalDisplaced(disk, path, place, found)
 
     def restore(self, path: WorkspacePath, trash: str) -> None:
         """As `Store.restore`."""
@@ -130,7 +126,7 @@ class LocalChanging:
                 rename_without_replacing(disk.capabilities, (folder, place.name), (parent, origin.name))
 
     def trashed(self, path: WorkspacePath, trash: str) -> list[tuple[str, FileStat]]:
-        """Return what `restore` would bring back; see `Store.trashed`."""
+        """As `Store.trashed`."""
         place = self._trash_place(path, trash)
         with Explained(self._disk.workspace, path), suppress(FileNotFoundError), place.opened() as folder:
             top = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
@@ -157,7 +153,7 @@ class LocalChanging:
             remove_place(self._disk.hidden("trash", private_name(trash)))
 
     def has_trash(self, path: WorkspacePath, trash: str) -> bool:
-        """True if there is something for `restore` to bring back."""
+        """As `Store.has_trash`."""
         return _is_there(self._trash_place(path, trash))
 
     def _trash_place(self, path: WorkspacePath, trash: str) -> HiddenPlace:
@@ -295,4 +291,4 @@ def _move_over(
         else:
             replace_keeping(disk.capabilities, old, new, hidden)
         found = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
-    return LocalDisplaced(disk, place, found, path=destination, origin=disk.live(destination))
+    return LocalDisplaced(disk, destination, place, found)

@@ -22,23 +22,15 @@ from filetools.stores.renaming import can_rename_between
 from filetools.stores.system import Capabilities, Opened
 
 MAX_NAMELESS: Final = 64
-"""Most nameless files of one store at a time; each holds a descriptor, and a large batch would use them all up."""
-READ_FLAGS: Final[int] = (
-    os.O_RDONLY
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_NOCTTY", 0)
-    | getattr(os, "O_BINARY", 0)
-)
+"""Maximum number of nameless files of one store at a time; each holds a descriptor, and a large batch would use them all up."""
 
 
 class HiddenPlace(Struct, frozen=True):
-    """A name in a directory, reached by the directory's descriptor; it may be empty."""
+    """A name in a directory, accessed by the directory's descriptor; it need not exist."""
 
     name: str
     label: str
-    """How the place is written in the journal: relative to the store, "/"-separated."""
+    """Its path relative to the store, "/"-separated."""
     opened: Callable[[], AbstractContextManager[int]]
     """Opens the directory for a `with` block."""
     spare: Callable[[], str]
@@ -57,7 +49,7 @@ class Disk(Struct, frozen=True):
 
 
 class LocalDisk(Disk, frozen=True):
-    """The disk of one local store, open as long as the store."""
+    """The disk of one local store; usable while the store is open."""
 
     private: PrivateDirectory
     capabilities: Capabilities
@@ -74,7 +66,7 @@ class LocalDisk(Disk, frozen=True):
         return HiddenPlace(name, f"{STATE_DIRECTORY}/{folder}/{name}", opened, self.private.owner.new_name)
 
     def live(self, path: WorkspacePath) -> HiddenPlace:
-        """Return the place that others know as `path`."""
+        """Return the visible place at `path`."""
         opened = partial(Opened, self.workspace.open_parent, path)
         return HiddenPlace(path.name, path, opened, partial(self.private.new_foreign_name, path.parent))
 
@@ -96,7 +88,7 @@ class LocalDisk(Disk, frozen=True):
         return place if self._is_near(place, parent) else self.beside(path)
 
     def away(self, place: HiddenPlace, path: WorkspacePath, parent: int, otherwise: str | None = None) -> HiddenPlace:
-        """As `reachable`, for what is taken away: else a place as far up as possible, so that its folder can go as well.
+        """As `reachable`, for removals: otherwise a place as far up as possible, so that the folder itself can be removed, too.
 
         Args:
             place: The private place wanted.
@@ -118,13 +110,13 @@ class LocalDisk(Disk, frozen=True):
         owner = os.stat(path.name, dir_fd=parent, follow_symlinks=False).st_uid
         for folder in (ROOT, *path.folders[:-1]):
             with suppress(OSError, FileToolsError), Opened(self.workspace.open_directory, folder) as outer:
-                if can_rename_between(outer, parent) and _gives_back(outer, owner):
+                if can_rename_between(outer, parent) and _allows_removal(outer, owner):
                     return folder.child(path.name)
         return path
 
 
-def _gives_back(folder: int, owner: int) -> bool:
-    """True if an entry of an owner can be put into a folder and taken out again, which a sticky folder may refuse."""
+def _allows_removal(folder: int, owner: int) -> bool:
+    """True if an entry of this owner can be moved into a folder and out again; a sticky folder may refuse that."""
     found = os.fstat(folder)
     is_free = not found.st_mode & stat.S_ISVTX or os.geteuid() in (0, found.st_uid, owner)
     return is_free and os.access(".", os.W_OK | os.X_OK, dir_fd=folder)

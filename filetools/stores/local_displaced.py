@@ -1,4 +1,4 @@
-"""Files displaced on a local disk, which are no longer visible, and their final removal."""
+"""Files at hidden places of a local disk, which other programs do not see, and their final removal."""
 
 from __future__ import annotations
 
@@ -14,50 +14,54 @@ from filetools.errors import (
     InternalError,
     PathNotFoundError,
 )
+from filetools.paths.resolver import FOLDER_FLAGS, READ_FLAGS
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.local_disk import READ_FLAGS, Explained, HiddenPlace, LocalDisk
+from filetools.stores.local_disk import Explained, HiddenPlace, LocalDisk
 from filetools.stores.private import private_name, refuse_other_kinds
 from filetools.stores.reading import is_open_for_writing, read_exactly, read_stable, to_file_stat
 from filetools.stores.renaming import exchange, is_folder, rename_without_replacing
 from filetools.stores.store import FileStat
-from filetools.stores.system import FOLDER_FLAGS, Opened, sync_descriptor
+from filetools.stores.system import Opened, sync_descriptor
 
 _TRIES: Final = 5
 
 
-class LocalDisplaced:
-    """One file or directory at a hidden place, until its holder puts it back, keeps it or discards it."""
+class HiddenFile:
+    """One file or directory at a hidden place."""
 
-    __slots__ = ("_disk", "_origin", "_path", "_place", "stat")
+    __slots__ = ("_disk", "_path", "_place", "stat")
 
-    def __init__(
-        self,
-        disk: LocalDisk,
-        place: HiddenPlace,
-        stat: FileStat,
-        *,
-        path: WorkspacePath,
-        origin: HiddenPlace | None = None,
-    ) -> None:
+    def __init__(self, disk: LocalDisk, path: WorkspacePath, place: HiddenPlace, stat: FileStat) -> None:
         """Represent what is at `place`.
 
         Args:
             disk: The store's disk.
-            place: Where it is now.
+            path: The path of the visible file, which errors name; for leftovers, the label of the place.
+            place: Where it is.
             stat: Its facts.
-            path: The path that errors name.
-            origin: Where it came from; None for what a dead process left.
         """
         self._disk = disk
+        self._path = path
         self._place: HiddenPlace | None = place
         self.stat = stat
-        self._path = path
-        self._origin = origin
 
     @property
     def temporary(self) -> str:
-        """Where it is, relative to the store; "" once it is gone."""
+        """Where it is, relative to the store; "" once it is visible or discarded."""
         return self._place.label if self._place else ""
+
+    def discard(self) -> None:
+        """Delete it permanently, a directory with everything below it; may be called twice."""
+        if self._place is not None:
+            with Explained(self._disk.workspace, self._path):
+                remove_place(self._place)
+            self._place = None
+
+
+class LocalDisplaced(HiddenFile):
+    """A file or directory that was displaced; it can be put back, kept or discarded."""
+
+    __slots__ = ()
 
     def read(self) -> bytes:
         """Return its whole content.
@@ -72,23 +76,24 @@ class LocalDisplaced:
             return read_stable(read_exactly, partial(Opened, self._open), path=self._path)[0]
 
     def is_untouched(self) -> bool:
-        """True if nobody has it open for writing, nor has written to it since `stat` was taken: then that is final."""
+        """True if no program has it open for writing or has written to it since `stat` was taken: then that is final."""
         if self.stat.type != "file" or self._place is None:
             return True
         with Explained(self._disk.workspace, self._path), Opened(self._open) as descriptor:
-            # In this order: once nobody has it open for writing, whether it was written to is final.
+            # In this order: once no program has it open for writing, the facts are final.
             if is_open_for_writing(descriptor, leases=self._disk.capabilities.leases):
                 return False
             now = os.fstat(descriptor)
         return (now.st_size, now.st_mtime_ns) == (self.stat.size, self.stat.modified_ns)
 
     def put_back(self) -> None:
-        """Exchange it back to its place; afterwards this object represents what came out, if anything did."""
-        origin, place, capabilities = self._origin, self._place, self._disk.capabilities
-        if origin is None or place is None:
-            raise InternalError("A file without a former place cannot be put back", path=self._path)
-        with Explained(self._disk.workspace, self._path), origin.opened() as parent, place.opened() as folder:
-            live, hidden = (parent, origin.name), (folder, place.name)
+        """As `Displaced.put_back`; if nothing is at the former path, nothing is left to represent."""
+        path, place, capabilities = self._path, self._place, self._disk.capabilities
+        if place is None or place.label == path:
+            raise InternalError("A file without a former place cannot be put back", path=path)
+        workspace = self._disk.workspace
+        with Explained(workspace, path), Opened(workspace.open_parent, path) as parent, place.opened() as folder:
+            live, hidden = (parent, path.name), (folder, place.name)
             for _ in range(_TRIES):
                 try:
                     name = exchange(capabilities, live, hidden, place.spare)
@@ -101,7 +106,7 @@ class LocalDisplaced:
                     self._place = place.named(name)
                     self.stat = to_file_stat(os.stat(name, dir_fd=folder, follow_symlinks=False))
                     return
-        raise ChangedMeanwhileError(self._path, _TRIES)
+        raise ChangedMeanwhileError(path, _TRIES)
 
     def keep_in_limbo(self, name: str) -> None:
         """Move it to `.filetools/limbo/<name>`; if that is on another file system, it stays beside its former place.
@@ -127,19 +132,10 @@ class LocalDisplaced:
                 self._place = target
 
     def sync(self) -> None:
-        """Make its current name durable, but not its bytes; does nothing once it is gone."""
+        """As `Displaced.sync`."""
         if self._place is not None:
             with Explained(self._disk.workspace, self._path), self._place.opened() as folder:
                 sync_descriptor(folder)
-
-    def discard(self) -> None:
-        """Delete it permanently, a directory with everything below it; may be called twice."""
-        place = self._place
-        if place is None:
-            return
-        with Explained(self._disk.workspace, self._path):
-            remove_place(place)
-        self._place = None
 
     def _open(self) -> int:
         """Open it: the type of a hidden file is known, and nobody else has its name."""

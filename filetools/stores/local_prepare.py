@@ -1,4 +1,4 @@
-"""Temporary files on a local disk: lack of space or permission shows when they are written, before they go live."""
+"""Temporary files on a local disk: lack of space or permission is detected when they are written, before they go live."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from filetools.errors import ChangedMeanwhileError, InternalError, StateDamagedError, WorkspaceGoneError
+from filetools.paths.resolver import NEW_FILE_FLAGS, O_NONBLOCK, SAFE_FLAGS
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.attributes import copy_attributes
 from filetools.stores.local_disk import (
@@ -18,39 +19,31 @@ from filetools.stores.local_disk import (
     LocalDisk,
     parent_of_names,
 )
-from filetools.stores.local_displaced import LocalDisplaced, remove_place
+from filetools.stores.local_displaced import HiddenFile, LocalDisplaced
 from filetools.stores.private import refuse_other_kinds
 from filetools.stores.reading import to_file_stat
 from filetools.stores.renaming import Spot, exchange, exists, identity, rename_without_replacing
-from filetools.stores.store import FileStat
 from filetools.stores.system import MISSING_CALL, O_TMPFILE, Opened, link_descriptor
 
 NEW_FILE_MODE: Final = 0o666
 """Less the umask, or as the folder's default ACL demands."""
-_TRY_FLAGS: Final[int] = (
-    os.O_WRONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-)
-_CREATE_FLAGS: Final[int] = (
-    os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-)
 
 
 def prepare_replacement(disk: LocalDisk, path: WorkspacePath, content: bytes, mode: int | None) -> PreparedReplacement:
     """Write the next bytes of an existing file, with the attributes it has now."""
-    with (
-        Explained(disk.workspace, path),
-        parent_of_names(disk.workspace, path) as parent,
-        Opened(lambda: disk.workspace.open_regular(path)[0]) as live,
-    ):
-        refuse_unwritable(parent, path.name)
-        private = disk.temporary()
-        place = disk.reachable(private, path, parent)
-        facts = os.fstat(live)
-        # Usually the final bits already, so that nothing needs to be set. A temporary file beside the live one is closed to
-        # others until it has its owner and access list.
-        bits = (facts.st_mode if mode is None else mode) & 0o777 if place is private else 0o600
-        with written(place, content, bits) as temporary:
-            made = to_file_stat(copy_attributes(live, facts, temporary, mode))
+    live, facts = disk.workspace.open_regular(path)
+    try:
+        with Explained(disk.workspace, path), parent_of_names(disk.workspace, path) as parent:
+            refuse_unwritable(parent, path.name)
+            private = disk.temporary()
+            place = disk.reachable(private, path, parent)
+            # Usually the final bits already, so that nothing needs to be set. A temporary file beside the live one is closed
+            # to others until it has its owner and access list.
+            bits = (facts.st_mode if mode is None else mode) & 0o777 if place is private else 0o600
+            with written(place, content, bits) as temporary:
+                made = to_file_stat(copy_attributes(live, facts, temporary, mode))
+    finally:
+        os.close(live)
     return PreparedReplacement(disk, path, place, made)
 
 
@@ -72,9 +65,9 @@ def prepare_new(
             if nameless is not None:
                 return nameless
         place = disk.temporary()
-        place = disk.beside(beside) if hands_down(parent) else disk.reachable(place, beside, parent)
+        place = disk.beside(beside) if passes_on_attributes(parent) else disk.reachable(place, beside, parent)
         with written(place, content, NEW_FILE_MODE) as temporary:
-            _dress(disk, temporary, mode, like)
+            _set_attributes(disk, temporary, mode, like)
             made = to_file_stat(os.fstat(temporary))
     return PreparedName(disk, path, place, made)
 
@@ -88,7 +81,7 @@ def _nameless(
         assert O_TMPFILE is not None
         descriptor = os.open(".", O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, NEW_FILE_MODE, dir_fd=parent)
         write_all(descriptor, content)
-        _dress(disk, descriptor, mode, like)
+        _set_attributes(disk, descriptor, mode, like)
     except BaseException as exc:
         disk.room.release()
         if descriptor >= 0:
@@ -101,7 +94,7 @@ def _nameless(
     return PreparedNameless(disk, path, descriptor)
 
 
-def _dress(disk: LocalDisk, temporary: int, mode: int | None, like: WorkspacePath | None) -> None:
+def _set_attributes(disk: LocalDisk, temporary: int, mode: int | None, like: WorkspacePath | None) -> None:
     if like is not None:
         with suppress(FileNotFoundError), Opened(disk.workspace.open_file, like) as model:
             copy_attributes(model, os.fstat(model), temporary, mode)
@@ -125,7 +118,7 @@ def written(place: HiddenPlace, content: bytes, mode: int) -> Iterator[int]:
     """
     with place.opened() as folder:
         try:
-            descriptor = os.open(place.name, _CREATE_FLAGS, mode, dir_fd=folder)
+            descriptor = os.open(place.name, NEW_FILE_FLAGS, mode, dir_fd=folder)
         except FileNotFoundError as exc:
             # An open directory accepts no new names only if it was itself removed.
             raise StateDamagedError("the folder for temporary files was removed") from exc
@@ -167,10 +160,10 @@ def refuse_unwritable(parent: int, name: str) -> None:
         raise OSError(number, os.strerror(number))
     if name != "." and not os.access(name, os.W_OK, dir_fd=parent, effective_ids=effective):
         # access() also refuses a missing file, and other programs remove names and put them back: opening shows the reason.
-        os.close(os.open(name, _TRY_FLAGS, dir_fd=parent))
+        os.close(os.open(name, os.O_WRONLY | O_NONBLOCK | SAFE_FLAGS, dir_fd=parent))
 
 
-def hands_down(parent: int) -> bool:
+def passes_on_attributes(parent: int) -> bool:
     """True if new files inherit a group or an access list from their folder, so that they must be made in it."""
     if os.fstat(parent).st_mode & stat.S_ISGID:
         return True
@@ -182,29 +175,10 @@ def hands_down(parent: int) -> bool:
         return False
 
 
-class PreparedName:
-    """A new file that had to be written under a temporary name."""
+class PreparedName(HiddenFile):
+    """A complete new file that had to be written under a temporary name."""
 
-    __slots__ = ("_disk", "_path", "_place", "stat")
-
-    def __init__(self, disk: LocalDisk, path: WorkspacePath, place: HiddenPlace, stat: FileStat) -> None:
-        """Represent a complete file.
-
-        Args:
-            disk: The store's disk.
-            path: Where it will go.
-            place: Where it waits.
-            stat: Its facts.
-        """
-        self._disk = disk
-        self._path = path
-        self._place: HiddenPlace | None = place
-        self.stat = stat
-
-    @property
-    def temporary(self) -> str:
-        """Where the file waits, relative to the store; "" once it is live or discarded."""
-        return self._place.label if self._place else ""
+    __slots__ = ()
 
     def exchange(self) -> LocalDisplaced | None:
         """Go live.
@@ -212,9 +186,9 @@ class PreparedName:
         Raises:
             PathExistsError: The path is taken now. Still prepared.
         """
-        place, origin = self.waiting(), self._disk.live(self._path)
-        with Explained(self._disk.workspace, self._path), origin.opened() as parent, place.opened() as folder:
-            live, hidden = (parent, origin.name), (folder, place.name)
+        place, path, workspace = self.prepared_place(), self._path, self._disk.workspace
+        with Explained(workspace, path), Opened(workspace.open_parent, path) as parent, place.opened() as folder:
+            live, hidden = (parent, path.name), (folder, place.name)
             try:
                 rename_without_replacing(self._disk.capabilities, hidden, live)
             except FileNotFoundError as exc:
@@ -222,25 +196,18 @@ class PreparedName:
         self._place = None
         return None
 
-    def discard(self) -> None:
-        """Remove the file if it did not go live; may be called twice."""
-        place, self._place = self._place, None
-        if place is not None:
-            with Explained(self._disk.workspace, self._path):
-                remove_place(place)
-
-    def waiting(self) -> HiddenPlace:
-        """Return where the file waits.
+    def prepared_place(self) -> HiddenPlace:
+        """Return the place of the temporary file.
 
         Raises:
-            InternalError: It is live, or discarded.
+            InternalError: It is live or discarded.
         """
         if self._place is None:
             raise InternalError("A prepared file can go live only once", path=self._path)
         return self._place
 
     def _missing(self, hidden: Spot, error: FileNotFoundError) -> Exception:
-        """Distinguish a vanished temporary file, which puts the whole state in doubt, from a vanished live file, or root."""
+        """Return the error for a missing file: the temporary one (the state is damaged), the live one, or the root."""
         explained = self._disk.workspace.explain(self._path, error)
         if isinstance(explained, WorkspaceGoneError) or exists(hidden):
             return explained
@@ -260,28 +227,26 @@ class PreparedReplacement(PreparedName):
             PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError: It is not a file now. Still prepared.
             ChangedMeanwhileError: Others exchanged the name at the same time. No longer prepared.
         """
-        place, origin = self.waiting(), self._disk.live(self._path)
-        workspace = self._disk.workspace
-        parent_opened = parent_of_names(workspace, self._path)
-        with Explained(workspace, self._path), parent_opened as parent, place.opened() as folder:
-            live, hidden = (parent, origin.name), (folder, place.name)
+        place, path, workspace = self.prepared_place(), self._path, self._disk.workspace
+        with Explained(workspace, path), parent_of_names(workspace, path) as parent, place.opened() as folder:
+            live, hidden = (parent, path.name), (folder, place.name)
             place = self._exchange(place, live, hidden)
             hidden = (folder, place.name)
             displaced = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
             if displaced.type != "file":
-                # Another program put something else there since the preparation: put it back before anybody misses it.
+                # Another program has put something else there since the preparation: put it back at once.
                 self._place = self._exchange(place, live, hidden)
                 self._check_still_ours(self._place, (folder, self._place.name))
-                refuse_other_kinds(displaced.type, self._path)
+                refuse_other_kinds(displaced.type, path)
         self._place = None
-        return LocalDisplaced(self._disk, place, displaced, path=self._path, origin=origin)
+        return LocalDisplaced(self._disk, path, place, displaced)
 
     def _check_still_ours(self, place: HiddenPlace, hidden: Spot) -> None:
-        """Raise if what came back is another program's, and leave it where a sweep finds it."""
+        """Raise if the file that came back is another program's, and keep it where a sweep finds it."""
         if identity(hidden) != (self.stat.device, self.stat.inode):
             found = to_file_stat(os.stat(hidden[1], dir_fd=hidden[0], follow_symlinks=False))
             self._place = None
-            LocalDisplaced(self._disk, place, found, path=self._path).keep_in_limbo(place.name)
+            LocalDisplaced(self._disk, self._path, place, found).keep_in_limbo(place.name)
             raise ChangedMeanwhileError(self._path, 1)
 
     def _exchange(self, place: HiddenPlace, live: Spot, hidden: Spot) -> HiddenPlace:
@@ -323,9 +288,9 @@ class PreparedNameless:
         """
         if self._descriptor < 0:
             raise InternalError("A prepared file can go live only once", path=self._path)
-        origin = self._disk.live(self._path)
-        with Explained(self._disk.workspace, self._path), origin.opened() as parent:
-            link_descriptor(self._descriptor, parent, origin.name)
+        path, workspace = self._path, self._disk.workspace
+        with Explained(workspace, path), Opened(workspace.open_parent, path) as parent:
+            link_descriptor(self._descriptor, parent, path.name)
         # Closed at once: while it is open for writing, the new file looks as if a program were writing it.
         self.discard()
 

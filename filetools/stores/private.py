@@ -27,12 +27,12 @@ from filetools.errors import (
 )
 from filetools.models.words import EntryType
 from filetools.paths.names import is_state_name
+from filetools.paths.resolver import FOLDER_FLAGS, NEW_FILE_FLAGS, READ_FLAGS
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.processes import is_alive, own_mark
-from filetools.stores.system import FOLDER_FLAGS, Capabilities, Opened, probe_capabilities
+from filetools.stores.system import Capabilities, Opened, probe_capabilities
 
-_NO_FOLLOW: Final[int] = getattr(os, "O_NOFOLLOW", 0)
 FOLDERS: Final = ("tmp", "trash", "limbo", "beside")
 ORPHAN_AGE_SECONDS: Final = 3600.0
 """Age from which a temporary file counts as left behind if its process cannot be looked up."""
@@ -48,7 +48,7 @@ class PrivateDirectory:
     __slots__ = ("_held", "_lock", "_noted", "owner")
 
     def __init__(self, workspace: Workspace, directory: Path) -> None:
-        """Open the directory, making what is missing.
+        """Open the directory and its folders; create missing ones.
 
         Args:
             workspace: The store's root; a directory inside it is opened relative to the root's descriptor.
@@ -79,10 +79,10 @@ class PrivateDirectory:
 
     def opened(self, name: str) -> AbstractContextManager[int]:
         """Return the same as a context manager."""
-        return nullcontext(self.folder(name))
+        return nullcontext(self._held.get(name, -1))
 
     def close(self) -> None:
-        """Release the descriptors, and give up all files that carry the owner's names; may be called twice."""
+        """Close the descriptors, and give up all files with the owner's names; may be called twice."""
         self.owner.close()
         held, self._held = self._held, {}
         for descriptor in held.values():
@@ -96,7 +96,7 @@ class PrivateDirectory:
     def new_foreign_name(self, folder: str) -> str:
         """Return a name `.ft-<16 hex>` for a temporary file in a folder of the tree, once that folder is noted.
 
-        The note stays until a sweep finds nothing in the folder after this store is gone.
+        The note stays until this store is closed and a sweep finds nothing in the folder.
 
         Raises:
             OSError: The note cannot be written, so the file must not be made.
@@ -107,13 +107,13 @@ class PrivateDirectory:
                 self._noted.add(folder)
         return f".ft-{secrets.token_hex(8)}"
 
-    def notes_of_the_dead(self) -> list[tuple[str, str]]:
-        """Return (name of the note, folder) of owners that are gone."""
+    def notes_of_dead_owners(self) -> list[tuple[str, str]]:
+        """Return (name of the note, folder) for owners that no longer exist."""
         beside, found = self.folder("beside"), []
         for name in os.listdir(beside):
             with suppress(FileNotFoundError):
                 if is_left_behind(name, os.stat(name, dir_fd=beside, follow_symlinks=False).st_ctime_ns):
-                    with Opened(os.open, name, os.O_RDONLY | _NO_FOLLOW, dir_fd=beside) as descriptor:
+                    with Opened(os.open, name, READ_FLAGS, dir_fd=beside) as descriptor:
                         found.append((name, os.fsdecode(os.read(descriptor, 8192))))
         return found
 
@@ -124,8 +124,7 @@ class PrivateDirectory:
 
 
 def _create(name: str, content: bytes, folder: int) -> None:
-    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_CLOEXEC", 0)
-    with Opened(os.open, name, flags, 0o600, dir_fd=folder) as descriptor:
+    with Opened(os.open, name, NEW_FILE_FLAGS, 0o600, dir_fd=folder) as descriptor:
         os.write(descriptor, content)
 
 
@@ -144,7 +143,7 @@ def _open_folder(name: str, parent: int) -> int:
 
 
 def _seal(descriptor: int) -> None:
-    """Keep others out, even if the directory was made by hand or inherits an access list."""
+    """Deny access to other users, even if the directory was made by hand or inherits an access list."""
     with suppress(PermissionError):
         if os.fstat(descriptor).st_mode & 0o077:
             os.fchmod(descriptor, 0o700)
@@ -193,7 +192,7 @@ def refuse_other_kinds(kind: EntryType | None, path: WorkspacePath) -> None:
 
 
 class Owner:
-    """Makes the names of one opened store; its files count as left behind once it is closed or its process is gone."""
+    """Makes the names of one opened store; its files count as left behind once it is closed or its process has ended."""
 
     __slots__ = ("_counter", "_key", "_start")
 
@@ -239,7 +238,7 @@ def _digest(text: str, size: int) -> str:
 
 
 def is_left_behind(name: str, changed_ns: int) -> bool:
-    """True if the process or store that made a temporary file is gone.
+    """True if the process that made a temporary file has ended, or its store was closed.
 
     Args:
         name: A name from `.filetools/tmp`.

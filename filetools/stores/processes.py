@@ -37,7 +37,7 @@ def is_alive(process: int, mark: str) -> bool | None:
     started, boot, space = mark.split("-")
     own_start, own_boot, own_space = own_mark(os.getpid()).split("-")
     if not int(started) or not int(own_start):
-        return _answers(process)
+        return _exists(process)
     if boot != own_boot:
         return False
     if space != own_space:  # a process number of another container means nothing here
@@ -45,21 +45,21 @@ def is_alive(process: int, mark: str) -> bool | None:
     return _start_time(process) == int(started)
 
 
-def _answers(process: int) -> bool | None:
-    """True if any process has a number; None if the system cannot tell."""
+def _exists(process: int) -> bool | None:
+    """True if a process has this number; None if that is unknown."""
     if os.name != "posix":  # Windows would take signal 0 for Ctrl-C
         return None
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except PermissionError:  # it is another user's
+    except PermissionError:  # it belongs to another user
         return True
     return True
 
 
 def _start_time(process: int) -> int:
-    """Return when a process started, in clock ticks since boot; 0 if it is gone, dead but not yet reaped, or unknown.
+    """Return when a process started, in clock ticks since boot; 0 if it has ended, even if it is not reaped yet, or is unknown.
 
     Source: proc_pid_stat(5), fields 3 and 22.
     """

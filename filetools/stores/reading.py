@@ -27,7 +27,7 @@ _FIRST_PAUSE_SECONDS: Final = 0.001
 KEPT_BUFFER_BYTES: Final = 1024 * 1024
 MOST_KEPT_BUFFERS: Final = 4
 STILL_SECONDS: Final = 0.05
-"""How long a file is watched for changes if leases are of no use."""
+"""How long a file is watched for changes if leases are unavailable."""
 _FORMATS: Final = {"file": stat.S_IFREG, "directory": stat.S_IFDIR, "symlink": stat.S_IFLNK, "other": 0}
 _idle: Final[list[bytearray]] = []
 Content = TypeVar("Content", bytes, memoryview)
@@ -107,7 +107,7 @@ class Buffer:
             _idle.append(self._memory)
 
     def read(self, descriptor: int, size: int) -> memoryview:
-        """Return so many bytes from the start of a file, in this memory if they fit."""
+        """Return the first `size` bytes of a file, in this memory if they fit."""
         if size <= KEPT_BUFFER_BYTES:
             content = memoryview(self._memory)[:size]
             if read_into(descriptor, content) == size:
@@ -115,7 +115,7 @@ class Buffer:
         return memoryview(read_exactly(descriptor, size))
 
     def read_now(self, descriptor: int, size: int) -> memoryview | None:
-        """As `read`, but only what the kernel has in memory and fits; else None."""
+        """As `read`, but None unless the kernel has all bytes in memory and they fit."""
         if size > KEPT_BUFFER_BYTES:
             return None
         content = memoryview(self._memory)[:size]
@@ -132,7 +132,7 @@ def read_stable(
     """Read a whole file while it does not change; it is reopened for each try, since it may be replaced.
 
     Args:
-        read: Returns so many bytes from the start of a descriptor's file.
+        read: Returns the given number of bytes from the start of a descriptor's file.
         opened: Opens the regular file for a `with` block.
         path: The file's name in errors.
         limit: Largest size in bytes.

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from filetools.paths.resolver import FOLDER_FLAGS
 from filetools.stores.attributes import copy_attributes
 from filetools.stores.system import (
-    FOLDER_FLAGS,
     MISSING_CALL,
     RENAME_EXCHANGE,
     RENAME_NOREPLACE,
@@ -27,8 +27,8 @@ from filetools.stores.system import (
 
 Spot = tuple[int, str]
 _NO_LINK: Final = frozenset({errno.EPERM, errno.EMLINK, *MISSING_CALL})
-"""Reasons to refuse a second name: a directory, the file system, or a rule against links to other users' files."""
-_NOBODYS_NAME: Final = ".no-such-name"
+"""Errors of a refused second name: for a directory, by the file system, or by a rule about other users' files."""
+_UNUSED_NAME: Final = ".no-such-name"
 """Never made in a private directory."""
 _TRIES: Final = 5
 _DEEPEST_MERGE: Final = 200
@@ -207,7 +207,7 @@ def rename_by_entries(capabilities: Capabilities, source: Spot, stage: Spot, des
     Args:
         capabilities: Choose the method of each rename.
         source: The folder.
-        stage: A hidden name, the same in each call for this rename; nobody else may use it, nor sweep it.
+        stage: A hidden name, the same in each call for this rename; no other code may use or sweep it.
         destination: The folder's new name; nothing may be there.
 
     Raises:
@@ -217,19 +217,19 @@ def rename_by_entries(capabilities: Capabilities, source: Spot, stage: Spot, des
     """
     if not exists(stage) or exists(source):
         try:
-            _carry_over(capabilities, source, stage)
+            _move_entries(capabilities, source, stage)
         except OSError:
             with suppress(FileNotFoundError):
-                _carry_over(capabilities, stage, source)
+                _move_entries(capabilities, stage, source)
             raise
     try:
         rename_without_replacing(capabilities, stage, destination)
     except OSError:
-        _carry_over(capabilities, stage, source)
+        _move_entries(capabilities, stage, source)
         raise
 
 
-def _carry_over(capabilities: Capabilities, source: Spot, destination: Spot, depth: int = 0) -> None:
+def _move_entries(capabilities: Capabilities, source: Spot, destination: Spot, depth: int = 0) -> None:
     """Move the entries of a folder into another, made if it is missing, and remove the empty folder."""
     if depth > _DEEPEST_MERGE:
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
@@ -250,7 +250,7 @@ def _empty_into(capabilities: Capabilities, source: Spot, origin: int, target: i
     for attempt in range(_TRIES):
         for name in os.listdir(origin):
             with suppress(FileNotFoundError):
-                _carry_entry(capabilities, (origin, name), target, depth)
+                _move_entry(capabilities, (origin, name), target, depth)
         sync_descriptor(target)  # a power cut must not keep the removal alone
         try:
             os.rmdir(source[1], dir_fd=source[0])
@@ -262,7 +262,7 @@ def _empty_into(capabilities: Capabilities, source: Spot, origin: int, target: i
             return
 
 
-def _carry_entry(capabilities: Capabilities, entry: Spot, target: int, depth: int) -> None:
+def _move_entry(capabilities: Capabilities, entry: Spot, target: int, depth: int) -> None:
     name = entry[1]
     is_directory = is_folder(entry)
     for _ in range(_TRIES):
@@ -279,7 +279,7 @@ def _carry_entry(capabilities: Capabilities, entry: Spot, target: int, depth: in
             break
         else:
             return
-    _carry_over(capabilities, entry, (target, name), depth + 1)
+    _move_entries(capabilities, entry, (target, name), depth + 1)
 
 
 def can_rename_between(first: int, second: int) -> bool:
@@ -301,7 +301,7 @@ def can_rename_between(first: int, second: int) -> bool:
     if not _IS_LINUX and os.fstat(first).st_dev != os.fstat(second).st_dev:
         return False
     try:
-        os.rename(_NOBODYS_NAME, _NOBODYS_NAME, src_dir_fd=first, dst_dir_fd=second)
+        os.rename(_UNUSED_NAME, _UNUSED_NAME, src_dir_fd=first, dst_dir_fd=second)
     except FileNotFoundError:
         return True
     except OSError as exc:

@@ -23,7 +23,7 @@ Take: TypeAlias = Callable[[memoryview, Facts], T]
 
 
 class FileStat(Struct, frozen=True):
-    """Facts of a file or directory that a store knows without reading it."""
+    """Facts about a file or directory; none of them requires reading its content."""
 
     type: EntryType
     size: int
@@ -44,7 +44,7 @@ class FileStat(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ScanEntry:
-    """One name in a directory, as the store has it."""
+    """One name in a directory, as stored."""
 
     name: str
     """May hold surrogate escapes where the name on disk is not UTF-8."""
@@ -74,33 +74,33 @@ class Reader(Protocol):
 
 
 class Displaced(Protocol):
-    """A file that an exchange, a removal or a move took out of its place, and that is no longer visible."""
+    """A file displaced by an exchange, a removal or a move; other programs no longer see it."""
 
     @property
     def temporary(self) -> str:
-        """Store-relative name of where it is, for messages; "" once it is gone."""
+        """Its path relative to the store; "" once it was put back or discarded."""
 
     @property
     def stat(self) -> FileStat:
-        """Facts of the displaced file, taken after it came out."""
+        """Facts of the displaced file, taken after it was displaced."""
 
     def read(self) -> bytes:
         """Return its whole content."""
 
     def is_untouched(self) -> bool:
-        """True if nobody has it open for writing, nor has written to it since `stat` was taken: then that is final."""
+        """True if no program has it open for writing or has written to it since `stat` was taken: then that is final."""
 
     def put_back(self) -> None:
-        """Exchange it back to its place; what is there now comes out and is discarded with this object.
+        """Exchange it with the file that is now at its former path.
 
-        From then on this object represents what came out, so that it can be looked at before it is discarded.
+        Afterwards this object represents that file, so that it can be examined before it is discarded.
         """
 
     def keep_in_limbo(self, name: str) -> None:
-        """Move it to `.filetools/limbo/<name>`, where a writer may finish; the last bytes are collected from there."""
+        """Move it to `.filetools/limbo/<name>`, so that a program that has it open can finish writing before it is read."""
 
     def sync(self) -> None:
-        """Make its current name durable, but not its bytes; does nothing once it is gone."""
+        """Make its current name durable, but not its bytes; does nothing once it was put back or discarded."""
 
     def discard(self) -> None:
         """Delete it permanently; may be called twice."""
@@ -111,14 +111,14 @@ class Prepared(Protocol):
 
     @property
     def temporary(self) -> str:
-        """Store-relative name of the temporary file, or "" where it has none yet."""
+        """Path of the temporary file relative to the store; "" if it has no name."""
 
     @property
     def stat(self) -> FileStat:
         """Facts of the complete file, taken before it went live; its change time moves when it does."""
 
     def exchange(self) -> Displaced | None:
-        """Go live in one atomic step; the new file is never seen half.
+        """Go live in one atomic step; other programs never see a partial file.
 
         Returns:
             The file that was there, or None if the name was free.
@@ -135,7 +135,7 @@ class Prepared(Protocol):
 
 @runtime_checkable
 class Store(Protocol):
-    """A tree of files, open as long as the workspace."""
+    """A tree of files."""
 
     @property
     def name(self) -> str:
@@ -164,17 +164,17 @@ class Store(Protocol):
         Args:
             path: A regular file.
             limit: Largest size in bytes.
-            take: Gets the bytes and the file's facts; must copy what it keeps, because the memory is reused.
+            take: Receives the bytes and the file's facts; must copy what it keeps, because the memory is reused.
 
         Returns:
-            What `take` returns; None if it was not called.
+            The result of `take`; None if it was not called.
 
         Raises:
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError
         """
 
     def read_lent(self, path: WorkspacePath, limit: int, take: Take[T]) -> T:
-        """As `read`, but the bytes are lent to `take`, as in `read_now`; returns what it returns."""
+        """As `read`, but passes the bytes to `take`, as `read_now` does, and returns its result."""
 
     def open(self, path: WorkspacePath) -> Reader:
         """Open a regular file for reading parts."""
@@ -188,7 +188,7 @@ class Store(Protocol):
         """
 
     def make_link(self, path: WorkspacePath, target: bytes) -> None:
-        """Make a symbolic link whose parent exists; its target is never looked at.
+        """Make a symbolic link whose parent exists; its target is not checked.
 
         Raises:
             PathExistsError: Something is there.
@@ -216,7 +216,7 @@ class Store(Protocol):
             within: The nearest folder above that exists, if the parent of a new file is yet to be made.
 
         Raises:
-            DiskFullError, AccessDeniedError: Found out here, before anything is recorded.
+            DiskFullError, AccessDeniedError: Detected here, before anything is recorded.
             DirectoryNotFoundError: The parent does not exist.
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError: No file to replace.
         """
@@ -263,9 +263,9 @@ class Store(Protocol):
         """Delete `.filetools/trash/<trash>` permanently, if it exists."""
 
     def trashed(self, path: WorkspacePath, trash: str) -> list[tuple[str, FileStat]]:
-        """Return what `restore` would bring back: path below the folder and facts, folders before what is in them.
+        """Return the entries that `restore` would restore: path below the folder and facts, folders before their contents.
 
-        The folder itself comes first, as ""; nothing at all if the trash has no such name.
+        The folder itself comes first, as "". The list is empty if the trash has no such name.
         """
 
     def read_trashed(self, path: WorkspacePath, trash: str, relative: str) -> bytes:
@@ -276,7 +276,7 @@ class Store(Protocol):
         """
 
     def has_trash(self, path: WorkspacePath, trash: str) -> bool:
-        """True if there is something for `restore` to bring back to a path."""
+        """True if `restore` would restore something."""
 
     def move(self, source: WorkspacePath, destination: WorkspacePath, *, overwrite: bool = False) -> Displaced | None:
         """Rename a file or directory in one atomic step; the destination's parent must exist.

@@ -28,7 +28,6 @@ RENAME_EXCHANGE: Final = 2
 MISSING_CALL: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP})
 """Errors of a kernel, a sandbox or a file system that does not support a call or a flag of it."""
 STAMP_PROBES: Final = 20
-FOLDER_FLAGS: Final[int] = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 O_TMPFILE: Final[int | None] = getattr(os, "O_TMPFILE", None)
 _F_SETLEASE: Final[int | None] = getattr(fcntl, "F_SETLEASE", None)
 _F_FULLFSYNC: Final[int | None] = getattr(fcntl, "F_FULLFSYNC", None)
@@ -181,17 +180,17 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     """Abilities of one file system, probed once per store; a call that is refused nevertheless falls back by itself."""
 
     exchange: bool = True
-    """Two names can be exchanged in one step. Else the live file is linked away and then renamed over."""
+    """Two names can be exchanged in one step. Otherwise, the live file gets a second name and is then renamed over."""
     no_replace: bool = True
-    """A rename can refuse to replace. Else a link is made and the old name removed."""
+    """A rename can refuse to replace. Otherwise, a link is made and the old name removed."""
     tmpfile: bool = True
-    """New files can be written without a name. Else they have a temporary one."""
+    """New files can be written without a name. Otherwise, they have a temporary one."""
     leases: bool = True
-    """Writers can be seen through a read lease. Else a file is watched for 50 ms."""
+    """A read lease shows whether a file is open for writing. Otherwise, it is watched for 50 ms."""
     hard_links: bool = True
-    """A file can have two names. Else it is renamed away, and its name is free for an instant."""
+    """A file can have two names. Otherwise, it is renamed away, and its name is free for an instant."""
     fine_times: bool = True
-    """Every change after a stat has a time of its own. Else a file can change within a tick and keep its time."""
+    """Every change after a stat has a distinct time. Otherwise, a file can change within a tick and keep its time."""
 
 
 def probe_capabilities(directory: int, new_name: Callable[[], str]) -> Capabilities:
@@ -199,7 +198,7 @@ def probe_capabilities(directory: int, new_name: Callable[[], str]) -> Capabilit
 
     Args:
         directory: Descriptor of a directory that only this user can reach.
-        new_name: Names files so that a sweep can tell whose they were if this process dies during the probe.
+        new_name: Returns names by which a sweep recognises the files if this process dies during the probe.
 
     Raises:
         OSError: Not even a plain file can be made there.

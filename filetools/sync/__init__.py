@@ -1,1 +1,1 @@
-"""Keeping the primary and its mirrors what the journal says: following, catching up, verifying, and recovery."""
+"""Mirrors of the root, and recovery of the root from crashes and power cuts."""

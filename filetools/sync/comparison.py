@@ -188,7 +188,7 @@ def compared(
         mirror: The tree of the mirror.
         left_out: As in `SyncContext`.
         is_fresh: True to read every file, even if it looks unchanged.
-        go_on: Called before each folder and file; what it raises ends the comparison.
+        go_on: Called before each folder and file; an exception ends the comparison.
     """
     plan, pending, emptied = Plan(), [top], list[WorkspacePath]()
     while pending:
@@ -217,7 +217,7 @@ def compared(
                 plan.modified.append(path)
             if is_directory:
                 pending.append(path)
-    plan.deleted.extend(reversed(emptied))  # what is in a folder was met after it
+    plan.deleted.extend(reversed(emptied))  # the entries of a folder were found after it
     return plan
 
 

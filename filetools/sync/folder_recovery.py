@@ -48,7 +48,7 @@ class FolderMoves(NamedTuple):
         return path
 
     def places_of(self, record: ChangeRecord) -> list[WorkspacePath]:
-        """Return the current paths of what a record changed."""
+        """Return the current paths of the entries that a record changed."""
         own = own_places(record)
         if record.operation in DIRECTORY_REMOVALS or not self.removals:
             return own
@@ -99,7 +99,7 @@ class FolderRecovery:
             self.set_mode(path, record)
 
     def bring_back(self, path: WorkspacePath, record: ChangeRecord) -> None:
-        """Restore what a record takes out of the trash, with everything in it."""
+        """Restore the entry that a record takes out of the trash, with everything in it."""
         make_parents(self._store, path)
         for number in self._journal.history.targets([record.number], "brings").get(record.number, ()):
             removals = self._journal.history.select(RecordFilter(numbers=(number,)))

@@ -2,7 +2,7 @@
 
 The journal stores the identity of each mirror, and the folder carries it in its marker. Where the two differ, as with a new
 folder, another disk mounted at the place, or an old copy of the mirror, the folder is compared with the root as a whole,
-because the records do not say what it lacks. A mirror that was added to the root is only the folder that was marked then:
+because no record shows what it lacks. A mirror that was added to the root is only the folder that was marked then:
 another folder at its place, as while its disk is not mounted, is left alone.
 """
 
@@ -24,7 +24,7 @@ class MirrorIdentity:
     """The identity of one mirror's folder. Its methods block, and run in the mirror's thread; lives as the mirror."""
 
     def __init__(self, row: MirrorRow, store: Store, context: SyncContext) -> None:
-        """Take the folder as not filled until `establish` is called.
+        """Treat the folder as not filled until `establish` is called.
 
         Args:
             row: The mirror's row in the journal.
@@ -46,25 +46,22 @@ class MirrorIdentity:
             SyncFailedError: The mirror was removed from the root; another folder is at the place of an added one; or the
                 folder has lost its marker since it was filled.
         """
-        mirrors = self._context.journal.mirrors
-        row = self._registered()
+        row = self._row = self._registered()
         marker = self._marker()
-        is_older = row.is_or_was(marker)
-        if row.root is not None and not is_older:
-            raise SyncFailedError(None, "another folder stands at its place")
+        self.is_older = row.is_or_was(marker)
+        if row.root is not None and not self.is_older:
+            raise SyncFailedError(None, "another folder is at its place")
         was_filled, self.is_filled = self.is_filled, False
         if was_filled and marker is None:
             raise SyncFailedError(None, "its folder was emptied")
-        is_known = marker == row.identity and row.is_filled and not self._is_emptied()
-        if not is_known and row.is_filled:
+        self.is_filled = row.is_filled and marker == row.identity and not self._is_emptied()
+        if row.is_filled and not self.is_filled:
             # Before the first write to this folder: if the former folder returns, it lacks what was written here.
-            mirrors.renew(row)
-            row = self._registered()
-        self._row, self.is_older, self.is_filled = row, is_older, is_known
-        return row
+            self.renew()
+        return self._row
 
     def renew(self) -> None:
-        """Have the folder compared as a whole, because records of what it lacks were removed."""
+        """Compare the folder as a whole in the next round: it is another one, or records of changes it lacks were removed."""
         self._context.journal.mirrors.renew(self._row)
         self._row, self.is_filled = self._registered(), False
 

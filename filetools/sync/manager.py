@@ -13,8 +13,6 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final
 
-from msgspec import Struct
-
 import filetools.events as events
 from filetools.errors import FileToolsError, InvalidArgumentError, SyncFailedError
 from filetools.events.activity import PauseReason
@@ -33,7 +31,7 @@ from filetools.sync.synchronise import Progress, Synchronisation, failed_result,
 from filetools.writer.worker_pool import WorkerPool
 
 CLOSE_SECONDS: Final = 2.0
-"""How long closing waits for a mirror; what it lacks then is copied after the next opening."""
+"""How long closing waits for a mirror; the next opening copies the rest."""
 MIB: Final = 1024 * 1024
 
 _log = logging.getLogger(__name__)
@@ -41,16 +39,6 @@ _log = logging.getLogger(__name__)
 
 async def no_look() -> None:
     """Do nothing, for a tree that only the caller changes."""
-
-
-class AttachedMirror(Struct, frozen=True, kw_only=True):
-    """A mirror of the root with its store."""
-
-    name: str
-    """Its name in messages and in the status; usually "mirror"."""
-    row: MirrorRow
-    """Its row in the journal."""
-    store: Store
 
 
 class SyncManager:
@@ -65,7 +53,7 @@ class SyncManager:
         journal: Journal,
         *,
         primary: Store,
-        mirrors: Sequence[AttachedMirror],
+        mirrors: Sequence[tuple[MirrorRow, Store]],
         directory: Path,
         publish: Callable[[Event], None],
         workers: WorkerPool,
@@ -85,7 +73,7 @@ class SyncManager:
         Args:
             journal: Keeps heads, contents and backlogs.
             primary: The tree that mirrors follow.
-            mirrors: Mirrors that the caller names; usually none or one.
+            mirrors: Mirrors that the caller names, each with its row in the journal; usually none or one.
             directory: The state directory, where lock files decide which process writes to a mirror.
             publish: Publishes an event; called on the loop.
             workers: The workspace's worker threads.
@@ -98,7 +86,7 @@ class SyncManager:
             strict_wait_seconds: How long a call waits for a strict one.
             mirror_probe_seconds: First pause before a mirror that failed is tried again; doubles up to a minute.
             sync_after_seconds: Pause after which written files are synced and leave the backlog.
-            max_foreign_bytes: Larger foreign files are not read; they stay in the mirror's limbo.
+            max_foreign_bytes: Larger foreign files are not read; they stay in the mirror's `.filetools/limbo`.
         """
         self.context = SyncContext(
             journal=journal,
@@ -125,8 +113,8 @@ class SyncManager:
         self._look: Callable[[], Coroutine[Any, Any, object]] = no_look
         self._looking: asyncio.Task[None] | None = None
         self._is_synchronising = False
-        for mirror in mirrors:
-            self._attach(mirror)
+        for row, store in mirrors:
+            self._attach(row, store)
 
     @property
     def is_strict(self) -> bool:
@@ -149,7 +137,7 @@ class SyncManager:
         return bool(self._mirrors)
 
     def wake(self, *, is_heard: bool = False) -> None:
-        """Have mirrors follow new records; `is_heard` if another process has asked for it, which may be waiting."""
+        """Follow new records in all mirrors; `is_heard` if another process has asked for it, which may be waiting."""
         for mirror in self._mirrors:
             mirror.wake(is_heard=is_heard)
 
@@ -286,13 +274,13 @@ class SyncManager:
         self._publish_on_loop(events.SyncPaused(reason=reason))
 
     def resume(self) -> None:
-        """Write again, beginning with what the mirrors lack."""
+        """Write again, beginning with the paths that the mirrors lack."""
         for mirror in self._mirrors:
             mirror.resume()
         self._publish_on_loop(events.SyncResumed())
 
     async def finish(self) -> None:
-        """Copy to the mirrors what they lack, for at most `CLOSE_SECONDS` each; call it before the workers are closed."""
+        """Copy the paths that the mirrors lack, for at most `CLOSE_SECONDS` each; call it before the workers are closed."""
         for mirror in self._mirrors:
             await in_thread(partial(mirror.finish, CLOSE_SECONDS))
 
@@ -335,17 +323,16 @@ class SyncManager:
         attached = {mirror.place for mirror in self._mirrors}
         for row in rows:
             if row.root is not None and row.place not in attached:
-                self._attach(AttachedMirror(name=self._free_name(), row=row, store=open_added(row))).start()
+                self._attach(row, open_added(row)).start()
 
     def _free_name(self) -> str:
         taken = {mirror.name for mirror in self._mirrors}
         names = chain(("mirror",), (f"mirror {number}" for number in count(2)))
         return next(name for name in names if name not in taken)
 
-    def _attach(self, attached: AttachedMirror) -> Mirror:
-        journal, key = self.context.journal, self.context.key
-        files = MirrorFiles(attached.store, journal, key, max_foreign_bytes=self._max_foreign_bytes)
-        mirror = Mirror(attached.name, attached.row, files, self.context)
+    def _attach(self, row: MirrorRow, store: Store) -> Mirror:
+        files = MirrorFiles(store, self.context.journal, self.context.key, max_foreign_bytes=self._max_foreign_bytes)
+        mirror = Mirror(self._free_name(), row, files, self.context)
         self._mirrors = (*self._mirrors, mirror)
         return mirror
 

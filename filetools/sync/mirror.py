@@ -152,7 +152,7 @@ class Mirror:
         return False
 
     def wake(self, *, is_urgent: bool = False, is_heard: bool = False) -> None:
-        """Have the worker, here or in another process, follow new records now.
+        """Make the worker, here or in another process, follow new records now.
 
         Args:
             is_urgent: True to have the whole backlog processed, and synced at once.
@@ -199,7 +199,7 @@ class Mirror:
 
     def _is_refused(self, key: str) -> bool:
         if self._leadership.is_leading:
-            return self.worker.is_refused(key)
+            return self.worker.retried(key) == "refused"
         entry = self._context.journal.backlog.get(self.place, key)
         return entry is not None and entry.tries > 0
 
@@ -208,7 +208,7 @@ class Mirror:
         if progress.reached < number:
             return False
         if self._leadership.is_leading:
-            return not any(map(self.worker.is_unsettled, keys))
+            return all(self.worker.retried(key) != "unsettled" for key in keys)
         return progress.unsettled is None or number < progress.unsettled
 
     def wait_for_round(self, seconds: float) -> bool:
@@ -219,7 +219,7 @@ class Mirror:
             return self._changed.wait_for(lambda: self._rounds >= goal or self._is_closed, seconds)
 
     def finish(self, seconds: float) -> None:
-        """Process what is left and sync it, for at most `seconds`; does nothing if the mirror is not ready."""
+        """Process and sync the rest of the backlog, for at most `seconds`; does nothing if the mirror is not ready."""
         if self.state == "ready":
             self.wait_for_round(seconds)
 
@@ -239,7 +239,7 @@ class Mirror:
         self.wake(is_urgent=True)
 
     def close(self, seconds: float) -> None:
-        """Sync what was written and end the thread; waits for at most `seconds`."""
+        """Sync the written paths and end the thread; waits for at most `seconds`."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
@@ -283,7 +283,7 @@ class Mirror:
     def _round(self, *, is_urgent: bool) -> float | None:
         """Do all work that is due; returns the seconds until more may be, None if it is paused."""
         if self.is_paused:
-            self._leadership.close()  # whoever leads next, follows from the mirror's position
+            self._leadership.close()  # the next leader follows from the mirror's position
             return None
         try:
             if not self._leads():
@@ -298,7 +298,7 @@ class Mirror:
             return 0.0
         except FileToolsError as exc:
             self._fail(exc)
-        except Exception as exc:  # noqa: BLE001 - a store is foreign code; whatever it raises, the mirror is what failed
+        except Exception as exc:  # noqa: BLE001 - a store is foreign code; any exception means that the mirror failed
             _log.exception("mirror %s raised an untyped error", self.name)
             self._fail(InternalError(f"mirror {self.name!r} failed with {type(exc).__name__}"))
         else:
@@ -344,7 +344,7 @@ class Mirror:
         self._set_progress(progress)
 
     def _take_note(self) -> None:
-        """Take over the progress from the note of the process that writes."""
+        """Read the progress from the note of the process that writes."""
         progress = read_note(self._place_of_note)
         if progress is not None:
             self._set_progress(progress)

@@ -1,4 +1,4 @@
-"""Changes files of one mirror: clears the way, and keeps bytes of others before they are replaced or removed."""
+"""Changes the files of one mirror, and keeps foreign bytes before it replaces or removes them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from filetools.stores.private import foreign_name_for
 from filetools.stores.store import Displaced, FileStat, Store
 
 MARKER: Final = WorkspacePath(f"{STATE_DIRECTORY}/mirror")
-"""The file that says which mirror a folder is."""
+"""The file with the identity of a mirror's folder."""
 _MARKER_ELSE: Final = WorkspacePath(f"{STATE_DIRECTORY}/MIRROR")
 """The marker's name in another spelling, which finds it if the mirror's disk ignores case."""
 TRIES: Final = 5
@@ -53,13 +53,13 @@ class MirrorFiles:
     def __init__(
         self, store: Store, journal: Journal, key: Callable[[WorkspacePath], str], *, max_foreign_bytes: int
     ) -> None:
-        """Take over a mirror.
+        """Use a mirror.
 
         Args:
             store: The mirror.
             journal: Keeps the bytes of files that it does not have, before they are removed.
             key: Returns the key of a path in the journal.
-            max_foreign_bytes: Foreign files larger than this are not read; they stay in the mirror's limbo.
+            max_foreign_bytes: Foreign files larger than this are not read; they stay in the mirror's `.filetools/limbo`.
         """
         self.store = store
         self._own: OrderedDict[tuple[int, ...], str] = OrderedDict()
@@ -98,7 +98,7 @@ class MirrorFiles:
         self.store.move(between, path)
 
     def _make_room(self, path: WorkspacePath, kind: EntryType) -> None:
-        """Take away what is in the way of a file or directory, and make the folders above it."""
+        """Remove an entry of another kind from the path of a file or directory, and make the folders above it."""
         for place in (*path.folders, path):
             found = self.store.stat(place)
             if found is not None and found.type != (kind if place == path else "directory"):
@@ -108,7 +108,7 @@ class MirrorFiles:
     def discard_displaced(self, path: WorkspacePath, displaced: Displaced) -> None:
         """Discard an entry that came out of `path`, after keeping bytes that the journal does not have.
 
-        A file that cannot be kept stays in the mirror's limbo.
+        A file that cannot be kept stays in the mirror's `.filetools/limbo`.
         """
         stat = displaced.stat
         is_foreign = stat.type == "file" and not self._forget(stat)
@@ -119,7 +119,7 @@ class MirrorFiles:
             displaced.discard()
 
     def _keep_below(self, path: WorkspacePath) -> None:
-        """Take away the files below a directory whose bytes the journal does not have, before it goes as a whole.
+        """Remove the files below a directory that this process did not write, before the directory is removed as a whole.
 
         Raises:
             HoldsStateError: Another root lies in it, whose journal must not go along.
@@ -128,8 +128,7 @@ class MirrorFiles:
         for file in files_below(self.store, path):
             with suppress(*GONE):
                 stat = self.store.stat(file)
-                is_foreign = stat is not None and stat.type == "file" and not self._forget(stat)
-                if is_foreign and not self._contents.has(file_version(self.store, file)):
+                if stat is not None and stat.type == "file" and not self._forget(stat):
                     self.remove(file)
 
     def refuse_state_below(self, path: WorkspacePath) -> None:
@@ -151,15 +150,18 @@ class MirrorFiles:
         for _ in range(TRIES):
             try:
                 found = self.store.stat(path)
-                is_alike = found is not None and found.type == "file" and found.size == len(content)
-                if found is not None and is_alike and not must_write and self._version_of(path, found) == version:
+                can_stay = found is not None and found.size == len(content) and not must_write
+                if found is not None and can_stay and self._version_of(path, found) == version:
                     if mode not in (None, found.mode):
                         self.store.set_mode(path, mode)
                     return
-                displaced = self._exchanged(path, content, version, mode, is_new=found is None)
+                stat, displaced = replace_file(self.store, path, content, is_new=found is None, mode=mode)
             except _OTHER_GROUND:
                 self._make_room(path, "file")
                 continue
+            self._own[stat.identity[1:4]] = version
+            if len(self._own) > _MOST_OWN:
+                self._own.popitem(last=False)
             if displaced is not None:
                 self.discard_displaced(path, displaced)
             return
@@ -177,11 +179,10 @@ class MirrorFiles:
         """
         with suppress(*GONE):
             found = self.store.stat(path)
-            is_directory = found is not None and found.type == "directory"
-            if is_directory and only_empty:
-                self.remove_if_empty(path)
-                return
-            if is_directory:
+            if found is not None and found.type == "directory":
+                if only_empty:
+                    self.remove_if_empty(path)
+                    return
                 self._keep_below(path)
             self.discard_displaced(path, self.store.remove(path))
 
@@ -229,28 +230,15 @@ class MirrorFiles:
             self.store.set_mode(path, mode)
         return True
 
-    def _version_of(self, path: WorkspacePath, found: FileStat) -> str:
-        """Return the version of a file, which is read unless this process wrote it."""
-        return self._own.get(found.identity[1:4]) or file_version(self.store, path)
+    def _version_of(self, path: WorkspacePath, found: FileStat) -> str | None:
+        """Return the version of a file, which is read unless this process wrote it; None if it cannot be read."""
+        with suppress(FileToolsError):
+            return self._own.get(found.identity[1:4]) or file_version(self.store, path)
+        return None
 
     def _forget(self, stat: FileStat) -> bool:
         """Forget a file that is removed, because its inode may be used again; False if this process did not write it so."""
         return self._own.pop(stat.identity[1:4], None) is not None
-
-    def _exchanged(
-        self, path: WorkspacePath, content: bytes, version: str, mode: int | None, *, is_new: bool
-    ) -> Displaced | None:
-        """Write a file and make it live; returns the entry that it replaced."""
-        prepared = self.store.prepare(path, content, new=is_new, mode=mode)
-        try:
-            displaced = prepared.exchange()
-        except BaseException:
-            prepared.discard()
-            raise
-        self._own[prepared.stat.identity[1:4]] = version
-        if len(self._own) > _MOST_OWN:
-            self._own.popitem(last=False)
-        return displaced
 
     def remove_if_empty(self, path: WorkspacePath) -> bool:
         """Remove a directory unless something is in it; False if it stays.
@@ -285,7 +273,7 @@ class MirrorFiles:
             if not self._contents.has(version_of(content)):
                 self._journal.keep_aside(path, self._key(path), content, EXTERNAL)
         except FileToolsError as exc:
-            _log.warning("foreign bytes of %s stay in the mirror's limbo: %s", path, exc)
+            _log.warning("foreign bytes of %s stay in .filetools/limbo of the mirror: %s", path, exc)
             return False
         return True
 
@@ -293,8 +281,7 @@ class MirrorFiles:
 def mark(store: Store, identity: str) -> None:
     """Write an identity to the marker of a mirror's folder, durably."""
     store.make_directory(MARKER.parent)
-    prepared = store.prepare(MARKER, identity.encode("ascii"), new=store.stat(MARKER) is None, mode=0o600)
-    displaced = prepared.exchange()
+    _, displaced = replace_file(store, MARKER, identity.encode("ascii"), is_new=store.stat(MARKER) is None, mode=0o600)
     if displaced is not None:
         displaced.discard()
     store.sync(MARKER)
@@ -318,6 +305,27 @@ def make_parents(store: Store, path: WorkspacePath) -> None:
     """Make the folders above a path that are missing."""
     for folder in path.folders:
         store.make_directory(folder)
+
+
+def replace_file(
+    store: Store, path: WorkspacePath, content: bytes, *, is_new: bool, mode: int | None
+) -> tuple[FileStat, Displaced | None]:
+    """Write a file and make it live; returns its facts and the entry that it replaced.
+
+    Args:
+        store: Where to write it.
+        path: The file; its folder exists.
+        content: Its bytes.
+        is_new: True if nothing is at the path.
+        mode: Permission bits; None keeps those of the file that is replaced.
+    """
+    prepared = store.prepare(path, content, new=is_new, mode=mode)
+    try:
+        displaced = prepared.exchange()
+    except BaseException:
+        prepared.discard()
+        raise
+    return prepared.stat, displaced
 
 
 def sync_place(store: Store, path: WorkspacePath, synced: set[WorkspacePath]) -> bool:

@@ -26,19 +26,19 @@ from filetools.errors import (
 )
 from filetools.journal.changes import DIRECTORY_REMOVALS, Change, Head
 from filetools.journal.journal import Journal
-from filetools.models.records import SYSTEM, Actor, ChangeRecord, Operation, RecordState
+from filetools.models.records import SYSTEM, ChangeRecord, Operation, RecordState
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Store
 from filetools.sync.folder_recovery import FolderRecovery, own_places
-from filetools.sync.mirror_files import make_parents
+from filetools.sync.mirror_files import make_parents, replace_file
 
 _log = logging.getLogger(__name__)
 _OF_FOLDERS: Final = (Operation.CREATE_DIRECTORY, *DIRECTORY_REMOVALS)
 
 
 class Found(NamedTuple):
-    """What is at a path on disk."""
+    """The entry at a path on disk."""
 
     content: bytes | None
     version: str | None
@@ -48,8 +48,6 @@ class Found(NamedTuple):
 
 class Recovery:
     """Recovers the paths of one workspace."""
-
-    actor: Actor = SYSTEM
 
     def __init__(self, workspace: Workspace, store: Store, journal: Journal) -> None:
         self._workspace = workspace
@@ -106,7 +104,7 @@ class Recovery:
             self._journal.marks.applied([record.number])
 
     def _restore(self, record: ChangeRecord) -> None:
-        """Restore what an applied record changed, which a power cut may have undone."""
+        """Restore the change of an applied record, which a power cut may have undone."""
         places = self.places_of([record])[record.number]
         if record.operation is Operation.CREATE_DIRECTORY:
             for place in [] if record.state is RecordState.ABORTED else places:
@@ -130,14 +128,14 @@ class Recovery:
             self.settle(place, self._workspace.key(place))
 
     def _clear_way(self, folder: WorkspacePath) -> None:
-        """Settle a file at the path of a folder: its deletion or move may be what the power cut undid."""
+        """Settle a file at the path of a folder: the power cut may have undone its deletion or move."""
         while not folder.is_root and (stat := self._store.stat(folder)) is None:
             folder = folder.parent
         if not folder.is_root and stat is not None and stat.type == "file":
             self.settle(folder, self._workspace.key(folder))
 
     def places_of(self, records: Sequence[ChangeRecord]) -> dict[int, list[WorkspacePath]]:
-        """Return the current paths of what records changed, by their numbers; folders above may have moved or be gone."""
+        """Return the current paths of the changed entries by record number; folders above may have moved or be gone."""
         moves = self._folders.moves_since(min((record.number for record in records), default=0))
         return {record.number: moves.places_of(record) for record in records}
 
@@ -239,7 +237,7 @@ class Recovery:
     def _unsettled(self, path: WorkspacePath, key: str) -> tuple[list[ChangeRecord], set[str]]:
         """Return the records of a path since it was last synced, and its keys, also from before moves of folders above."""
         records, keys = self._journal.marks.unsettled(key), {key}
-        oldest = [*self._journal.marks.unrestored(1), *self._journal.marks.unsynced(1)]
+        oldest = [*self._journal.marks.unfinished("unrestored", 1), *self._journal.marks.unfinished("unsynced", 1)]
         since = min((record.number for record in oldest), default=None)
         for former, number in [] if since is None else self._folders.moves_since(since - 1).former(path):
             keys.add(self._workspace.key(former))
@@ -275,12 +273,7 @@ class Recovery:
         make_parents(self._store, path)
         if found.content and found.version and not self._journal.contents.has(found.version):
             self._journal.keep_aside(path, head.key, found.content, SYSTEM)
-        prepared = self._store.prepare(path, wanted, new=found.content is None, mode=head.mode)
-        try:
-            displaced = prepared.exchange()
-        except BaseException:
-            prepared.discard()
-            raise
+        _, displaced = replace_file(self._store, path, wanted, is_new=found.content is None, mode=head.mode)
         if displaced is not None:
             displaced.discard()
 

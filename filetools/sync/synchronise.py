@@ -26,7 +26,6 @@ Progress = Callable[[int, int, str], None]
 
 PROBE_SECONDS: Final = 5.0
 """How long a mirror may take to answer."""
-_DIRECTION: Final = "to_mirror"
 _SHORTEST_PAUSE_SECONDS: Final = 0.01
 _ALL: Final = 1_000_000_000
 
@@ -88,16 +87,15 @@ class Synchronisation:
 
     async def _repair(self, plan: Plan) -> None:
         publish = self._context.publish
-        publish(events.SyncStarted(file_count=self._total, direction=_DIRECTION))
+        publish(events.SyncStarted(file_count=self._total, direction="to_mirror"))
         try:
             for path, error in plan.failed.items():
                 self._fail(path, error.message, error.code)
             await self._repair_all(plan)
         finally:
-            is_complete = not self._errors and self._synced == self._total
             publish(
                 events.SyncCompleted(
-                    success=is_complete,
+                    success=not self._errors and self._synced == self._total,
                     timestamp=time.time(),
                     files_processed=self._synced,
                     files_failed=len(self._errors),
@@ -106,7 +104,9 @@ class Synchronisation:
 
     async def _repair_all(self, plan: Plan) -> None:
         mirror, run, mirrors = self._mirror, self._context.workers.run, self._context.journal.mirrors
-        row = await run(partial(mirrors.register, mirror.place))
+        row = await run(partial(mirrors.get, mirror.place))
+        if row is None:
+            raise SyncFailedError(None, f"mirror {mirror.name!r} was removed from the root")
         known = (await run(self._entries)).keys()
         keys = await run(partial(mirror.worker.add_to_backlog, plan.changes))
         left = dict(zip(keys, plan.changes, strict=True))

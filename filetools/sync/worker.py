@@ -1,8 +1,9 @@
-"""Copies to one mirror what it lacks, and fills a folder that was not this mirror until now.
+"""Copies the paths that one mirror lacks, and fills a folder that was not this mirror until now.
 
 The worker follows the records above the mirror's number, and retries paths that the mirror refused or that were being changed.
 
-For each path it decides what should be there now, so an older version never replaces a newer one. It runs in one thread.
+For each path it copies the version that is current at that moment, so an older version never replaces a newer one. It runs
+in one thread.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from msgspec.structs import replace
 
@@ -57,7 +58,7 @@ _LONGEST_DEFERRAL_SECONDS: Final = 0.5
 _PATIENCE_SECONDS: Final = 5.0
 """How long a missing path may come back in a folder that keeps changing."""
 _LOOK_SECONDS: Final = 1.0
-"""How often the worker checks, at most, which folder is at the mirror's place, and that nobody emptied it."""
+"""How often the worker checks, at most, which folder is at the mirror's place, and that it was not emptied."""
 _ABOUT_PATH: Final = (
     InvalidPathError, PathTooLongError, SymlinkNotAllowedError, NotRegularFileError, PathIsDirectoryError,
     PathNotDirectoryError, HoldsStateError, ChangedMeanwhileError,
@@ -91,12 +92,11 @@ def _slot(entry: BacklogEntry) -> tuple[str, bool]:
 
 
 class BacklogWorker:
-    """Copies to one mirror what it lacks. Used by one thread; lives as the mirror.
+    """Copies the paths that one mirror lacks. Used by one thread; lives as the mirror.
 
     Attributes:
         files: The mirror's files.
         identity: The identity of the mirror's folder.
-        looking: The look at the whole tree that filling waits for.
     """
 
     def __init__(self, place: str, files: MirrorFiles, identity: MirrorIdentity, context: SyncContext, mirror: Mirror):
@@ -115,9 +115,10 @@ class BacklogWorker:
         self._doubtful: set[str] = set()
         """Keys of paths whose sync failed, or is not done."""
         self._waiting: dict[tuple[str, bool], _Waiting] = {}
-        self.looking: Future[object] | None = None
-        self._is_unknown = True
+        self._looking: Future[object] | None = None
+        """The look at the whole tree that filling waits for."""
         self._look_at = 0.0
+        """Time of the next check of the mirror's folder; 0 if it is unknown which folder that is."""
         self._fill_at = time.monotonic() + context.sync_after_seconds
 
     def round(self, *, is_whole: bool, is_hasty: bool) -> float:
@@ -125,7 +126,7 @@ class BacklogWorker:
 
         Args:
             is_whole: True to process the whole backlog, not only new records.
-            is_hasty: True to sync at once what is written.
+            is_hasty: True to sync written paths at once.
 
         Raises:
             FileToolsError: The mirror fails; call `forget`, and try again later.
@@ -152,7 +153,7 @@ class BacklogWorker:
             self._follow()
         if is_hasty or self._sync_at <= time.monotonic():
             self.make_durable()
-        fill_at = math.inf if self.identity.is_filled or self.looking is not None else self._fill_at
+        fill_at = math.inf if self.identity.is_filled else self._fill_at
         waiting = (each.at for each in self._waiting.values())
         soonest = min(*waiting, self._sync_at, fill_at, now + self._context.probe_seconds)
         if self._is_whole_due:
@@ -164,24 +165,24 @@ class BacklogWorker:
         if now < self._look_at:
             self.files.store.stat(ROOT)  # fails if the folder is not there, or another one is
             return
-        self._look_at = now + _LOOK_SECONDS
-        if self._is_unknown:
+        is_unknown, self._look_at = self._look_at == 0.0, now + _LOOK_SECONDS
+        if is_unknown:
             self.files.store.probe()
         row = self.identity.establish()
         self.files.look()
-        if self._is_unknown:
+        if is_unknown:
             self.files.sweep()
-            self._seen, self._is_unknown = row.position, False
+            self._seen = row.position
 
     def forget(self) -> None:
-        """Discard what is known of the mirror's folder: another folder may be at its place."""
-        self._is_unknown = self._is_whole_due = True
+        """Discard all facts about the mirror's folder: another folder may be at its place."""
+        self._is_whole_due = True
         self._look_at = 0.0
         self._unsynced.clear()
         self._sync_at = math.inf
 
     def make_durable(self) -> None:
-        """Sync what was written, and record the mirror's position.
+        """Sync the written paths, and record the mirror's position.
 
         Raises:
             FileToolsError: A sync failed. Its paths must be written again: another sync would succeed although the bytes
@@ -200,15 +201,12 @@ class BacklogWorker:
             unsettled = [each.entry for each in self._waiting.values() if each.unsettled]
             self._context.journal.backlog.advance(self._place, self._seen, batch.values(), unsettled)
 
-    def is_unsettled(self, key: str) -> bool:
-        """True if a path waits for others who are changing it; callable from any thread."""
+    def retried(self, key: str) -> Literal["unsettled", "refused"] | None:
+        """Return why the newest change of a path is retried; None if it is not. Callable from any thread."""
         waiting = self._waiting.get((key, True))
-        return waiting is not None and waiting.unsettled is not None
-
-    def is_refused(self, key: str) -> bool:
-        """True if the mirror refused the newest change of a path; callable from any thread."""
-        waiting = self._waiting.get((key, True))
-        return waiting is not None and waiting.unsettled is None
+        if waiting is None:
+            return None
+        return "refused" if waiting.unsettled is None else "unsettled"
 
     def has_written(self, entry: BacklogEntry) -> bool:
         """True if a path was written and only needs to be synced; callable from any thread."""
@@ -335,10 +333,10 @@ class BacklogWorker:
         self.files.make_folder(path, goal.mode)
         # A folder that exists although its record removed it was made since.
         is_followed = record is not None and record.old_path is None and record.operation not in REMOVALS
-        is_unknown = bool(entry.number) and not is_followed
+        is_unknown = entry.number > 0 and not is_followed and not is_renamed
         older = self._context.journal.backlog.get(self._place, entry.key)
         is_older = older is not None and older.number != entry.number
-        if entry.below or is_older or is_respelt or (is_unknown and not is_renamed):
+        if entry.below or is_older or is_respelt or is_unknown:
             self._compare_below(path)
 
     def _retry(self, twins: Iterable[WorkspacePath]) -> None:
@@ -348,7 +346,7 @@ class BacklogWorker:
         self._is_whole_due = True
 
     def _move_again(self, record: ChangeRecord, path: WorkspacePath, goal: Wanted) -> bool:
-        """Repeat a move of the primary in the mirror, and copy what the mirror lacked of it; False if it is not possible."""
+        """Repeat a move of the primary in the mirror, and copy the paths that it lacked; False if that is not possible."""
         is_file = goal.kind == "file"
         if record.old_path is None or record.path != path or (is_file and len(goal.content) <= MOST_COPIED):
             return False
@@ -398,6 +396,7 @@ class BacklogWorker:
     def _defer(self, entry: BacklogEntry) -> None:
         """Retry a path soon, because others are changing it."""
         now, former = time.monotonic(), self._waiting.get(_slot(entry))
+        self._unsynced.pop(_slot(entry), None)  # a sync of its last copy would remove its entry
         if former is None or former.unsettled is None:
             self._waiting[_slot(entry)] = _Waiting(entry, now + _SHORTEST_DEFERRAL_SECONDS, entry.number, since=now)
             if not entry.number:
@@ -408,15 +407,15 @@ class BacklogWorker:
 
     def _refuse(self, entry: BacklogEntry, error: FileToolsError) -> None:
         """Count one more refusal; the path is retried with growing pauses, and delays no other."""
+        self._unsynced.pop(_slot(entry), None)  # as in `_defer`
         self._context.journal.backlog.refuse(self._place, entry, f"{error.code}: {error.message}")
         again = replace(entry, tries=entry.tries + 1)
-        if again.tries < MAX_TRIES:
-            pause = min(self._context.probe_seconds * 2**entry.tries, LONGEST_PAUSE_SECONDS)
-            self._waiting[_slot(entry)] = _Waiting(again, time.monotonic() + pause)
-            return
-        self._waiting[_slot(entry)] = _Waiting(again, math.inf)
-        _log.error("the mirror refused %s %d times: %s", entry.path, MAX_TRIES, error)
-        self._context.publish(events.SyncError(error=error.message, error_code=error.code, file=entry.path))
+        is_last = again.tries >= MAX_TRIES
+        pause = math.inf if is_last else min(self._context.probe_seconds * 2**entry.tries, LONGEST_PAUSE_SECONDS)
+        self._waiting[_slot(entry)] = _Waiting(again, time.monotonic() + pause)
+        if is_last:
+            _log.error("the mirror refused %s %d times: %s", entry.path, MAX_TRIES, error)
+            self._context.publish(events.SyncError(error=error.message, error_code=error.code, file=entry.path))
 
     def _raise_unless_of_path(self, error: FileToolsError) -> None:
         """Raise an error unless it concerns one path only."""
@@ -437,30 +436,30 @@ class BacklogWorker:
         lacking = [*plan.added, *plan.modified, *(plan.deleted if self.identity.is_older else ())]
         met = {self._context.key(path) for path in (*lacking, *plan.equal)}
         # A known file may be missing for an instant of which no record is made.
-        rows = self._context.journal.tree_index.rows().items()
-        unmet = (WorkspacePath(row.path) for key, row in rows if row.kind == "file" and key not in met)
+        files = self._context.journal.tree_index.paths("file").items()
+        unmet = (WorkspacePath(path) for key, path in files if key not in met)
         self.add_to_backlog([*lacking, *(path for path in unmet if not self._context.left_out(path, False))])
         self._is_whole_due = True
         self.identity.confirm()
         self.files.look()
 
     def _has_looked(self) -> bool:
-        """True if the whole tree was looked at once: what came and went before is in no record that a mirror could follow."""
+        """True after a first look at the whole tree: earlier changes by other programs have no records to follow."""
         if self._context.journal.tree_index.looked() is not None:
             return True
-        if self.looking is None:
-            self.looking = self._context.look()
-            self.looking.add_done_callback(lambda _: self._mirror.wake())
-        if not self.looking.done():
-            return False
-        looking, self.looking = self.looking, None
-        try:
-            looking.result()
-        except (CancelledError, FileToolsError) as exc:
-            self._mirror.report(error=f"it is filled later: the tree could not be looked at ({exc})")
-            self._fill_at = time.monotonic() + self._context.probe_seconds
-            return False
-        return True
+        if self._looking is None:
+            self._looking = self._context.look()
+            self._looking.add_done_callback(lambda _: self._mirror.wake(is_urgent=True))
+        if self._looking.done():
+            looking, self._looking = self._looking, None
+            try:
+                looking.result()
+            except (CancelledError, FileToolsError) as exc:
+                self._mirror.report(error=f"it is filled later: the tree could not be looked at ({exc})")
+            else:
+                return True
+        self._fill_at = time.monotonic() + self._context.probe_seconds
+        return False
 
 
 def _by_change(entries: Iterable[BacklogEntry]) -> Iterator[list[BacklogEntry]]:

@@ -125,11 +125,6 @@ class Agenda:
         self._missing: dict[str, float] = {}
         """When each missing key was first missed, on the monotonic clock."""
 
-    @property
-    def is_empty(self) -> bool:
-        """True if there is nothing to look at, neither now nor soon."""
-        return self.hints.is_empty and not (self._again or self._later)
-
     def due_at(self, *, with_hints: bool = True) -> float | None:
         """Return when the next look is due, on the monotonic clock; None if there is nothing to look at."""
         if self.hints.is_everything or (with_hints and not self.hints.is_empty):

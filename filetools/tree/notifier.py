@@ -100,11 +100,6 @@ class Notifier:
         self._callback, self._mark = callback, self.mark()
         self._attend()
 
-    @property
-    def is_polling(self) -> bool:
-        """True if it has to poll at the moment."""
-        return self._timer is not None
-
     def mark(self) -> Mark | None:
         """Return inode and mtime of the file, or None if it is missing."""
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -151,8 +152,7 @@ class DraftTree:
 
     def read_version(self, node: DraftNode) -> str:
         """Return the version of the file that is now at a node's origin."""
-        is_known = bool(node.source) and node.kind != "symlink"
-        stat = self._store.stat(WorkspacePath(node.source)) if is_known else None
+        stat = self._store.stat(WorkspacePath(node.source)) if node.source and node.kind != "symlink" else None
         known = None if stat is None else self._facts.get(stat.identity)
         return version_of(self._content_at(node)) if known is None else known.version
 
@@ -239,6 +239,19 @@ class DraftTree:
                 self.drafted[key] = (where, self.made_anew(node, lambda origin: top not in within(origin)))
             elif not (key in above and node is not None and self.standing(where) is None):
                 del self.drafted[key]
+
+    def leave(self, path: str) -> None:
+        """Drop the drafted changes of a folder and of all below it, and the removal of folders above it.
+
+        An entry that would have moved from there to elsewhere is created from its bytes instead.
+        """
+        top = self.key(path)
+        for key, (where, node) in list(self.drafted.items()):
+            if top in within(key) or (node is None and key in within(top)):
+                del self.drafted[key]
+            else:
+                with suppress(FileToolsError):  # its bytes are too large, or cannot be read
+                    self.drafted[key] = (where, self.made_anew(node, lambda origin: top in within(origin)))
 
     def made_anew(self, node: DraftNode | None, is_elsewhere: Callable[[str], bool]) -> DraftNode | None:
         """Return a node that needs no origin, if it has one in the tree for whose lock key `is_elsewhere` is true."""

@@ -29,8 +29,8 @@ Outcome = Literal["undone", "unchanged", "kept", "unknown"]
 
 SETTLED: Final = ("undone", "unchanged", "kept")
 """Outcomes of records that count as undone."""
-WITHOUT_RECORDS: Final = ("symlink", "other")
-"""Kinds of entries that are restored with a folder, without records of their own."""
+_NOT_UNDONE: Final = {"unknown": "nobody knows what was there before", "kept": "others use this folder now"}
+"""Why the records of other outcomes are not undone."""
 _KINDS: Final[Mapping[Operation, EntryType]] = {
     Operation.CREATE: "file",
     Operation.MODIFY: "file",
@@ -65,9 +65,9 @@ class UndoFinding(Struct, frozen=True, kw_only=True):
     outcome: Outcome | Clash
 
     @property
-    def clash(self) -> Clash | None:
-        """Why the records are not undone; None if there is no conflict."""
-        return self.outcome if isinstance(self.outcome, Clash) else None
+    def reason(self) -> str | None:
+        """Why the records are not undone, in a few words; None if they are."""
+        return self.outcome.reason if isinstance(self.outcome, Clash) else _NOT_UNDONE.get(self.outcome)
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -257,9 +257,9 @@ class Undoing:
             self._find([record], None, "unchanged")
             return
         inside, is_restored = list(self._tree.below(where)), bool(self._history.targets([record.number]))
-        nodes = [self._tree.at(path) for path in inside]
-        # Links that were restored with the folder have no records.
-        if inside and not (is_restored and all(node is not None and node.kind in WITHOUT_RECORDS for node in nodes)):
+        kinds = {node.kind for path in inside if (node := self._tree.at(path)) is not None}
+        # Links and other special files that were restored with the folder have no records.
+        if inside and not (is_restored and kinds <= {"symlink", "other"}):
             self._find([record], where, "kept")
             return
         self._find([record], where, "undone")
@@ -311,11 +311,12 @@ class Undoing:
         )
 
     def _settled(self, place: str | None) -> DraftNode | None:
-        """Invert the pending runs at a path and below it, and return the draft's node at the path."""
+        """Invert the pending runs at a path, above and below it, and return the draft's node at the path."""
         if place is None:
             return None
         key = self._tree.key(place)
-        for one in [one for one in self._runs if one == key or one.startswith(f"{key}/")]:
+        above = set(within(key))
+        for one in [one for one in self._runs if one in above or one.startswith(f"{key}/")]:
             self._settle(self._runs.pop(one))
         return self._tree.at(place)
 
@@ -369,9 +370,7 @@ def unknown_creations(history: History, records: Sequence[ChangeRecord]) -> set[
         history: The journal's past records.
         records: All records to undo, newest first.
     """
-    unknown: set[int] = set()
-    gone: set[str] = set()
-    seen: dict[str, dict[str, DraftNode]] = {}
+    unknown, gone, seen = set[int](), set[str](), dict[str, dict[str, DraftNode]]()
     for record in reversed(records):
         if record.operation is Operation.DELETE_DIRECTORY and record.before_unknown:
             seen[record.path] = tree_before(history, record)
@@ -410,8 +409,7 @@ class _Name(Struct, eq=False):
             if part not in name.below:
                 found = name.below[part] = _Name(part, name)
                 if name.twin is not None and part not in name.twin.below:
-                    name.twin.below[part] = _Name(part, name.twin)
-                    found.pair(name.twin.below[part])
+                    found.pair(name.twin.below.setdefault(part, _Name(part, name.twin)))
             name = name.below[part]
         return name
 

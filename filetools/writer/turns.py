@@ -318,7 +318,7 @@ class Turns:
 
     def _settle(self) -> None:
         """Finish what dead processes left, before any call is prepared."""
-        pending = self._journal.marks.pending(ALL_RECORDS)
+        pending = self._journal.marks.unfinished("pending", ALL_RECORDS)
         now = time.monotonic()
         if any(self._unsettled.get(record.number, 0.0) <= now for record in pending):
             failed = self._settle_all(pending)

@@ -118,7 +118,7 @@ def test_changes_to_other_lines_are_merged() -> None:
     decided = write(seen_with("a.txt", theirs, OLD), "a.txt", OLD.decode().replace("five", "FIVE"), knows(OLD))
     assert decided.content == b"ONE\ntwo\nthree\nfour\nFIVE\n"
     answer = decided
-    assert (answer.merged, answer.sent) == (True, OLD.replace(b"five", b"FIVE"))
+    assert (answer.is_merged, answer.sent) == (True, OLD.replace(b"five", b"FIVE"))
     assert [hunk["lines"] for hunk in answer.foreign] == [["-one", "+ONE"]]
 
 

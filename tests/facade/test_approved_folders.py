@@ -18,8 +18,8 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.facade.parts import Parts
 from filetools.facade.runner import CallRunner
 from filetools.facade.steps.folders import MoveFolder, RemoveFolderStep
+from filetools.permissions.policy import Rule
 from filetools.permissions.requests import ApprovalRequest
-from filetools.permissions.rules import Rule
 from tests.support.crashing import QUIET, grow, snapshot
 from tests.support.opened import refused
 from tests.support.people import ALICE, EDITOR, Person

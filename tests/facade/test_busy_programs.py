@@ -15,6 +15,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.journal.storage.contents import version_from
 from tests.support import inside
 from tests.support.dose import dose
+from tests.support.journals import tree_of
 from tests.support.storms.pictures import on_disk, replayed
 
 
@@ -31,7 +32,7 @@ async def judge(files: FileToolsFacade, root: Path) -> None:
     """Look at the whole tree, and assert that rows and feed match the disk."""
     await files.look()
     disk = {path: node.version for path, node in on_disk(root).items()}
-    rows = inside.parts(files).journal.tree_index.rows().values()
+    rows = tree_of(inside.parts(files).journal).values()
     assert {row.path: version_from(row.version) for row in rows if row.path} == disk
     tree, faults = replayed({}, inside.parts(files).journal.records())
     assert (faults, {path: node.version for path, node in tree.items()}) == ([], disk)

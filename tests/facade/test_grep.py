@@ -13,7 +13,7 @@ import filetools
 from filetools.errors import ApprovalRequiredError, ToolBlockedError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.searching import GrepResult
-from filetools.permissions.rules import Rule
+from filetools.permissions.policy import Rule
 from filetools.search.contents.pattern import Pattern
 from tests.support.crashing import QUIET, grow
 from tests.support.opened import refused

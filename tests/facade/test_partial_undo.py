@@ -17,7 +17,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.facade.history.undo_steps import with_blocked
 from filetools.models.history import UndoResult
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.permissions.rules import Rule
+from filetools.permissions.policy import Rule
 from filetools.versions.undo import Clash, UndoFinding
 from tests.support.crashing import QUIET, Tree, grow, snapshot
 from tests.support.inside import damage_version, lose_version, parts
@@ -222,7 +222,7 @@ def test_findings_and_paths_that_stay_are_compared_by_looking_up_and_not_one_by_
     clash, paths = Clash(reason="gone"), [f"d{at % 7}/{at}" for at in range(200)]
     findings = [UndoFinding(records=(), path=path, outcome="undone") for path in paths]
     blocked: Mapping[str, Clash] = Counted(dict.fromkeys(paths, clash))
-    found = with_blocked(findings, blocked)
+    found = with_blocked(findings, blocked, {})
     assert [(one.path, one.outcome) for one in found] == [(path, clash) for path in paths]
     assert walked <= 3 * len(paths)
 

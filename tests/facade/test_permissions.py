@@ -13,8 +13,8 @@ import pytest
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.words import Preset
+from filetools.permissions.policy import Rule
 from filetools.permissions.requests import ApprovalRequest
-from filetools.permissions.rules import Rule
 from tests.support import inside
 from tests.support.crashing import QUIET, grow, snapshot
 from tests.support.opened import outcome_of, recorded, refused, steps_until, told, version

@@ -12,7 +12,7 @@ import filetools
 from filetools import ApprovalDecision, ApprovalRequest
 from filetools.content.editing.text_edits import TextEdit
 from filetools.facade.facade import FileToolsFacade
-from filetools.permissions.rules import Rule
+from filetools.permissions.policy import Rule
 from tests.support import inside
 from tests.support.crashing import QUIET
 from tests.support.facade_worker import RELAXED

@@ -16,7 +16,7 @@ from filetools import Actor, Edit
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.history.tree_diff import LARGEST_DIFFED_BYTES
 from filetools.models.history import TreeDiffResult
-from filetools.permissions.rules import Rule
+from filetools.permissions.policy import Rule
 from tests.facade.test_checkpoints import forget_snapshots
 from tests.support.opened import refused
 from tests.support.storms.pictures import on_disk

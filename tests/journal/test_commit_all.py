@@ -100,4 +100,4 @@ def test_many_threads_lose_nothing(relaxed: Journal) -> None:
         records = [record for found in pool.map(work, [f"t{index}" for index in range(16)]) for record in found]
     assert sorted(record.number for record in records) == list(range(1, 161))
     assert len(list(heads_below(relaxed, ""))) == 160
-    assert len(relaxed.marks.pending()) == 80
+    assert len(relaxed.marks.unfinished("pending")) == 80

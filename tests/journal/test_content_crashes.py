@@ -82,8 +82,8 @@ def work(state: Path, steps: Callable[[], Steps], say: Callable[[str], object]) 
 
 def tidy(journal: Journal) -> None:
     """Let retention remove everything that it may."""
-    journal.marks.applied(record.number for record in journal.marks.pending())
-    journal.marks.synced(record.number for record in journal.marks.unsynced())
+    journal.marks.applied(record.number for record in journal.marks.unfinished("pending"))
+    journal.marks.synced(record.number for record in journal.marks.unfinished("unsynced"))
     journal.maintain(retention_bytes=0, retention_records=10**9)
 
 

@@ -96,7 +96,7 @@ def test_compensation_aborts_the_record_and_sets_the_head_back(journal: Journal)
     assert journal.view("a").head == Head(
         key="a", path="a", version=v(b"1"), size=1, mode=0o644, number=record.number, applied=True
     )
-    assert journal.marks.pending() == []
+    assert journal.marks.unfinished("pending") == []
     assert [(each.after, each.state) for each in journal.records()] == [
         (v(b"1"), RecordState.APPLIED),
         (v(b"2"), RecordState.ABORTED),

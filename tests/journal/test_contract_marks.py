@@ -14,7 +14,7 @@ def numbers(records: list[ChangeRecord]) -> list[int]:
 def test_a_committed_record_is_pending_until_it_is_noted(journal: Journal) -> None:
     record = put(journal, "a", b"1", noted=False)
     assert journal.marks.is_pending(record.number)
-    assert journal.marks.pending() == [record]
+    assert journal.marks.unfinished("pending") == [record]
     journal.marks.applied([record.number])
     assert not journal.marks.is_pending(record.number)
     head = journal.view("a").head
@@ -42,11 +42,11 @@ def test_an_old_note_does_not_mark_a_newer_head(journal: Journal) -> None:
 def test_applied_records_are_unsynced_until_they_are_synced(journal: Journal) -> None:
     first, second = put(journal, "a", b"1"), put(journal, "b", b"2")
     pending = put(journal, "c", b"3", noted=False)
-    assert numbers(journal.marks.unsynced()) == [first.number, second.number]
-    assert numbers(journal.marks.unsynced(limit=1)) == [first.number]
+    assert numbers(journal.marks.unfinished("unsynced")) == [first.number, second.number]
+    assert numbers(journal.marks.unfinished("unsynced", 1)) == [first.number]
     journal.marks.synced([first.number])
-    assert numbers(journal.marks.unsynced()) == [second.number]
-    assert numbers(journal.marks.pending()) == [pending.number]
+    assert numbers(journal.marks.unfinished("unsynced")) == [second.number]
+    assert numbers(journal.marks.unfinished("pending")) == [pending.number]
 
 
 def test_unsettled_goes_back_to_the_last_synced_record(journal: Journal) -> None:
@@ -122,10 +122,16 @@ def test_what_must_be_restored_is_not_synced_and_its_head_is_not_certain(journal
     first, second = put(journal, "a", b"1"), put(journal, "b", b"2")
     journal.marks.synced([second.number])
     journal.begin_restoring()
-    assert (numbers(journal.marks.unrestored()), journal.marks.unsynced()) == ([first.number], [])
+    assert (numbers(journal.marks.unfinished("unrestored")), journal.marks.unfinished("unsynced")) == (
+        [first.number],
+        [],
+    )
     assert [is_applied(journal, key) for key in "ab"] == [False, True]
     journal.marks.restored(first.number, ["a"])
-    assert (journal.marks.unrestored(), numbers(journal.marks.unsynced())) == ([], [first.number])
+    assert (journal.marks.unfinished("unrestored"), numbers(journal.marks.unfinished("unsynced"))) == (
+        [],
+        [first.number],
+    )
     assert is_applied(journal, "a")
 
 
@@ -138,5 +144,5 @@ def test_a_foreign_save_after_an_unsynced_change_is_not_synced_either(journal: J
     journal.marks.synced([put(journal, "a", b"1").number])
     second = put(journal, "a", b"2")
     (third,) = journal.commit([draft(journal, "a", b"3", applied=True, external=True)], ALICE)
-    assert numbers(journal.marks.unsynced()) == [second.number, third.number]
+    assert numbers(journal.marks.unfinished("unsynced")) == [second.number, third.number]
     assert numbers(journal.marks.unsettled("a")) == [3, 2, 1]

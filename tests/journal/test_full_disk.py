@@ -76,7 +76,7 @@ def test_a_full_disk_has_room_for_deletions_and_their_marks_and_for_nothing_else
         with pytest.raises(DiskFullError):
             put(journal, "more", os.urandom(100_000), noted=False)
         put(journal, name, None)
-    assert journal.marks.pending() == []
+    assert journal.marks.unfinished("pending") == []
     assert 0 < (small_disk / "reserve").stat().st_size < RESERVE_BYTES
     journal.close()
     journal = Journal(small_disk)  # although the disk is full

@@ -151,8 +151,8 @@ def _filtered(stack_of: dict[str, IgnoreRules], path: str, is_directory: bool) -
     for depth, name in enumerate(names):
         folder = "/".join(names[:depth])
         stack = stack.push(stack_of[folder]) if folder in stack_of else stack
-        sieve = stack.in_directory(folder)
-        if sieve is not None and not sieve([name], is_directory or depth < len(names) - 1):
+        name_filter = stack.in_directory(folder)
+        if name_filter is not None and not name_filter([name], is_directory or depth < len(names) - 1):
             return True
     return False
 

@@ -65,7 +65,11 @@ def test_exclude_rule(pattern: str, path: str, is_directory: bool, expected: boo
 def test_defaults_leave_out_what_the_documentation_names() -> None:
     rules = compile_patterns([], defaults=DEFAULT_EXCLUDES)
     names = [".git", "node_modules", ".DS_Store", "Thumbs.db", "a.swp", "a.swo", ".env.local", ".env.x.local", "a.py"]
-    assert [name for name in names if not rules.matches(name, False)] == ["a.py"]
+    assert [name for name in names if not rules.matches(name, False)] == [
+        ".git",
+        "a.py",
+    ]  # the file of a linked work tree
+    assert rules.matches(".git", True)
 
 
 @given(
@@ -77,8 +81,8 @@ def test_filter_of_a_folder_agrees_with_whole_paths(patterns: list[str], names: 
     rules = compile_patterns(patterns)
     pruned = itself = False
     for depth, name in enumerate(names):
-        sieve = rules.in_directory("/".join(names[:depth]))
-        pruned = pruned or (sieve is not None and not sieve([name], is_directory or depth < len(names) - 1))
+        name_filter = rules.in_directory("/".join(names[:depth]))
+        pruned = pruned or (name_filter is not None and not name_filter([name], is_directory or depth < len(names) - 1))
         itself = itself or rules.ignores_itself("/".join(names[: depth + 1]), is_directory or depth < len(names) - 1)
     assert rules.matches("/".join(names), is_directory) is pruned is itself
 

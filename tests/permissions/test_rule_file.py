@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import StateDamagedError, StateVersionError
-from filetools.permissions.rules import Rule, SavedPermissions
+from filetools.permissions.policy import Rule, SavedPermissions
 
 RULES = (Rule(tool="delete_*", path="docs/**", level="block"), Rule(tool="write_file", path="**", level="prompt"))
 

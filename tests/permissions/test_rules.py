@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from filetools.errors import InvalidArgumentError
-from filetools.permissions.rules import Level, Rule, rules_level
+from filetools.permissions.policy import Level, Rule, rules_level
 from tests.support.step_count import steps_of
 
 

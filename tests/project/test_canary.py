@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import FileToolsError
-from filetools.project.git import git_remote, git_state, listed_files, worktrees
+from filetools.project.git import git_remote, git_state, listed_files, tracked_although_ignored, worktrees
 from tests.support.hostile_repository import (
     FILTERS,
     KINDS,
@@ -19,7 +19,7 @@ from tests.support.hostile_repository import (
     hostile_repository,
 )
 
-CALLS: list[Callable[[str], object]] = [git_state, git_remote, listed_files, worktrees]
+CALLS: list[Callable[[str], object]] = [git_state, git_remote, listed_files, tracked_although_ignored, worktrees]
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,7 @@ from filetools.errors import (
     NotARepositoryError,
 )
 from filetools.project import git as module
-from filetools.project.git import git_remote, git_state, listed_files, worktrees
+from filetools.project.git import git_remote, git_state, listed_files, tracked_although_ignored, worktrees
 from tests.support.hostile_repository import environment
 from tests.support.unprivileged import NOBODY, as_nobody
 
@@ -130,6 +130,7 @@ def test_a_repository_of_another_user_is_refused_until_the_users_own_configurati
         )
         assert "safe.directory" in str(failed.value.suggested_action)
         assert listed_files(str(path)) is None
+        assert tracked_although_ignored(str(path)) == []
         assert worktrees(str(path)) == []
     trusting = tmp_path / "trusting"
     trusting.write_text(f"[safe]\n\tdirectory = {repository.path}\n")
@@ -143,6 +144,7 @@ def test_a_file_that_points_nowhere_is_gits_failure_and_not_ours(text: bytes, tm
     with pytest.raises(GitFailedError):
         git_state(str(tmp_path))
     assert listed_files(str(tmp_path)) is None
+    assert tracked_although_ignored(str(tmp_path)) == []
     assert worktrees(str(tmp_path)) == []
 
 

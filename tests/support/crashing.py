@@ -201,7 +201,7 @@ async def recovered(root: Path, mirror: Path | None = None, **settings: Any) -> 
 
 async def is_settled(files: FileToolsFacade, root: Path, mirror: Path | None = None) -> bool:
     """Whether nothing is pending or left over, and the mirror has everything."""
-    if files._parts.journal.marks.pending() or leftovers(root):
+    if files._parts.journal.marks.unfinished("pending") or leftovers(root):
         return False
     if mirror is None:
         return True

@@ -101,7 +101,7 @@ DISK: Final[Mapping[str, str]] = {
     "servers/mcp/roots_server.py": "tells which folders a command line or a client means, before there is a workspace",
     "app/health.py": "examines a root that perhaps cannot be opened",
     "app/surroundings.py": "looks at what a root stands on, opened or not",
-    "permissions/rules.py": "reads permissions.json in the state directory",
+    "permissions/policy.py": "reads permissions.json in the state directory",
     "facade/body_calls.py": "keeps what is being sent in a file without a name",
     "project/git.py": "looks for git among the programs of the machine, and for what of a repository git would touch",
     "project/folder.py": "tells which folder outside the workspace is meant, links resolved",

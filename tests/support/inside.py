@@ -27,6 +27,7 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.sessions import rules
 from filetools.sessions.agent_process import AgentProcess
 from filetools.tree.inotify import InotifyThread
+from filetools.tree.notifier import Notifier
 from filetools.writer.turn_calls import TurnCall, TurnTask
 from filetools.writer.worker_pool import Hop
 
@@ -151,7 +152,12 @@ def is_calm(files: FileToolsFacade) -> bool:
     """Whether there is nothing to look at of what other programs do, neither now nor soon."""
     foreign = foreign_of(files)
     is_waiting = foreign._working.locked() or foreign._news or foreign._unsettled
-    return foreign._agenda.is_empty and not (is_waiting or foreign._is_whole_due)
+    return foreign._agenda.due_at() is None and not (is_waiting or foreign._is_whole_due)
+
+
+def is_polling(notifier: Notifier) -> bool:
+    """True if a notifier has to poll at the moment."""
+    return notifier._timer is not None
 
 
 def is_watching(files: FileToolsFacade) -> bool:

@@ -19,6 +19,7 @@ from msgspec import structs
 from filetools.journal.changes import Change
 from filetools.journal.checkpoints import Checkpoint, Comparison, Tree
 from filetools.journal.journal import Journal
+from filetools.journal.tree_rows import TREE_COLUMNS, TreeRow, row_from
 from filetools.models.records import Actor, ChangeRecord, Operation
 from tests.support import journal_worker
 from tests.support.inside import database_of, see_connections
@@ -68,6 +69,12 @@ def save(journal: Journal, name: str, tree: Tree, number: int, **options: Any) -
         return structs.replace(journal.checkpoints.compare(""), now=tree, position=number)
 
     return journal.checkpoints.save(name, compare, **options)
+
+
+def tree_of(journal: Journal) -> dict[str, TreeRow]:
+    """Return the rows of all entries in the tree, by key."""
+    rows = database_of(journal).rows(f"SELECT {TREE_COLUMNS} FROM tree WHERE kind <> 'absent'")
+    return {row[0]: row_from(row) for row in rows}
 
 
 def folder(operation: Operation, key: str, old_key: str | None = None, **options: Any) -> Change:

@@ -23,7 +23,7 @@ from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.local import LocalStore
 from filetools.stores.store import Store
-from filetools.sync.manager import AttachedMirror, SyncManager
+from filetools.sync.manager import SyncManager
 from filetools.sync.mirror_files import MARKER
 from filetools.writer.worker_pool import WorkerPool
 from tests.support.faulty import Died, FaultyStore, Plan
@@ -142,7 +142,7 @@ class World:
         self.manager = SyncManager(
             self.journal,
             primary=options.pop("primary", self.primary),
-            mirrors=[AttachedMirror(name="mirror", row=self.journal.mirrors.register("mirror"), store=self.mirror)],
+            mirrors=[(self.journal.mirrors.register("mirror"), self.mirror)],
             directory=self.root / ".filetools/state",
             publish=self.events.append,
             workers=self.workers,

@@ -77,7 +77,7 @@ def _fact(record: ChangeRecord) -> tuple[str, str, str]:
 async def assert_at_rest(files: FileToolsFacade, root: Path) -> None:
     """Fail unless nothing is pending or left over and every head is what stands on the disk."""
     journal = files._parts.journal
-    assert journal.marks.pending() == []
+    assert journal.marks.unfinished("pending") == []
     assert leftovers(root) == []
     for path, head in heads_below(journal, ""):
         assert version((root / path).read_bytes()) == head, path

@@ -236,6 +236,23 @@ async def test_a_moved_folder_that_also_differed_leaves_nothing_at_its_former_pl
         assert tree(inner) == {"moved": None, "moved/a": b"1"}
 
 
+async def test_a_path_that_is_deferred_before_its_last_copy_was_synced_is_copied_again(
+    tmp_path: Path, inner: LocalStore
+) -> None:
+    async with world(tmp_path, inner) as opened:
+        await opened.manager.aclose()
+        entry, file = BacklogEntry(key="a", path="a", number=0), opened.root / "a"
+        file.write_bytes(b"one")
+        opened.journal.backlog.add("mirror", [entry])
+        await opened.build(sync_after_seconds=0.6).start()
+        await opened.until(lambda: tree(inner) == {"a": b"one"})
+        await asyncio.sleep(0.4)
+        file.write_bytes(b"two")  # too young to be copied when the first copy is synced
+        opened.journal.backlog.add("mirror", [entry])
+        opened.manager.wake(is_heard=True)
+        await opened.until(lambda: tree(inner) == {"a": b"two"})
+
+
 async def test_a_file_that_others_have_just_replaced_is_not_copied_before_that_is_seen(
     tmp_path: Path, inner: LocalStore
 ) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from filetools.content.version import version_of
+from filetools.errors import StorageFailedError
 from filetools.journal.journal import Journal
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync.mirror_files import MirrorFiles
@@ -32,6 +33,20 @@ def test_a_leftover_that_another_process_removes_first_is_nobodys_failure(tmp_pa
     assert kept_in(journal) == []
     journal.close()
     assert list(temporary.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_read_is_replaced(tmp_path: Path) -> None:
+    def fail(method: str, path: str) -> None:
+        if method == "open":
+            raise StorageFailedError(path, "a bad sector")
+
+    inner = local_store(tmp_path / "mirror")
+    (tmp_path / "mirror" / "a").write_bytes(b"1")
+    journal = Journal(tmp_path, durability="relaxed")
+    files = MirrorFiles(scripted(inner, before=fail), journal, str, max_foreign_bytes=1024)
+    files.put(WorkspacePath("a"), b"2", version_of(b"2"), None, must_write=False)
+    journal.close()
+    assert (tmp_path / "mirror" / "a").read_bytes() == b"2"
 
 
 def test_a_file_of_others_with_the_inode_of_a_discarded_one_is_kept(tmp_path: Path) -> None:

@@ -164,6 +164,31 @@ async def test_an_abort_stops_between_two_files(inner: LocalStore, tmp_path: Pat
     assert (completed.success, completed.files_processed) == (False, 2)
 
 
+async def test_an_abort_stops_the_process_that_writes_to_the_mirror(inner: LocalStore, tmp_path: Path) -> None:
+    hang, abort = Hang("prepare"), asyncio.Event()
+
+    def hold(method: str, path: str) -> None:
+        if path == "b":
+            hang(method, path)
+
+    async with world(tmp_path, scripted(inner, before=hold)) as opened:
+        await opened.write("0", b"0")
+        first = opened.manager
+        second = opened.build(notify=partial(first.wake, is_heard=True), mirror_probe_seconds=FOR_EVER_SECONDS)
+        await second.start()
+        plant(opened.root, {"a": b"1", "b": b"2", "c": b"3"})
+        hang.on()
+        syncing = asyncio.create_task(second.sync_all(abort=abort))
+        assert await opened.run(lambda: hang.reached.wait(60))
+        abort.set()
+        with pytest.raises(AbortedError):
+            await syncing
+        hang.off()
+        await opened.until_paid()
+        await first.aclose()
+        assert tree(inner) == {"0": b"0", "a": b"1", "b": b"2"}
+
+
 async def test_excluded_and_private_paths_are_left_alone_on_both_sides(inner: LocalStore, tmp_path: Path) -> None:
     mirror = tmp_path / "mirror"
 

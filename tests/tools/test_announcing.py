@@ -14,7 +14,7 @@ import pytest
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
-from filetools.permissions.rules import Level, Rule
+from filetools.permissions.policy import Level, Rule
 from filetools.tools.dialects import CLAUDE_CODE, MCP_FILESYSTEM
 from filetools.tools.handlers import announcing
 from filetools.tools.registry import ToolRegistry

@@ -155,7 +155,7 @@ async def test_a_search_of_the_workspace_finds_what_is_not_saved_and_elsewhere_w
 
 
 async def test_a_rule_that_withholds_a_file_holds_for_what_tells_of_it(files: FileToolsFacade, home: Path) -> None:
-    from filetools.permissions.rules import Rule
+    from filetools.permissions.policy import Rule
 
     policy = inside.parts(files).gatekeeper.policy
     hidden = ("README.md", "AGENTS.md")

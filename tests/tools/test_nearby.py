@@ -8,7 +8,7 @@ import pytest
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
-from filetools.permissions.rules import Rule
+from filetools.permissions.policy import Rule
 from filetools.tools.answers import nearby
 from filetools.tools.answers.nearby import similar_paths
 from filetools.tools.registry import ToolRegistry

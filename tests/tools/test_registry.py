@@ -13,7 +13,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.result import camel_keys
 from filetools.models.words import Preset
 from filetools.paths.workspace_path import ROOT
-from filetools.permissions.policy import PermissionPolicy, ToolOperation
+from filetools.permissions.policy import PermissionPolicy
 from filetools.tools.arguments import NoParameters
 from filetools.tools.registry import FILE_TOOLS, ToolRegistry
 from filetools.tools.tool import AnyTool, Tool, ToolContext
@@ -76,16 +76,14 @@ async def test_names_and_groups_select_definitions(files: FileToolsFacade) -> No
 
 @pytest.mark.parametrize("tool", FILE_TOOLS, ids=lambda tool: tool.name)
 def test_the_declared_level_is_what_asking_does_with_the_tool(tool: AnyTool) -> None:
-    operation: ToolOperation = "read" if tool.effect == "read" else "change"
-    decision = PermissionPolicy("ask").check(tool.name, ROOT, actor=ALICE, operation=operation)
+    decision = PermissionPolicy("ask").check(tool.name, ROOT, actor=ALICE, change=tool.effect != "read")
     assert decision == tool.level
 
 
 @pytest.mark.parametrize("tool", FILE_TOOLS, ids=lambda tool: tool.name)
 @pytest.mark.parametrize("preset", get_args(Preset))
 def test_tools_that_delete_are_those_that_guarded_blocks(tool: AnyTool, preset: Preset) -> None:
-    operation: ToolOperation = "read" if tool.effect == "read" else "change"
-    decision = PermissionPolicy(preset).check(tool.name, ROOT, actor=ALICE, operation=operation)
+    decision = PermissionPolicy(preset).check(tool.name, ROOT, actor=ALICE, change=tool.effect != "read")
     blocked = (preset == "guarded" and tool.effect == "delete") or (preset == "read_only" and tool.effect != "read")
     assert (decision == "block") is blocked
 

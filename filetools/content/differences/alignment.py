@@ -54,13 +54,13 @@ class _Slider:
         self._start, self.kept_before = start, kept_before
         self._end = self._end_of_group(start)
         size = 0
-        met = -1
+        meeting = -1
         while size != self._end - self._start and self.steps_left > 0:
             size = self._end - self._start
             self._slide_up()
-            met = self._slide_down()
-        if met >= 0:
-            self._move_up(self._end - met)
+            meeting = self._slide_down()
+        if meeting >= 0:
+            self._move_up(self._end - meeting)
         return self._end
 
     def _slide_up(self) -> None:
@@ -80,7 +80,7 @@ class _Slider:
         """Slide to the lowest position; return the group's end where it last met a change of the other side, or -1."""
         elements, kept, size = self._elements, self._kept, len(self._elements)
         start, end, before = self._start, self._end, self.kept_before
-        met = end if self._changes_before[before] else -1
+        meeting = end if self._changes_before[before] else -1
         while end < size and elements[start] == elements[end] and self.steps_left > 0:
             kept[start], kept[end] = 1, 0
             start, end, before = start + 1, end + 1, before + 1
@@ -88,11 +88,11 @@ class _Slider:
             if end < size and not kept[end]:
                 end = self._end_of_group(end)
                 # The group grew; the larger one may not fit where the smaller one met a change.
-                met = -1
+                meeting = -1
             if self._changes_before[before]:
-                met = end
+                meeting = end
         self._start, self._end, self.kept_before = start, end, before
-        return met
+        return meeting
 
     def _move_up(self, steps: int) -> None:
         """Undo the last steps down, during which the group did not grow."""
@@ -161,12 +161,12 @@ def align(old: Ids, new: Ids, *, max_cost: int) -> Alignment:
     is_replaced = all(span[1] - span[0] == span[3] - span[2] for span in late)
     # If neither side contains what the other changed, the alignment is unique.
     is_sole = is_replaced or (removed.isdisjoint(new) and added.isdisjoint(old))
-    ways = None if is_sole else _outermost_ways(old, new, max_cost)
-    if ways is None:
+    extremes = None if is_sole else _extreme_alignments(old, new, max_cost)
+    if extremes is None:
         return Alignment(late=late, certain=late)
-    others = tuple(_between(way, len(old), len(new)) for way in ways)
-    other_way = {*ways[1]}
-    certain = _between([pair for pair in ways[0] if pair in other_way], len(old), len(new))
+    others = tuple(_between(pairs, len(old), len(new)) for pairs in extremes)
+    other = {*extremes[1]}
+    certain = _between([pair for pair in extremes[0] if pair in other], len(old), len(new))
     return Alignment(late=late, certain=late if certain == late else certain, others=others)
 
 
@@ -196,7 +196,7 @@ Pairs = list[tuple[int, int]]
 """Positions of corresponding elements in the old and the new sequence, ascending."""
 
 
-def _outermost_ways(old: Ids, new: Ids, max_cost: int) -> tuple[Pairs, Pairs] | None:
+def _extreme_alignments(old: Ids, new: Ids, max_cost: int) -> tuple[Pairs, Pairs] | None:
     """Return the kept pairs if insertions come first, and if deletions come first; None if the search costs too much."""
     shared = set(old) & set(new)
     # Elements missing from one side cannot be matched, so they do not affect the result.
@@ -206,12 +206,12 @@ def _outermost_ways(old: Ids, new: Ids, max_cost: int) -> tuple[Pairs, Pairs] | 
     trail = search_trail(first[::-1], second[::-1], max_cost)
     if trail is None:
         return None
-    ways = (_way(first, second, trail, inserts_first=inserts_first) for inserts_first in (True, False))
-    one, other = ([(at_old[x], at_new[y]) for x, y in way] for way in ways)
+    extremes = (_extreme_pairs(first, second, trail, inserts_first=inserts_first) for inserts_first in (True, False))
+    one, other = ([(at_old[x], at_new[y]) for x, y in pairs] for pairs in extremes)
     return one, other
 
 
-def _way(old: list[int], new: list[int], trail: list[array[int]], *, inserts_first: bool) -> Pairs:
+def _extreme_pairs(old: list[int], new: list[int], trail: list[array[int]], *, inserts_first: bool) -> Pairs:
     least = _least_place(len(old), len(new), trail)
     pairs: Pairs = []
     x = y = 0

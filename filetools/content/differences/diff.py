@@ -12,7 +12,8 @@ from filetools.content.differences.alignment import MAX_COST, Span, differences
 from filetools.content.differences.myers import common_prefix, common_suffix
 from filetools.content.differences.words import split_words, starts_of
 from filetools.content.editing.text_edits import TextEdit, apply_text_edits
-from filetools.content.ends import mark_of, split_at, split_lines, without_end
+from filetools.content.ends import split_at, split_lines, without_end
+from filetools.content.lines import mark_of
 from filetools.content.patching.file_patch import quoted_name
 
 _MAX_WORD_COST: Final = 20_000

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from filetools.content.differences.alignment import numbered
 from filetools.content.differences.diff import PatchHunk, changed_hunk
-from filetools.content.differences.weaving import weave
+from filetools.content.differences.diff3 import diff3
 from filetools.content.differences.words import merge_words, starts_of
 from filetools.content.editing.text_edits import TextEdit, apply_text_edits, splice
 from filetools.content.ends import ends_like, sole_end, split_lines, with_ends
@@ -104,7 +104,7 @@ def merge(
     conflicts: list[Conflict] = []
     foreign: list[PatchHunk] = []
     edits: list[TextEdit] = []
-    for place in weave(*numbered(*sides), max_cost=_MAX_COST):
+    for place in diff3(*numbered(*sides), max_cost=_MAX_COST):
         old, now, new = (
             side[slice(*part)] for side, part in zip(sides, (place.base, place.ours, place.theirs), strict=True)
         )

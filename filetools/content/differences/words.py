@@ -10,7 +10,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from filetools.content.differences.alignment import numbered
-from filetools.content.differences.weaving import WovenPlace, weave
+from filetools.content.differences.diff3 import MergeChunk, diff3
 from filetools.content.editing.text_edits import TextEdit
 from filetools.content.ends import split_lines
 
@@ -46,12 +46,12 @@ def merge_words(base: str, ours: str, theirs: str) -> list[TextEdit] | None:
     lines = [split_lines(text) for text in (base, ours, theirs)]
     if len({len(side) for side in lines}) > 1:
         return None
-    places: list[WovenPlace] = []
+    places: list[MergeChunk] = []
     words: tuple[list[str], list[str], list[str]] = ([], [], [])
     base_words, our_words, their_words = words
     for line in zip(*lines, strict=True):
         in_line = [split_words(text) for text in line]
-        for place in weave(*numbered(*in_line), max_cost=_MAX_COST):
+        for place in diff3(*numbered(*in_line), max_cost=_MAX_COST):
             if place.kind in ("conflict", "doubt"):
                 return None
             places.append(_shifted(place, [len(side) for side in words]))
@@ -70,7 +70,7 @@ def merge_words(base: str, ours: str, theirs: str) -> list[TextEdit] | None:
     ]
 
 
-def _shifted(place: WovenPlace, by: Sequence[int]) -> WovenPlace:
+def _shifted(place: MergeChunk, by: Sequence[int]) -> MergeChunk:
     base, ours, theirs = (
         (start + shift, end + shift)
         for (start, end), shift in zip((place.base, place.ours, place.theirs), by, strict=True)
@@ -78,7 +78,7 @@ def _shifted(place: WovenPlace, by: Sequence[int]) -> WovenPlace:
     return replace(place, base=base, ours=ours, theirs=theirs)
 
 
-def _are_apart(places: Sequence[WovenPlace], words: Sequence[str]) -> bool:
+def _are_apart(places: Sequence[MergeChunk], words: Sequence[str]) -> bool:
     """Return True if an unchanged word separates every two changes of different sides."""
     side = None
     has_word = False
@@ -94,5 +94,5 @@ def _are_apart(places: Sequence[WovenPlace], words: Sequence[str]) -> bool:
     return True
 
 
-def _changed(places: Sequence[WovenPlace], side: str, starts: Sequence[int]) -> int:
+def _changed(places: Sequence[MergeChunk], side: str, starts: Sequence[int]) -> int:
     return sum(starts[place.base[1]] - starts[place.base[0]] for place in places if place.kind in (side, "both"))

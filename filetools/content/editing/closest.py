@@ -125,7 +125,7 @@ def closest_region(old: str, text: str) -> ClosestRegion | None:
         is_last = at + size == len(lines) and text.casefold().endswith(wanted[size - 1].strip().casefold())
         why = f"line {at + size} {'is the last and has no line end' if is_last else 'continues after your text'}"
         return _region(lines, at, size, ["line ends"], numbers or why)
-    at = _likest(wanted[:size], bare)
+    at = _most_similar(wanted[:size], bare)
     return None if at is None else _region(lines, min(at, len(lines) - 1), size, ["text"], numbers)
 
 
@@ -164,7 +164,7 @@ def _changed(names: Iterable[str], lines: Sequence[str]) -> list[str]:
     return changed
 
 
-def _likest(wanted: Sequence[str], lines: Sequence[str]) -> int | None:
+def _most_similar(wanted: Sequence[str], lines: Sequence[str]) -> int | None:
     """Return the line, from 0, of the equally long region that shares the most letter groups with the wanted lines.
 
     Letter groups find parts of lines and misspelt words; groups that occur in many lines have little weight.
@@ -180,11 +180,11 @@ def _likest(wanted: Sequence[str], lines: Sequence[str]) -> int | None:
     scores = [end - start for start, end in zip(sums, sums[size:], strict=False)]
     # Ignore rounding errors.
     least = max(scores) - 1e-6
-    likest = [start for start, score in enumerate(scores) if score > least]
+    best_starts = [start for start, score in enumerate(scores) if score > least]
     groups = [_groups(line, letters) for line in wanted]
     # Of several regions, take the one whose lines best match the wanted lines one by one.
     best = max(
-        likest[:_MOST_COMPARED], key=lambda start: sum(map(len, map(and_, groups, shared[start : start + size])))
+        best_starts[:_MOST_COMPARED], key=lambda start: sum(map(len, map(and_, groups, shared[start : start + size])))
     )
     found = set().union(*shared[best : best + size])
     return best if found and len(found) >= _LEAST_SHARE * len(asked) else None

@@ -1,6 +1,6 @@
 r"""Edits: replace old text by new text, all or nothing.
 
-An old text must match exactly or, if it does not, in the one place that `matching` finds for it.
+An old text must match exactly or, if blanks at line ends are ignored, in one place; see `matching`.
 
 LF in the old text matches any line end of the file; CR is literal. New text without CR takes the line ends of the file: kept
 lines have their own, new lines that of their neighbour. New text with CR is literal.
@@ -15,11 +15,11 @@ from msgspec import Struct
 
 from filetools.content.differences.diff import minimal_edits
 from filetools.content.editing.closest import closest_region, lines_around
-from filetools.content.editing.matching import lines_at, matches_of, meant_by
+from filetools.content.editing.matching import lines_at, match_ignoring_blanks, matches_of
 from filetools.content.editing.text_edits import TextEdit, apply_text_edits, composed, splice
-from filetools.content.ends import end_after, end_before, end_of, ends_like, mark_of, with_ends
+from filetools.content.ends import end_of, ends_like, nearest_end, with_ends
 from filetools.content.formats import TextFormat, decode
-from filetools.content.lines import count_lines, newline_of
+from filetools.content.lines import count_lines, mark_of, newline_of
 from filetools.errors import EditAmbiguousError, EditNotFoundError, FileToolsError, InvalidArgumentError
 from filetools.models.words import Newline
 
@@ -50,7 +50,7 @@ class EditOutcome(Struct, frozen=True, kw_only=True):
     counts: tuple[int, ...]
     """Number of matches that each edit replaced."""
     repairs: tuple[str, ...] = ()
-    """One sentence for each old text that did not match exactly and was matched by its meaning."""
+    """One sentence for each old text that matched only without blanks at line ends."""
 
 
 class BytesOutcome(Struct, frozen=True, kw_only=True):
@@ -104,12 +104,12 @@ def apply_edits(text: str, edits: Sequence[Edit], *, path: str | None = None) ->
 def joined(refusals: Sequence[E]) -> E:
     """Return the first refusal, with the others added to it."""
     first = refusals[0]
-    told = refusals[1 : MOST_REFUSALS + 1]
-    if told:
-        more = len(refusals) - 1 - len(told)
+    further = refusals[1 : MOST_REFUSALS + 1]
+    if further:
+        more = len(refusals) - 1 - len(further)
         rest = [f"and {more} more"] if more else []
-        first.message = "\n".join([first.message, *(other.message for other in told), *rest])
-        first.details["others"] = [*first.details.get("others", ()), *(_other(first, other) for other in told)]
+        first.message = "\n".join([first.message, *(other.message for other in further), *rest])
+        first.details["others"] = [*first.details.get("others", ()), *(_other(first, other) for other in further)]
     return first
 
 
@@ -164,7 +164,7 @@ def insert_lines(text: str, line: int, new_text: str) -> EditOutcome:
     if not new_text:
         raise InvalidArgumentError("Nothing to insert")
     place = len(text) if is_open else len(text) - len(before[-1])
-    neighbour = end_before(text, place) or end_after(text, place)
+    neighbour = nearest_end(text, place)
     new = new_text if "\r" in new_text or not neighbour else with_ends(new_text, neighbour)
     end = neighbour or end_of(new) or "\n"
     if is_open:
@@ -206,12 +206,12 @@ def _found(text: str, edit: Edit, number: int, path: str | None) -> tuple[list[t
     found = matches_of(edit.old, text)
     what = f"The old text of edit {number}"
     if not found and (edit.count == 1 or edit.replace_all):
-        meant = meant_by(edit.old, edit.new, text)
-        if meant is not None:
-            return meant
+        loose = match_ignoring_blanks(edit.old, edit.new, text)
+        if loose is not None:
+            return loose
     if not found:
         error = EditNotFoundError(path, f"{what} was not found", closest=closest_region(edit.old, text), number=number)
-        error.suggested_action = _meant_otherwise(edit.old) or (
+        error.suggested_action = _hint_for(edit.old) or (
             "The new text is in the file already: the edit may have been made. Read the file to see."
             if edit.new.strip() and edit.new in text
             else error.suggested_action
@@ -221,13 +221,13 @@ def _found(text: str, edit: Edit, number: int, path: str | None) -> tuple[list[t
         return found, edit.new, ""
     lines = lines_at(text, [start for start, _ in found])
     if len(found) < edit.count:
-        said = f"{what} was found {len(found)} times instead of {edit.count}"
-        raise EditNotFoundError(path, said, lines=lines, number=number)
+        message = f"{what} was found {len(found)} times instead of {edit.count}"
+        raise EditNotFoundError(path, message, lines=lines, number=number)
     around = lines_around(text, lines, edit.old.count("\n") + 1)
     raise EditAmbiguousError(path, f"{what} matches {len(found)} times", lines=lines, number=number, around=around)
 
 
-def _meant_otherwise(old: str) -> str | None:
+def _hint_for(old: str) -> str | None:
     """Return a hint for an old text with an ellipsis for omitted lines, or with line ends written as backslash and n."""
     left_out = next((line for line in old.split("\n") if line.strip() in ("...", "\u2026")), None)
     if left_out is not None:
@@ -245,7 +245,7 @@ def replacements(text: str, found: Sequence[tuple[int, int]], new: str) -> list[
     made: list[TextEdit] = []
     for start, end in found:
         old = text[start:end]
-        neighbour = (end_before(text, start) or end_after(text, start)) if is_by_place else ""
+        neighbour = nearest_end(text, start) if is_by_place else ""
         if (old, neighbour) not in known:
             known[old, neighbour] = minimal_edits(old, _with_file_ends(old, new, newline, neighbour))
         made += [TextEdit(start + one.start, start + one.end, one.text) for one in known[old, neighbour]]

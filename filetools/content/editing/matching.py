@@ -1,6 +1,6 @@
-r"""Finds where a text occurs in a file: exactly, or in the one place that it can mean.
+r"""Finds where a text occurs in a file: exactly, or in one place if blanks at line ends are ignored.
 
-LF in the text matches any line end of the file. A text that contains CR is literal, since its sender knows the file's line
+LF in the text matches any line end of the file. A text that contains CR is literal, since its sender has seen the file's line
 ends. A text that is not found may differ in blanks at line ends; it is accepted if it then matches in one place.
 """
 
@@ -10,8 +10,8 @@ import re
 from typing import Final
 
 from filetools.content.differences.alignment import MAX_COST, differences
-from filetools.content.ends import mark_of, split_at, without_end
-from filetools.content.lines import newline_of
+from filetools.content.ends import split_at, without_end
+from filetools.content.lines import mark_of, newline_of
 
 _MOST_CHARACTERS: Final = 4 * 1024 * 1024
 BLANKS: Final = " \t"
@@ -40,7 +40,7 @@ def matches_of(old: str, text: str) -> list[tuple[int, int]]:
 
 def lines_at(text: str, places: list[int]) -> list[int]:
     """Return the line numbers, from 1, of ascending positions in a text."""
-    end = "\n" if "\n" in text else "\r"
+    end = mark_of(text)
     lines: list[int] = []
     line, counted = 1, 0
     for place in places:
@@ -50,8 +50,8 @@ def lines_at(text: str, places: list[int]) -> list[int]:
     return lines
 
 
-def meant_by(old: str, new: str, text: str) -> tuple[list[tuple[int, int]], str, str] | None:
-    """Return the one place in a text that an old text can mean, its replacement, and what differed; None if unclear.
+def match_ignoring_blanks(old: str, new: str, text: str) -> tuple[list[tuple[int, int]], str, str] | None:
+    """Return the one match of an old text without blanks at line ends, its replacement, and what differed; None if unclear.
 
     Only blanks at line ends, and the end of the last line, may differ. Lines that the change keeps stay as in the file.
 
@@ -77,14 +77,14 @@ def meant_by(old: str, new: str, text: str) -> tuple[list[tuple[int, int]], str,
     found = search(text)
     if found is None or ((other := search(text, found.start() + 1)) and other.end() != found.end()):
         return None
-    stands = found[0].replace("\r\n", "\n")
+    matched = found[0].replace("\r\n", "\n")
     there = [without_end(line) for line in split_at(found[0], mark)]
     there += [""] * (len(lines) - len(there))
-    after = (new if stands.endswith(mark) or lines[-1] else new.removesuffix("\n")).split("\n")
+    after = (new if matched.endswith(mark) or lines[-1] else new.removesuffix("\n")).split("\n")
     made: list[str] = []
     at = 0
     for old_start, old_end, new_start, new_end in differences(lines, after, max_cost=MAX_COST):
         made += [*there[at:old_start], *after[new_start:new_end]]
         at = old_end
-    why = "the last line end" if stands == old.removesuffix("\n") else "blanks at line ends"
+    why = "the last line end" if matched == old.removesuffix("\n") else "blanks at line ends"
     return [found.span()], "\n".join([*made, *there[at:]]), why

@@ -106,7 +106,7 @@ def splice(content: bytes, text: str, text_format: TextFormat, edits: Sequence[T
     parts: list[bytes] = []
     place = 0
     try:
-        for first, start, last, end, inner in _grown_together(edits, _spans(content, text, bare.encoding, head, edits)):
+        for first, start, last, end, inner in _merged_spans(edits, _spans(content, text, bare.encoding, head, edits)):
             shifted = [TextEdit(edit.start - first, edit.end - first, edit.text) for edit in inner]
             parts += content[place:start], encode(apply_text_edits(text[first:last], shifted), bare, path=path)
             place = end
@@ -128,7 +128,7 @@ _ByteSpan = tuple[int, int, int, int]
 def _spans(content: bytes, text: str, encoding: str, head: int, edits: Sequence[TextEdit]) -> Iterator[_ByteSpan]:
     """Yield the byte span of each edit of a text after a byte-order mark of size `head`."""
     if not is_exact(encoding):
-        yield from _grown_spans(content, text, encoding, head, edits)
+        yield from _widened_spans(content, text, encoding, head, edits)
         return
     unit = unit_bytes(encoding)
     is_even = len(content) - head == unit * len(text)
@@ -141,7 +141,9 @@ def _spans(content: bytes, text: str, encoding: str, head: int, edits: Sequence[
         place = edit.end
 
 
-def _grown_spans(content: bytes, text: str, encoding: str, head: int, edits: Sequence[TextEdit]) -> Iterator[_ByteSpan]:
+def _widened_spans(
+    content: bytes, text: str, encoding: str, head: int, edits: Sequence[TextEdit]
+) -> Iterator[_ByteSpan]:
     """Yield the byte spans of edits, extended to the next places where the file can be split."""
     place = (0, head)
     for edit in edits:
@@ -175,7 +177,7 @@ def _cuts(content: bytes, encoding: str, place: tuple[int, int], step: int) -> I
                 break
 
 
-def _grown_together(
+def _merged_spans(
     edits: Sequence[TextEdit], spans: Iterable[_ByteSpan]
 ) -> Iterator[tuple[int, int, int, int, list[TextEdit]]]:
     """Yield byte spans with their edits, merging spans that overlap."""

@@ -39,17 +39,17 @@ def is_one_character(text: str) -> bool:
 
 
 def _is_boundary(text: str, begin: int, place: int) -> bool:
-    return not _belongs_to_the_one_before(text[place - 1], text[place]) and not _halves_a_flag(text, begin, place)
+    return not _extends_previous(text[place - 1], text[place]) and not _splits_flag(text, begin, place)
 
 
-def _halves_a_flag(text: str, begin: int, place: int) -> bool:
+def _splits_flag(text: str, begin: int, place: int) -> bool:
     first = place
     while first > begin and _FLAG_LETTERS[0] <= text[first - 1] <= _FLAG_LETTERS[1]:
         first -= 1
     return (place - first) % 2 == 1 and _FLAG_LETTERS[0] <= text[place] <= _FLAG_LETTERS[1]
 
 
-def _belongs_to_the_one_before(before: str, char: str) -> bool:
+def _extends_previous(before: str, char: str) -> bool:
     if char.isascii():
         return (before == "\r" and char == "\n") or before == _JOINER
     return (

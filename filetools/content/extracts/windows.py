@@ -97,13 +97,13 @@ def _collect(scan: LineScan, start: int, first: int, limit: int | None, max_char
         position = position + len(piece) if piece else source.file.size
         text = decoder.feed(piece, final=position >= source.file.size)
         if left and 0 <= (length := text.find(end.character)) < left:
-            raise _behind(first, column, column - 1 - left + length)
+            raise _column_error(first, column, column - 1 - left + length)
         texts.append(text[left:])
         left -= min(left, len(text))
         chars += len(texts[-1])
         lines += found
     if left:
-        raise _behind(first, column, column - 1 - left)
+        raise _column_error(first, column, column - 1 - left)
     text = "".join(texts)
     is_cut, ends_file = False, position >= source.file.size and chars <= max_chars
     if chars > max_chars:
@@ -122,7 +122,7 @@ def _collect(scan: LineScan, start: int, first: int, limit: int | None, max_char
     )
 
 
-def _behind(line: int, column: int, length: int) -> InvalidArgumentError:
+def _column_error(line: int, column: int, length: int) -> InvalidArgumentError:
     return InvalidArgumentError(f"Line {line} has {length} characters; there is no column {column}")
 
 

@@ -175,7 +175,7 @@ class _Placer:
 
     def __init__(self, text: str, patch: FilePatch, path: str) -> None:
         self.repairs: list[str] = []
-        """One sentence for each hunk that was matched by its meaning."""
+        """One sentence for each hunk that was repaired or matched only without blanks at line ends."""
         self._text, self._path = text, path
         lines = [line for hunk in patch.hunks for line in hunk.lines]
         # To git, a text without LF is one line, even if it contains CRs.

@@ -93,14 +93,15 @@ class ForeignChanges:
         parts.observer.on_observed = self._note
 
     async def watch(self) -> None:
-        """Start watching the tree unless already started; only the keeper calls it."""
+        """Start watching the tree unless already started; only the leader calls it."""
         if self._watcher is None:
             self._watcher = TreeWatcher(self._parts.workspace, self._agenda.hints)
             await self._parts.workers.run(partial(self._start, self._watcher))
 
     def _start(self, watcher: TreeWatcher) -> None:
+        self._parts.observer.read_tracked()
         watcher.start()
-        watcher.watch(map(WorkspacePath, self._parts.journal.tree_index.folders()))
+        watcher.watch(map(WorkspacePath, self._parts.journal.tree_index.paths("directory").values()))
 
     async def work(self) -> None:
         """Wait for hints, then record the changes that they lead to."""
@@ -160,6 +161,7 @@ class ForeignChanges:
             WorkspaceGoneError: The root is gone, or the workspace was closed.
         """
         async with self._looking:
+            await self._parts.workers.run(self._parts.observer.read_tracked)
             before, timeout = self._begun, self._parts.settings.lock_timeout_seconds
             self._agenda.hints.everything("asked")
             while self._ended <= before:

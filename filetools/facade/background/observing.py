@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import cache
 from typing import Final
@@ -20,6 +20,7 @@ from filetools.paths.ignore import IGNORE_FILE, IgnoreStack
 from filetools.paths.patterns import ExcludeRules, compile_patterns
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.project.git import tracked_although_ignored
 from filetools.search.ignores import IgnoreCache, load_rules, outer_ignore_files, outer_stack
 from filetools.settings import Settings
 from filetools.stores.private import is_ours
@@ -73,12 +74,25 @@ class TreeObserver:
         self._is_open = is_open
         self._rules = compile_patterns((), defaults=settings.exclude)
         self._ignores = IgnoreCache()
+        self._tracked: frozenset[str] = frozenset()
         self.on_observed: Callable[[Observation], None] = lambda observation: None
         """Called with each observation of a call's paths, in its thread."""
 
+    def read_tracked(self) -> None:
+        """Read which files git tracks although ignore rules match them: they are not left out. Runs git."""
+        found = tracked_although_ignored(str(self._workspace.root))
+        tracked = [path for path in found if not self._rules.matches(path, is_directory=False)]
+        self._tracked = frozenset(above for path in tracked for above in (path, *WorkspacePath(path).folders))
+
     def left_out(self) -> LeftOut:
         """Return the filter of excluded paths for one look."""
-        return LeftOut(self._store, self._rules, self._ignores, lambda path: self._is_open(self._workspace.key(path)))
+        return LeftOut(
+            self._store,
+            self._rules,
+            self._ignores,
+            self._tracked,
+            lambda path: self._is_open(self._workspace.key(path)),
+        )
 
     def is_left_out(self, path: str) -> bool:
         """True if a path is excluded from looks at the whole tree, as a file or as a folder."""
@@ -180,7 +194,7 @@ class TreeObserver:
 
     def looked(self) -> Looked:
         """Return the marker to store for a look at the whole tree that begins now."""
-        return Looked(self._journal.position(), time.time(), self._rules_version())
+        return Looked(self._journal.position(), time.time(), self.rules_version())
 
     def due(self, due: Due, left: Iterable[Scope] | None, looked: Looked | None) -> Observed:
         """Compare hinted names, and one part of the whole tree.
@@ -217,9 +231,7 @@ class TreeObserver:
             def are_rules_changed() -> bool:
                 assert before is not None
                 changed = any(change.path.rpartition("/")[2] == IGNORE_FILE for _, change in changes.changes)
-                return (
-                    changed or self._rules_version() != before.rules or rows.are_ignore_files_changed(before.position)
-                )
+                return changed or self.rules_version() != before.rules or rows.are_ignore_files_changed(before.position)
 
             def is_overlooked(path: WorkspacePath, stat: FileStat) -> bool:
                 # Programs cannot set ctime, but the clock may have been set back, so this alone proves nothing.
@@ -269,8 +281,10 @@ class TreeObserver:
                 return True
         return False
 
-    def _rules_version(self) -> str:
-        return version_of(repr([self._rules.patterns, list(outer_ignore_files(self._workspace.root))]).encode())
+    def rules_version(self) -> str:
+        """Return a hash of the exclusion rules, apart from the ignore files in the tree."""
+        rules = [self._rules.patterns, list(outer_ignore_files(self._workspace.root)), sorted(self._tracked)]
+        return version_of(repr(rules).encode("utf-8", "surrogateescape"))
 
     def _differs(self, path: WorkspacePath) -> bool:
         """True if a path differs from its row; if it has no row and does not exist, the folders above are compared."""
@@ -299,13 +313,22 @@ class LeftOut:
         store: The tree.
         rules: Exclusions besides those of ignore files.
         cache: Parsed ignore files.
+        tracked: Paths that git tracks although ignore files exclude them, and the folders above them.
         is_open: True if an editor has a path open; then it is not excluded.
     """
 
-    def __init__(self, store: Store, rules: ExcludeRules, cache: IgnoreCache, is_open: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        rules: ExcludeRules,
+        cache: IgnoreCache,
+        tracked: Set[str],
+        is_open: Callable[[str], bool],
+    ) -> None:
         self._store = store
         self._rules = rules
         self._cache = cache
+        self._tracked = tracked
         self._is_open = is_open
         self._folders: dict[str, IgnoreStack | None] = {}
         """The ignore rules in force in a folder; None if it is excluded itself."""
@@ -314,8 +337,11 @@ class LeftOut:
         """True if a path is excluded, by itself or because a folder above it is."""
         if is_ours(path.rpartition("/")[2]):
             return True
-        if not is_directory and self._is_open(path):
+        if path in self._tracked or (not is_directory and self._is_open(path)):
             return False
+        return self._is_ignored(path, is_directory)
+
+    def _is_ignored(self, path: str, is_directory: bool) -> bool:
         stack = self._stack_of(path.rpartition("/")[0])
         if stack is None or self._rules.ignores_itself(path, is_directory):
             return True
@@ -340,7 +366,7 @@ class LeftOut:
     def _stack_in(self, folder: str) -> IgnoreStack | None:
         if not folder:
             stack = outer_stack(self._store, self._cache)
-        elif self(folder, True):
+        elif is_ours(folder.rpartition("/")[2]) or self._is_ignored(folder, True):
             return None
         else:
             above = self._folders[folder.rpartition("/")[0]]

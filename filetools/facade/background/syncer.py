@@ -31,7 +31,7 @@ def sync_files(
         folder: Sync everything in this folder; None syncs the oldest unsynced records.
         report: Called before each path with the number done and the total; may raise to stop.
     """
-    records = parts.journal.marks.unsynced(MOST_RECORDS if folder is None else ALL_RECORDS)
+    records = parts.journal.marks.unfinished("unsynced", MOST_RECORDS if folder is None else ALL_RECORDS)
     places = parts.recovery.places_of(records)
     if folder is not None:
         records = [record for record in records if any(each.is_below(folder) for each in places[record.number])]
@@ -66,7 +66,9 @@ def _arriving(parts: Parts, absent: list[WorkspacePath]) -> list[WorkspacePath]:
         return []
     # Read pending records first: a change that is applied by then has put its file in place.
     key = parts.workspace.key
-    pending = {key(place) for record in parts.journal.marks.pending(ALL_RECORDS) for place in own_places(record)}
+    pending = {
+        key(place) for record in parts.journal.marks.unfinished("pending", ALL_RECORDS) for place in own_places(record)
+    }
     return [
         path for path in absent if _may_exist(parts, path) or not pending.isdisjoint(map(key, (path, *path.folders)))
     ]

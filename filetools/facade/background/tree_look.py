@@ -84,7 +84,7 @@ def _current(parts: Parts, uncertain: Uncertain, check_open: Callable[[], None])
             rows[key] = structs.replace(row, version=None)
     closed, moving = _read_unread(parts, rows, check_open)
     closed = sorted({*closed, *uncertain.closed})
-    rules = [*parts.settings.exclude], closed
+    rules = parts.observer.rules_version(), closed
     ignoring = sorted((row.path, row.version) for row in rows.values() if row.path.rpartition("/")[2] == IGNORE_FILE)
     return TreeLook(
         closed=closed, moving=[*uncertain.moving, *moving], unnamed=[*uncertain.unnamed],

@@ -91,8 +91,7 @@ async def run(
     with suppress(AbortedError):  # it is done, and too late to stop it
         report_progress(1, 1)
     results = [
-        write_result(step, outcome, index) if isinstance(step, PutFile) else delete_result(step, outcome, index)
-        for index, step in enumerate(steps)
+        write_result(step, outcome) if isinstance(step, PutFile) else delete_result(step, outcome) for step in steps
     ]
     return BatchResult(results=results, number=outcome.records[-1].number if outcome.records else None)
 

@@ -7,24 +7,21 @@ from typing import Any
 
 from filetools.changes.decision import PutDecision
 from filetools.facade.steps.files import MoveFile, PutFile, RemoveFile
-from filetools.facade.steps.folders import MoveFolder, RemoveFolderStep
+from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.look import Look
 from filetools.facade.steps.pipeline import Outcome
+from filetools.facade.steps.step import Step
 from filetools.models.files import DeleteResult, DirectoryResult, EditResult, MoveResult, WriteResult
-from filetools.models.records import ChangeRecord
-from filetools.paths.workspace_path import WorkspacePath
 
 
-def number_of(record: ChangeRecord | None) -> int | None:
-    """Return the journal number of a change; None without a change, and in a transaction that has not ended."""
-    return None if record is None else record.number or None
+def number_of(step: Step) -> int | None:
+    """Return the journal number of a step's change; None without a change, and in a transaction that has not ended."""
+    return None if step.record is None else step.record.number or None
 
 
-def write_result(step: PutFile, outcome: Outcome, index: int = 0) -> WriteResult:
+def write_result(step: PutFile, outcome: Outcome) -> WriteResult:
     """Return the result of one file's new bytes."""
-    record = outcome.changes[index]
-    decision = step.decision
-    unchanged = record is None
+    decision, unchanged = step.decision, step.record is None
     return WriteResult(
         path=step.path,
         bytes_written=len(decision.content) if decision.added_bytes is None else decision.added_bytes,
@@ -34,17 +31,19 @@ def write_result(step: PutFile, outcome: Outcome, index: int = 0) -> WriteResult
         in_buffer=decision.in_buffer,
         replaced_version=None if unchanged or decision.in_buffer else step.seen.version,
         unchanged=unchanged,
-        merged=decision.merged,
+        merged=decision.is_merged,
         foreign=list(decision.foreign),
         newline=decision.newline,
-        number=number_of(record),
+        number=number_of(step),
         mirror=outcome.mirror,
         warnings=[*outcome.warnings, *decision.warnings],
     )
 
 
-def edit_result(seen: Look, decision: PutDecision, outcome: Outcome | None) -> EditResult:
-    """Return the result of one change of a file's text; `outcome` is None for a dry run."""
+def edit_result(
+    seen: Look, decision: PutDecision, outcome: Outcome | None = None, number: int | None = None
+) -> EditResult:
+    """Return the result of one change of a file's text; without an outcome it was a dry run."""
     report = decision.report
     assert report is not None
     before = seen.version or "" if decision.shown is None else decision.shown.before
@@ -58,7 +57,7 @@ def edit_result(seen: Look, decision: PutDecision, outcome: Outcome | None) -> E
         unchanged=decision.told_version == before,
         in_buffer=decision.in_buffer,
         disk_version=_disk_version(seen, decision),
-        number=None if outcome is None else number_of(outcome.changes[0]),
+        number=number,
         mirror="off" if outcome is None else outcome.mirror,
         warnings=[*repaired(report.repairs), *(() if outcome is None else outcome.warnings)],
     )
@@ -76,14 +75,13 @@ def _disk_version(seen: Look, decision: PutDecision) -> str | None:
     return None if decision.told_version == decision.facts.version else decision.facts.version
 
 
-def delete_result(step: RemoveFile | RemoveFolderStep, outcome: Outcome, index: int = 0) -> DeleteResult:
+def delete_result(step: RemoveFile | RemoveFolderStep, outcome: Outcome) -> DeleteResult:
     """Return the result of a deletion."""
-    record = outcome.changes[index]
     return DeleteResult(
         path=step.paths[0],
         deleted_version=step.seen.version if isinstance(step, RemoveFile) and not step.seen.is_opaque else None,
         entries=step.entries if isinstance(step, RemoveFolderStep) else 1,
-        number=number_of(record),
+        number=number_of(step),
         mirror=outcome.mirror,
         warnings=list(outcome.warnings),
     )
@@ -91,26 +89,24 @@ def delete_result(step: RemoveFile | RemoveFolderStep, outcome: Outcome, index: 
 
 def move_result(step: MoveFile | MoveFolder, outcome: Outcome) -> MoveResult:
     """Return the result of a move."""
-    record = outcome.changes[0]
     ends = step.seen if isinstance(step, MoveFile) else None
     return MoveResult(
         source=step.paths[0],
         destination=step.paths[1],
         version=ends[0].version if ends is not None and not ends[0].is_opaque else None,
         replaced_version=ends[1].version if ends is not None and ends[0].key != ends[1].key else None,
-        number=number_of(record),
+        number=number_of(step),
         mirror=outcome.mirror,
         warnings=list(outcome.warnings),
     )
 
 
-def directory_result(path: WorkspacePath, outcome: Outcome) -> DirectoryResult:
+def directory_result(step: MakeFolderStep, outcome: Outcome) -> DirectoryResult:
     """Return the result of a folder's creation."""
-    record = outcome.changes[0]
     return DirectoryResult(
-        path=path,
-        created=record is not None,
-        number=number_of(record),
+        path=step.paths[0],
+        created=step.record is not None,
+        number=number_of(step),
         mirror=outcome.mirror,
         warnings=list(outcome.warnings),
     )

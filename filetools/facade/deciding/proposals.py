@@ -6,7 +6,7 @@ import base64
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from filetools.content.differences.diff import narrowed, shortened, unified_diff
@@ -89,8 +89,6 @@ class Act(Struct, frozen=True, kw_only=True):
     """True if it writes the unsaved text itself."""
     reports_all: bool = False
     """True if its refusal depends on all steps: it names every file that cannot be changed, or other steps are tried."""
-    met: list[UnsavedQuestion] = field(default_factory=list)
-    """The unsaved text that the last proposal was about, if the call would drop any."""
 
     def propose(self, parts: Parts) -> Proposal:
         """Return what a person is shown, bound to the present versions.
@@ -98,12 +96,10 @@ class Act(Struct, frozen=True, kw_only=True):
         Raises:
             FileToolsError: An approval would not help, because the call is refused in any case.
         """
-        self.met.clear()
         return _propose(parts, self, with_diff=True)
 
     def digest(self, parts: Parts) -> str:
         """Return what an approval is bound to, as things are now."""
-        self.met.clear()
         return _propose(parts, self, with_diff=False).digest
 
     def require_allowed(self, parts: Parts, digest: str) -> None:
@@ -155,7 +151,8 @@ def _propose(parts: Parts, act: Act, *, with_diff: bool) -> Proposal:
     }
     _refuse_changed(parts, act, standing)
     contents = {path: contents_of(parts, path) for path, _ in taken}
-    made = {step.path: _made(parts, act, step, standing[step.path]) for step in puts}
+    questions: list[UnsavedQuestion] = []
+    made = {step.path: _made(parts, act, step, standing[step.path], questions) for step in puts}
     if act.text is not None:
         made[act.paths[0]] = act.text()
     diffs: list[str] = []
@@ -170,7 +167,7 @@ def _propose(parts: Parts, act: Act, *, with_diff: bool) -> Proposal:
     new = new_text if isinstance(new_text, str) else None
     if any(len(text) > LARGEST_TEXT_CHARACTERS for text in (old, new) if text is not None):
         old = new = None
-    [met] = act.met if act.is_text and act.met else [None]
+    question = questions[0] if act.is_text and questions else None
     unsaved = [path for path in act.paths if standing[path].opened is not None]
     bound = {
         "tool": act.tool,
@@ -179,7 +176,7 @@ def _propose(parts: Parts, act: Act, *, with_diff: bool) -> Proposal:
         # What a merge makes depends on what the writer knows, too.
         "made": {path: _version_made(new) for path, new in made.items()},
         **({"contents": {path: dict(inside) for path, inside in contents.items()}} if contents else {}),
-        **({} if met is None else {"unsaved": met.opened.text}),
+        **({} if question is None else {"unsaved": question.opened.text}),
     }
     diff = _cut(diffs)
     version = None if first is None else first.look.version
@@ -194,8 +191,9 @@ def _propose(parts: Parts, act: Act, *, with_diff: bool) -> Proposal:
         unsaved_version=unsaved_version,
         old_text=old,
         new_text=new,
-        base_text=None if met is None else met.base_text,
-        by_words=None if met is None else parts.settings.is_prose(met.path),
+        base_text=None if question is None else question.base_text,
+        by_words=None if question is None else parts.settings.is_prose(question.path),
+        replacing_unsaved=None if question is None else question.proposed,
         diff=diff,
         can_merge=act.is_text and new is not None and (version is None or old is not None),
         is_destructive=_destroys(parts, taken, contents),
@@ -234,8 +232,10 @@ def _is_answer(parts: Parts, act: Act, step: Step, refusal: FileToolsError) -> b
     return is_first and isinstance(refusal, REFUSALS) and is_readable
 
 
-def _made(parts: Parts, act: Act, step: PutFile, standing: ShownState) -> str | bytes | FileToolsError:
-    """Return what a call would make of a file, or why it cannot.
+def _made(
+    parts: Parts, act: Act, step: PutFile, standing: ShownState, questions: list[UnsavedQuestion]
+) -> str | bytes | FileToolsError:
+    """Return what a call would make of a file, or why it cannot; adds the question about unsaved text that it would drop.
 
     Raises:
         FileToolsError: The call is refused in any case.
@@ -246,7 +246,7 @@ def _made(parts: Parts, act: Act, step: PutFile, standing: ShownState) -> str | 
             raise FileTooLargeError(path, look.stat.size, parts.settings.max_write_bytes)
         decision = step.preview(parts, look)
     except UnsavedQuestion as question:
-        act.met.append(question)
+        questions.append(question)
         return question.proposed
     except HeadMovedError:
         return ChangedMeanwhileError(path, 1)
@@ -262,7 +262,7 @@ def _made(parts: Parts, act: Act, step: PutFile, standing: ShownState) -> str | 
         on_disk, by_words = disk_text(parts, look) or "", parts.settings.is_prose(path)
         if merge(opened.base_text, opened.text, text, by_words=by_words).text != text:
             # A whole text that lacks what a person has typed is their decision, even if its writer has read that.
-            act.met.append(UnsavedQuestion(path, opened, base_text=on_disk, proposed=text, disk_version=look.version))
+            questions.append(UnsavedQuestion(path, opened, base_text=on_disk, proposed=text, disk_version=look.version))
     return decision.content if text is None else text
 
 

@@ -79,7 +79,8 @@ def decide_write(parts: Parts, look: Look, request: WriteRequest, actor: Actor) 
 
 
 def _written(parts: Parts, look: Look, request: WriteRequest, now: SeenPath, knowledge: Knowledge) -> PutDecision:
-    settings, opened = parts.settings, unsaved_text(parts, look)
+    settings = parts.settings
+    opened = None if now.unsaved is None else unsaved_text(parts, look)
     if opened is not None:
         plain, coded = changes.plain_write(now, new=request, knowledge=knowledge, settings=settings)
         if plain.facts.version != now.version:
@@ -370,12 +371,12 @@ class AnsweredPut(Struct, frozen=True, kw_only=True):
 
 def decide_as_allowed(permit: Permit, decide: DecideWith, on_conflict: OnConflict, actor: Actor) -> Decide:
     """Return the decision of a call that a person has allowed."""
-    drops = permit.settled is not None
-    text = permit.settled if drops else permit.edited_text
+    proposal, drops = permit.proposal, permit.proposal.replacing_unsaved is not None
+    text = proposal.replacing_unsaved if permit.edited_text is None else permit.edited_text
     if text is None:
         return decide(on_conflict)
     return AnsweredPut(
-        text=text, unsaved_version=permit.proposal.unsaved_version, disk_version=permit.proposal.version,
+        text=text, unsaved_version=proposal.unsaved_version, disk_version=proposal.version,
         own=decide("allow" if drops else on_conflict), again=decide("ask") if drops else None, actor=actor,
     )  # fmt: skip
 

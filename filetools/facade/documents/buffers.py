@@ -14,7 +14,6 @@ from filetools.content.wire import wire_text
 from filetools.editors.open_text import OpenText
 from filetools.errors import BufferClosedError, ChangedMeanwhileError, LockTimeoutError
 from filetools.facade.deciding.outcomes import write_result
-from filetools.facade.documents.document_news import DocumentNews
 from filetools.facade.documents.files import MOST_TRIES, DocumentSave, follow_disk, keep_and_close, text_to_open
 from filetools.facade.runner import READER_WAIT_SECONDS, CallRunner
 from filetools.facade.steps.files import PutFile
@@ -38,10 +37,9 @@ class Buffers:
     actor can change, save or close with it.
     """
 
-    def __init__(self, runner: CallRunner, news: DocumentNews, actor: Actor, authorise: Authorise) -> None:
+    def __init__(self, runner: CallRunner, actor: Actor, authorise: Authorise) -> None:
         self._runner = runner
         self._parts = runner.parts
-        self._news = news
         self._actor = actor
         self._authorise = authorise
 
@@ -66,7 +64,7 @@ class Buffers:
             )
         except LockTimeoutError:
             name, opened = await self._parts.workers.run(work)  # it follows the write when that is done
-        await self._news.publish()
+        await self._runner.news.publish()
         return await self._parts.workers.run(partial(self._describe, name, opened))
 
     async def read(self, handle: str) -> BufferResult:
@@ -121,7 +119,7 @@ class Buffers:
             edits=edits, text=text, change_id=change_id,
         )  # fmt: skip
         made: BufferChange = await self._parts.workers.run(work)
-        await self._news.publish()
+        await self._runner.news.publish()
         return made
 
     async def since(self, handle: str, buffer_version: int) -> BufferChange:
@@ -166,7 +164,7 @@ class Buffers:
         """
         text_format = None if encoding is None else format_named(encoding)
         step, outcome = await self._save(handle, on_conflict, text_format)
-        await self._news.publish()
+        await self._runner.news.publish()
         plain = write_result(step, outcome)
         _, after = await self._parts.workers.run(partial(self._parts.documents.held, handle, self._actor))
         others: list[dict[str, int | str]] = []
@@ -202,7 +200,7 @@ class Buffers:
         if kept is not None:
             event = events.BufferAbandoned(path=closed.path, document=closed.id, actor=self._actor, kept_version=kept)
             self._parts.bus.publish(event)
-        await self._news.publish()
+        await self._runner.news.publish()
         return BufferClose(path=closed.path, kept_version=kept)
 
     async def _save(

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
+from itertools import filterfalse
 from typing import Final
 
 from filetools.content.version import version_of
@@ -62,7 +63,7 @@ def _missing(
     """
     files = {row.version: row for row in tree.values() if row.kind in ("file", "symlink") and row.version is not None}
     most_bytes, left = parts.settings.snapshot_max_file_bytes, parts.settings.snapshot_max_bytes
-    for version in parts.journal.contents.missing(files):
+    for version in filterfalse(parts.journal.contents.has, files):
         row = files[version]
         if (row.size or 0) > min(most_bytes, left):
             too_large[version] = row.path

@@ -51,6 +51,10 @@ def completed(
         read, with the reason.
     """
     met, closed = (set(), set()) if target.tree is None else _complete(parts, tree, target, target.tree)
+    left = {key for key in map(tree.key, met) if key not in tree.drafted}
+    findings = [
+        finding for finding in findings if any(left.isdisjoint(within(tree.key(place))) for place in finding.places)
+    ]
     if not target.path.is_root:
         tree.keep_within(target.path)
         findings = [
@@ -78,7 +82,10 @@ def _complete(
         The paths that are not in the snapshot and whose origin is unknown, so that they stay; and the paths that cannot be
         read and that, or whose entries, differ from the snapshot.
     """
-    unknown: set[str] = set()
+    unknown = _repositories(tree, target.now, rows)
+    for path in unknown:
+        tree.leave(path)
+    repositories = set(map(tree.key, unknown))
     refused: set[str] = set()
     seen, is_left_out = target.seen, parts.observer.is_left_out
     # If the same ignore rules held, a path that is not in the snapshot was not in the tree.
@@ -103,7 +110,7 @@ def _complete(
     # The entries of a folder before the folder.
     for key, path in sorted(beyond.items(), reverse=True):
         node = tree.at(path)
-        if node is None:
+        if node is None or not repositories.isdisjoint(within(key)):
             continue
         standing = target.now.get(key)
         if standing is not None and standing.kind != "directory" and standing.version is None:
@@ -115,7 +122,15 @@ def _complete(
             tree.put(path, None)
         else:
             unknown.add(path)
+            if node.source == path and node.version is not None and not parts.journal.contents.has(node.version):
+                tree.leave(path)
     return unknown, refused
+
+
+def _repositories(tree: DraftTree, now: Mapping[str, SnapshotRow], rows: Mapping[str, SnapshotRow]) -> set[str]:
+    """Return the folders that are not in the snapshot and hold a repository: a restore must not take one apart."""
+    new = [row.path for key, row in now.items() if row.kind == "directory" and key not in rows]
+    return {path for path in new if tree.standing(f"{path}/.git") is not None}
 
 
 def _put(tree: DraftTree, row: SnapshotRow, home: Origin | None) -> None:
@@ -138,7 +153,7 @@ def _put(tree: DraftTree, row: SnapshotRow, home: Origin | None) -> None:
 
 
 def copy_refused(tree: DraftTree, refused: Iterable[str]) -> None:
-    """Draft a copy of each file or link whose move from its current path was refused, so that a restore still brings it."""
+    """Draft a copy of each file or link whose move from its current path was refused, so that it is restored anyway."""
     keys = set(map(tree.key, refused))
 
     def is_refused(key: str) -> bool:

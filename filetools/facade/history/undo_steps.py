@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Final
 
 from msgspec import structs
@@ -43,7 +42,7 @@ OF_PLACES: Final = frozenset((Operation.MOVE, Operation.MODIFY_DIRECTORY))
 
 
 def with_blocked(
-    findings: Sequence[UndoFinding], blocked: Mapping[str, Clash], texts: Mapping[str, Clash] = MappingProxyType({})
+    findings: Sequence[UndoFinding], blocked: Mapping[str, Clash], texts: Mapping[str, Clash]
 ) -> list[UndoFinding]:
     """Return the findings with a conflict for each record at a path that cannot be changed.
 
@@ -68,7 +67,7 @@ def with_blocked(
         is_change = finding.outcome != "unchanged" or Operation.DELETE_DIRECTORY in operations
         if touched is not None and is_change and finding.outcome in SETTLED:
             finding = structs.replace(finding, outcome=touched)
-        if finding.clash is not None:
+        if isinstance(finding.outcome, Clash):
             told |= {*finding.places, *(record.path for record in finding.records if record.old_path is not None)}
             if stuck is not None:
                 finding = structs.replace(finding, path=finding.places[-1])
@@ -212,8 +211,8 @@ class StepMaker:
         self.blocked: dict[str, Clash] = {}
         """Paths that cannot be changed, and why."""
         self._bring_wholes()
-        self._remove_trees()
         self._move_files()
+        self._remove_trees()
         self._others = [one.path for one in self._left.values() if one.now is not None and one.now.kind == "other"]
         for one in self._rest():
             self._change(one)

@@ -12,7 +12,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final
@@ -62,10 +62,9 @@ _log = logging.getLogger(__name__)
 MOST_SINCE: Final = 100
 """If this many records are written during planning, they are not examined: the undo is planned again."""
 _REVERSE: Final[dict[RelationKind, RelationKind]] = {"undoes": "redoes", "redoes": "undoes"}
-_STAYS: Final = {"unknown": "nobody knows what was there before", "kept": "others use this folder now"}
 
 
-class UndoPlan(Struct, frozen=True, dict=True):
+class UndoPlan(Struct, frozen=True):
     """A planned undo. Lives for one try."""
 
     findings: tuple[UndoFinding, ...]
@@ -80,7 +79,7 @@ class UndoPlan(Struct, frozen=True, dict=True):
     unread: Sequence[str]
     """Paths that a look at the whole tree could not read."""
 
-    @cached_property
+    @property
     def steps(self) -> tuple[Step, ...]:
         """The steps of all transactions."""
         return tuple(chain.from_iterable(self.phases))
@@ -99,14 +98,14 @@ class UndoPlan(Struct, frozen=True, dict=True):
     @property
     def is_whole(self) -> bool:
         """True if no change is left out because of a conflict."""
-        return all(finding.clash is None for finding in self.findings)
+        return not any(isinstance(finding.outcome, Clash) for finding in self.findings)
 
     def _conflicts(self, *, applied: bool) -> list[UndoConflict]:
         """Return the conflicts: each path once for each reason. With `applied` it is the path after the undo, else before."""
         found: dict[tuple[str, str, str], UndoConflict] = {}
         for finding in self.findings:
-            path, clash = finding.places[0 if applied else -1], finding.clash
-            if clash is None:
+            path, clash = finding.places[0 if applied else -1], finding.outcome
+            if not isinstance(clash, Clash):
                 continue
             sources = {*finding.places, *(record.path for record in finding.records)}
             is_hidden = any(self.is_withheld(WorkspacePath(each)) for each in sources)
@@ -125,12 +124,8 @@ class UndoPlan(Struct, frozen=True, dict=True):
 
     def _not_undone(self, *, applied: bool) -> list[NotUndone]:
         """Return the paths that are not undone, and why; for `applied` see `_conflicts`."""
-        reasons: dict[str, str] = {}
-        for finding in self.findings:
-            outcome = finding.outcome
-            reason = outcome.reason if isinstance(outcome, Clash) else _STAYS.get(outcome)
-            if reason is not None:
-                reasons[finding.places[0 if applied else -1]] = reason
+        several = [(finding.places[0 if applied else -1], finding.reason) for finding in self.findings]
+        reasons = {path: reason for path, reason in several if reason is not None}
         return [NotUndone(path=path, reason=reason) for path, reason in reasons.items()]
 
     def touched(self, protected: Sequence[str]) -> list[WorkspacePath]:
@@ -147,7 +142,7 @@ class UndoPlan(Struct, frozen=True, dict=True):
                 actor=record.actor.to_dict(), time=record.time,
                 outcome="conflict" if isinstance(one.outcome, Clash) else one.outcome,
             )
-            for one in sorted(self.findings, key=lambda finding: finding.clash is not None) for record in one.records
+            for one in sorted(self.findings, key=lambda finding: isinstance(finding.outcome, Clash)) for record in one.records
         }  # fmt: skip
         return UndoResult(
             changes=[changes[number] for number in sorted(changes, reverse=True)],
@@ -400,7 +395,6 @@ async def _carry_out(
     await runner.afterwards(partial(_close_folders, parts, _as_left(folders, plan.steps)))
     return Outcome(
         records=tuple(record for one in outcomes for record in one.records),
-        changes=tuple(change for one in outcomes for change in one.changes),
         mirror=outcomes[-1].mirror,
         warnings=tuple(warning for one in outcomes for warning in one.warnings),
     )

@@ -136,8 +136,8 @@ def _open_documents(parts: Parts) -> list[dict[str, Any]]:
 async def status(parts: Parts) -> dict[str, Any]:
     """Return the state of a workspace."""
     position = await parts.workers.run(parts.journal.position)
-    pending = await parts.workers.run(lambda: len(parts.journal.marks.pending()))
-    unrestored = await parts.workers.run(parts.journal.marks.unrestored)
+    pending = await parts.workers.run(lambda: len(parts.journal.marks.unfinished("pending")))
+    unrestored = await parts.workers.run(lambda: parts.journal.marks.unfinished("unrestored"))
     alive: str | None = None
     try:
         parts.workspace.check_alive()

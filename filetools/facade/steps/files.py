@@ -45,7 +45,6 @@ class PutFile(Step):
 
     def __init__(self, path: WorkspacePath, decide: Decide, *, create_parents: bool = True) -> None:
         super().__init__(path)
-        self.path = path
         self.wanted = decide
         self._create_parents = create_parents
         self.seen: Look
@@ -218,14 +217,16 @@ def other_names(store: Store, path: WorkspacePath, stat: FileStat) -> Iterator[W
             yield name
 
 
-Permit = Callable[[Look], None]
+PermitRemoval = Callable[[Look], None]
 """Raises if the file must not be deleted as it is."""
 
 
 class RemoveFile(Step):
     """Deletes one file."""
 
-    def __init__(self, path: WorkspacePath, permit: Permit = lambda _: None, *, keeps_bytes: bool = True) -> None:
+    def __init__(
+        self, path: WorkspacePath, permit: PermitRemoval = lambda _: None, *, keeps_bytes: bool = True
+    ) -> None:
         """Prepare to delete a file.
 
         Args:
@@ -235,7 +236,6 @@ class RemoveFile(Step):
                 journaled.
         """
         super().__init__(path)
-        self.path = path
         self._keeps_bytes = keeps_bytes
         self.permit = permit
         self.seen: Look

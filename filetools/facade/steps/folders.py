@@ -35,31 +35,30 @@ class FolderStep(Step):
     def __init__(self, *paths: WorkspacePath, require: Callable[[], None] = lambda: None) -> None:
         super().__init__(*paths)
         self._require_more = require
-        self._is_allowed = False
         self._inside: Contents = {}
-        self._changing: Set[WorkspacePath] = frozenset()
+        self._changing: Set[WorkspacePath] | None = None
 
     def be_allowed(self, paths: frozenset[WorkspacePath]) -> None:
         """At the exchange refuse entries that the look did not see, other than those of steps about `paths`."""
-        self._is_allowed = True
         self._changing = paths
 
     def _see_inside(self, parts: Parts) -> None:
         self._require_more()
-        if self._is_allowed:
-            self._inside = self._others(parts)
+        self._inside = self._others(parts)
 
     def _require_inside(self, parts: Parts) -> None:
-        if self._is_allowed and self._others(parts) != self._inside:
-            raise ChangedMeanwhileError(self.paths[0], 1)
+        if self._others(parts) != self._inside:
+            raise ChangedMeanwhileError(self.path, 1)
 
     def _others(self, parts: Parts) -> Contents:
-        """Return the contents of the folder except what other steps of the call change."""
-        top = self.paths[0]
+        """Return the contents of the folder, if a person has approved them, except what other steps of the call change."""
+        top, changing = self.path, self._changing
+        if changing is None:
+            return {}
         return {
             path: version
             for path, version in contents_of(parts, top).items()
-            if self._changing.isdisjoint(each for each in (path, *path.folders) if each.is_below(top))
+            if changing.isdisjoint(each for each in (path, *path.folders) if each.is_below(top))
         }
 
 
@@ -75,34 +74,33 @@ class MakeFolderStep(Step):
             key: Key of the path, for a folder that another step needs, at which nobody looks again.
         """
         super().__init__(path)
-        self._path = path
         self._mode = mode
         self._key = key
         self._is_made = False
 
     def look(self, parts: Parts) -> None:
         """Look at the path; raises if something other than a folder is there."""
-        self._key = require_free(parts, self._path)
-        stat = parts.store.stat(self._path)
+        self._key = require_free(parts, self.path)
+        stat = parts.store.stat(self.path)
         if stat is not None and stat.type == "symlink":
-            raise SymlinkNotAllowedError(self._path, self._path)
+            raise SymlinkNotAllowedError(self.path, self.path)
         if stat is not None and stat.type != "directory":
-            raise PathExistsError(self._path)
+            raise PathExistsError(self.path)
         self._exists = stat is not None
 
     def decide(self, parts: Parts) -> bool:
         """False if the folder exists."""
-        self.missing = () if self._exists else missing_parents(parts, self._path)
+        self.missing = () if self._exists else missing_parents(parts, self.path)
         return not self._exists
 
     def prepare(self, parts: Parts) -> None:
         """Fail where the outermost folder cannot be made."""
-        outermost = (*self.missing, self._path)[0]
+        outermost = (*self.missing, self.path)[0]
         parts.store.prepare(outermost, b"", new=True).discard()
 
     def drafts(self) -> Sequence[Change]:
         """Return one record."""
-        change = Change(operation=Operation.CREATE_DIRECTORY, path=self._path, key=self._key, mode=self._mode)
+        change = Change(operation=Operation.CREATE_DIRECTORY, path=self.path, key=self._key, mode=self._mode)
         return (change,)
 
     def exchange(self, parts: Parts) -> None:
@@ -112,22 +110,22 @@ class MakeFolderStep(Step):
             PathNotDirectoryError: Something other than a folder is there.
         """
         try:
-            self._is_made = parts.store.make_directory(self._path)
+            self._is_made = parts.store.make_directory(self.path)
         except PathExistsError as exc:
-            raise PathNotDirectoryError(self._path) from exc
+            raise PathNotDirectoryError(self.path) from exc
         if self._mode is not None:
-            parts.store.set_directory_mode(self._path, self._mode)
+            parts.store.set_directory_mode(self.path, self._mode)
 
     def set_back(self, parts: Parts) -> None:
         """Remove the folder if this step made it, unless somebody has put something in it."""
         if self._is_made:
             with suppress(FileToolsError):
-                parts.store.remove_empty_directory(self._path)
+                parts.store.remove_empty_directory(self.path)
 
     def compensations(self, parts: Parts) -> Sequence[Change]:
         """Return the record that the folder was removed again."""
         gone = Change(
-            operation=Operation.DELETE_DIRECTORY, path=self._path, key=self._key, mode=self._mode,
+            operation=Operation.DELETE_DIRECTORY, path=self.path, key=self._key, mode=self._mode,
             applied=True, compensates=self._number,
         )  # fmt: skip
         return (gone,)
@@ -162,7 +160,6 @@ class RemoveFolderStep(FolderStep):
         super().__init__(path, require=require)
         self._total = 2 * (inside + 1)
         self._report_progress = report_progress
-        self._path = path
         self.is_recursive = recursive
         self._key = ""
         self._trashed: Displaced | None = None
@@ -172,13 +169,13 @@ class RemoveFolderStep(FolderStep):
 
     def look(self, parts: Parts) -> None:
         """Check the folder and count its entries."""
-        require_folder(parts, self._path)
-        refuse_state_below(parts, self._path)
-        self._key = require_free(parts, self._path)
-        stat = parts.store.stat(self._path)
+        require_folder(parts, self.path)
+        refuse_state_below(parts, self.path)
+        self._key = require_free(parts, self.path)
+        stat = parts.store.stat(self.path)
         self._mode = stat.mode if self._former_mode is None and stat is not None else self._former_mode
         self.entries = 1
-        for _ in walk_tree(parts.store, self._path):
+        for _ in walk_tree(parts.store, self.path):
             self.entries += 1
             self._report_progress(min(self.entries, self._total // 2), self._total)
         self._see_inside(parts)
@@ -189,47 +186,47 @@ class RemoveFolderStep(FolderStep):
             self._permit()
             return True
         if self.entries > 1 and not self.is_recursive:
-            raise DirectoryNotEmptyError(self._path)
-        refuse_unsaved_below(parts, self._path, self._key)
+            raise DirectoryNotEmptyError(self.path)
+        refuse_unsaved_below(parts, self.path, self._key)
         return True
 
     def prepare(self, parts: Parts) -> None:
         """Sync the contents: recovery does not repair files in the trash, and an undo restores them as they are."""
         half = self._total // 2
         sync_files(
-            parts, self._path, lambda done, total: self._report_progress(half + half * done // total, self._total)
+            parts, self.path, lambda done, total: self._report_progress(half + half * done // total, self._total)
         )
 
     def drafts(self) -> Sequence[Change]:
         """Return one record for the whole folder."""
-        gone = Change(operation=Operation.DELETE_DIRECTORY, path=self._path, key=self._key, mode=self._mode)
+        gone = Change(operation=Operation.DELETE_DIRECTORY, path=self.path, key=self._key, mode=self._mode)
         return (gone,)
 
     def exchange(self, parts: Parts) -> None:
         """Rename the folder into the trash, named by the record's number; without `recursive`, remove the empty folder."""
         self._require_inside(parts)
         if self.is_recursive:
-            self._trashed = parts.store.remove(self._path, trash=str(self._number))
+            self._trashed = parts.store.remove(self.path, trash=str(self._number))
         else:
-            parts.store.remove_empty_directory(self._path)
+            parts.store.remove_empty_directory(self.path)
 
     def sync(self, parts: Parts) -> None:
         """Sync the trash before the parent, so that a power cut never leaves the folder without a name."""
         if self._trashed is not None:
             self._trashed.sync()
-        sync_names(parts, self._path)
+        sync_names(parts, self.path)
 
     def set_back(self, parts: Parts) -> None:
         """Rename the folder back, or make the empty one again."""
         if self._trashed is not None:
             self._trashed.put_back()
         else:
-            parts.store.make_directory(self._path)
+            parts.store.make_directory(self.path)
 
     def compensations(self, parts: Parts) -> Sequence[Change]:
         """One record, which also restores the heads of the files in the folder."""
         change = Change(
-            operation=Operation.CREATE_DIRECTORY, path=self._path, key=self._key, applied=True, compensates=self._number
+            operation=Operation.CREATE_DIRECTORY, path=self.path, key=self._key, applied=True, compensates=self._number
         )
         return (change,)
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from msgspec import Struct, structs
 
 from filetools.content.facts import ContentFacts, inspect
-from filetools.content.version import stat_version, version_of
+from filetools.content.version import hashed_parts, stat_version, version_of
 from filetools.errors import (
     DirectoryNotFoundError,
     FileBusyError,
@@ -25,8 +23,6 @@ from filetools.models.words import VERSION_PREFIX
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.private import refuse_other_kinds
 from filetools.stores.store import FileStat, Reader
-
-CHUNK_BYTES: Final = 1024 * 1024
 
 
 class Look(Struct, frozen=True, kw_only=True):
@@ -149,14 +145,14 @@ def facts_of(parts: Parts, seen: Look) -> ContentFacts | None:
 
 def found(looks: Iterable[Look]) -> list[Change]:
     """Return a `found` record for each file without a head, to be committed before its first change."""
-    new = {seen.key: seen for seen in looks if seen.view.head is None and not seen.is_opaque}
-    return [
-        Change(
-            operation=Operation.FOUND, path=seen.path, key=seen.key, after=seen.version, content=seen.content,
-            size=seen.stat.size, mode=seen.stat.mode, applied=True, external=True,
-        )
-        for seen in new.values() if seen.stat is not None
-    ]  # fmt: skip
+    new: dict[str, Change] = {}
+    for seen in looks:
+        if seen.view.head is None and seen.stat is not None and not seen.is_opaque:
+            new[seen.key] = Change(
+                operation=Operation.FOUND, path=seen.path, key=seen.key, after=seen.version, content=seen.content,
+                size=seen.stat.size, mode=seen.stat.mode, applied=True, external=True,
+            )  # fmt: skip
+    return list(new.values())
 
 
 def keep_seen(parts: Parts, seen: Look) -> None:
@@ -244,12 +240,9 @@ def _hashed(parts: Parts, path: WorkspacePath, reader: Reader) -> str:
     size = reader.stat.size
     if size > parts.settings.max_write_bytes:
         raise FileTooLargeError(path, size, parts.settings.max_write_bytes)
-    digest, offset = hashlib.sha256(), 0
     # Ignore data appended while hashing: the file's size and times have changed, so it is looked at again.
-    while offset < size and (chunk := reader.read_at(offset, CHUNK_BYTES)):
-        digest.update(chunk)
-        offset += len(chunk)
-    return VERSION_PREFIX + digest.hexdigest()
+    digest, _ = hashed_parts(lambda offset, count: reader.read_at(offset, min(count, size - offset)))
+    return VERSION_PREFIX + digest.hex()
 
 
 def missing_parents(parts: Parts, path: WorkspacePath) -> Sequence[WorkspacePath]:

@@ -25,7 +25,7 @@ from filetools.journal.changes import HeadMovedError
 from filetools.journal.commit import CommitDraft
 from filetools.journal.journal import Records
 from filetools.journal.tree_rows import Identity
-from filetools.models.records import Actor, ChangeRecord, RecordState
+from filetools.models.records import SYSTEM, Actor, ChangeRecord, RecordState
 from filetools.models.words import MirrorStatus
 from filetools.paths.workspace_path import WorkspacePath
 
@@ -45,8 +45,6 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     records: tuple[ChangeRecord, ...]
     """All new records in order, including those of files found and of foreign saves."""
-    changes: tuple[ChangeRecord | None, ...]
-    """The record of each step's own change; None for a step that had nothing to change."""
     mirror: MirrorStatus
     warnings: Sequence[dict[str, Any]] = ()
     """Warnings for the caller of a successful call."""
@@ -125,14 +123,12 @@ class Pipeline:
             self._report_progress(done, 2 * len(steps))
             step.look(parts)
         for _ in range(MOST_LOOKS):
-            unrecorded = [_unrecorded(step) for step in steps]
-            news = parts.observer.named(path for paths in unrecorded for path in paths)
+            news = parts.observer.named(path for step in steps for path in _unrecorded(step))
             if news is None:
                 break  # the looks match the records
             self._report_found(news)
-            for step, paths in zip(steps, unrecorded, strict=True):
-                if paths:
-                    step.look(parts)
+            for step in steps:  # all: what has moved to the path of one may come from that of another
+                step.look(parts)
         for check in self._checks:
             check()
         decided = []
@@ -140,8 +136,10 @@ class Pipeline:
             self._report_progress(len(steps), 2 * len(steps))
             if step.decide(parts):
                 decided.append(step)
+            else:
+                step.recorded(None)
         if not decided:
-            self.outcome = Outcome(records=(), changes=tuple(None for _ in steps), mirror=parts.sync.standing())
+            self.outcome = Outcome(records=(), mirror=parts.sync.standing())
             return None
         self._active = _with_parents(parts, decided)
         try:
@@ -180,9 +178,8 @@ class Pipeline:
             FileToolsError: A step failed.
         """
         parts, active = self._parts, self._active
-        own = [records[end - 1] for end in self._ends]
-        for step, record in zip(active, own, strict=True):
-            step.recorded(record.number)
+        for step, end in zip(active, self._ends, strict=True):
+            step.recorded(records[end - 1])
         followed = [record for record in records if record.state is not RecordState.BUFFER]
         try:
             _exchange(parts, active, followed)
@@ -198,10 +195,8 @@ class Pipeline:
             for step in active
             if isinstance(step, PutFile) and step.identity is not None and not surprises
         }
-        changes = {id(step): record for step, record in zip(active, own, strict=True)}
         self.outcome = Outcome(
             records=records + surprises,
-            changes=tuple(changes.get(id(step)) for step in self._steps),
             mirror="off",
             warnings=_warnings(parts, active, surprises),
             followed=(*followed, *surprises),
@@ -273,7 +268,7 @@ def _compensate(parts: Parts, active: Sequence[Step]) -> None:
             if attempt == MOST_TAKING_BACK - 1:
                 changes = [structs.replace(change, document=None) for change in changes]
             try:
-                parts.journal.commit(changes, parts.recovery.actor)
+                parts.journal.commit(changes, SYSTEM)
             except HeadMovedError:
                 continue  # somebody typed in the open document: rebase the inverse edit and try again
             return
@@ -291,7 +286,9 @@ def _finish(parts: Parts, active: Sequence[Step], actor: Actor) -> tuple[ChangeR
     """Keep unexpected displaced bytes and discard the rest. The change has succeeded, so errors are only logged."""
     surprises: tuple[ChangeRecord, ...] = ()
     try:
-        surprises = _keep_surprises(parts, active, actor)
+        changes = [change for step in active for change in step.surprises(parts)]
+        if changes:
+            surprises = parts.journal.commit(changes, actor)
     except (FileToolsError, HeadMovedError) as exc:
         _log.warning("the displaced file of %s stays in limbo until a sweep: %s", active[0].paths[0], exc)
         for step in active:
@@ -306,13 +303,6 @@ def _quietly(act: Callable[[Parts], None], parts: Parts) -> None:
         act(parts)
     except FileToolsError as exc:
         _log.warning("a temporary file stays until the next sweep: %s", exc)
-
-
-def _keep_surprises(parts: Parts, active: Sequence[Step], actor: Actor) -> tuple[ChangeRecord, ...]:
-    surprises = [change for step in active for change in step.surprises(parts)]
-    if not surprises:
-        return ()
-    return parts.journal.commit(surprises, actor)
 
 
 def _warnings(parts: Parts, active: Sequence[Step], surprises: Sequence[ChangeRecord]) -> list[dict[str, Any]]:

@@ -37,7 +37,7 @@ class PutBack(PutFile):
     """Gives a file its former bytes, even if it is read-only."""
 
     def prepare(self, parts: Parts) -> None:
-        """Same as for other changes, but ignore a read-only bit: it may have been set after the change being undone."""
+        """Prepare as other steps do, but ignore a read-only bit: it may have been set after the change being undone."""
         stat = self.seen.stat
         if stat is None or stat.mode & OWNER_WRITES:
             super().prepare(parts)
@@ -63,23 +63,22 @@ class RestoreFolder(Step):
             inside: The paths of everything in it.
         """
         super().__init__(path, *inside)
-        self._path = path
         self._trash = trash
         self._changes: list[Change] = []
 
     def look(self, parts: Parts) -> None:
-        """Look whether the path is free, and list the entries in the trash."""
-        found = parts.store.trashed(self._path, self._trash)
+        """Check whether the path is free, and list the entries in the trash."""
+        found = parts.store.trashed(self.path, self._trash)
         # Names that no call can address are restored without a record.
         self._entries = [each for each in found if parts.workspace.is_addressable(self._place(each[0]))]
-        self._is_taken = parts.store.stat(self._path) is not None
+        self._is_taken = parts.store.stat(self.path) is not None
 
     def decide(self, parts: Parts) -> bool:
         """Refuse if the path or the trash has changed since the undo was planned."""
         found = {self._place(relative) for relative, _ in self._entries if relative}
         if self._is_taken or not self._entries or found != set(self.paths[1:]):
-            raise ChangedMeanwhileError(self._path, 1)
-        self.missing = missing_parents(parts, self._path)
+            raise ChangedMeanwhileError(self.path, 1)
+        self.missing = missing_parents(parts, self.path)
         return True
 
     def prepare(self, parts: Parts) -> None:
@@ -97,15 +96,15 @@ class RestoreFolder(Step):
 
     def exchange(self, parts: Parts) -> None:
         """Rename the folder out of the trash."""
-        parts.store.restore(self._path, self._trash)
+        parts.store.restore(self.path, self._trash)
 
     def sync(self, parts: Parts) -> None:
         """Sync the folder's name."""
-        sync_names(parts, self._path)
+        sync_names(parts, self.path)
 
     def set_back(self, parts: Parts) -> None:
         """Rename the folder into the trash again."""
-        parts.store.remove(self._path, trash=self._trash)
+        parts.store.remove(self.path, trash=self._trash)
 
     def compensations(self, parts: Parts) -> Sequence[Change]:
         """One deletion for each record of this step; the records of a commit have consecutive numbers."""
@@ -123,7 +122,7 @@ class RestoreFolder(Step):
         ]  # fmt: skip
 
     def _place(self, relative: str) -> str:
-        return f"{self._path}/{relative}" if relative else self._path
+        return f"{self.path}/{relative}" if relative else self.path
 
     def _change(self, parts: Parts, relative: str, stat: FileStat) -> Change | None:
         """Return the record of one entry; None for a link or a file too large to keep, unless it is the step's own path."""
@@ -142,7 +141,7 @@ class RestoreFolder(Step):
             )
         if stat.type != "file" or stat.size > parts.settings.max_foreign_bytes:
             return None
-        content = parts.store.read_trashed(self._path, self._trash, relative)
+        content = parts.store.read_trashed(self.path, self._trash, relative)
         version = version_of(content)
         parts.journal.contents.keep(content, version)
         return Change(operation=Operation.CREATE, path=path, key=key, after=version, size=len(content), mode=stat.mode)
@@ -167,7 +166,7 @@ class _PutText(Step):
 
     def look(self, parts: Parts) -> None:
         """Check that no folder above has an unfinished move or deletion."""
-        self._key = require_free(parts, self.paths[0])
+        self._key = require_free(parts, self.path)
 
     def decide(self, parts: Parts) -> bool:
         """False if the two texts are equal."""
@@ -189,7 +188,7 @@ class _PutText(Step):
 
     def sync(self, parts: Parts) -> None:
         """Sync the parent."""
-        sync_names(parts, self.paths[0])
+        sync_names(parts, self.path)
 
     def set_back(self, parts: Parts) -> None:
         """Put the old text."""
@@ -203,15 +202,13 @@ class _PutText(Step):
         raise NotImplementedError
 
     def _change(self, now: bytes | None, then: bytes | None, *, compensates: int | None = None) -> Change:
+        is_mode = self.operation is Operation.MODIFY_DIRECTORY
         return Change(
-            operation=self.operation, path=self.paths[0], key=self._key,
+            operation=self.operation, path=self.path, key=self._key,
             before=None if now is None else version_of(now), after=None if then is None else version_of(then),
-            content=then, mode=self._mode(then),
+            content=then, mode=int(then, 8) if is_mode and then is not None else None,
             applied=compensates is not None, compensates=compensates,
         )  # fmt: skip
-
-    def _mode(self, _text: bytes | None) -> int | None:
-        return None
 
 
 class PutLink(_PutText):
@@ -222,15 +219,15 @@ class PutLink(_PutText):
     def decide(self, parts: Parts) -> bool:
         """Refuse if the link has changed since the undo was planned."""
         self._require(parts, self.now)
-        self.missing = () if self.then is None else missing_parents(parts, self.paths[0])
+        self.missing = () if self.then is None else missing_parents(parts, self.path)
         return super().decide(parts)
 
     def _put(self, parts: Parts, now: bytes | None, then: bytes | None) -> None:
         self._require(parts, now)
-        displaced = None if now is None else parts.store.remove(self.paths[0])
+        displaced = None if now is None else parts.store.remove(self.path)
         try:
             if then is not None:
-                parts.store.make_link(self.paths[0], then)
+                parts.store.make_link(self.path, then)
         except BaseException:
             if displaced is not None:
                 displaced.put_back()
@@ -240,13 +237,13 @@ class PutLink(_PutText):
 
     def _require(self, parts: Parts, expected: bytes | None) -> None:
         try:
-            found = parts.store.read_link(self.paths[0])
+            found = parts.store.read_link(self.path)
         except FileNotFoundError:
             found = None
         except NotRegularFileError as exc:
-            raise ChangedMeanwhileError(self.paths[0], 1) from exc
+            raise ChangedMeanwhileError(self.path, 1) from exc
         if found != expected:
-            raise ChangedMeanwhileError(self.paths[0], 1)
+            raise ChangedMeanwhileError(self.path, 1)
 
 
 class PutMode(_PutText):
@@ -259,12 +256,8 @@ class PutMode(_PutText):
 
     def sync(self, parts: Parts) -> None:
         """Sync the folder itself."""
-        parts.store.sync(self.paths[0])
+        parts.store.sync(self.path)
 
     def _put(self, parts: Parts, now: bytes | None, then: bytes | None) -> None:
-        mode = self._mode(then)
-        assert mode is not None
-        parts.store.set_directory_mode(self.paths[0], mode)
-
-    def _mode(self, text: bytes | None) -> int | None:
-        return None if text is None else int(text, 8)
+        assert then is not None
+        parts.store.set_directory_mode(self.path, int(then, 8))

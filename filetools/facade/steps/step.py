@@ -13,7 +13,7 @@ from filetools.content.version import version_of
 from filetools.facade.parts import Parts
 from filetools.facade.steps.look import Look
 from filetools.journal.changes import Change, Relation
-from filetools.models.records import Operation
+from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Displaced, FileStat
 
@@ -24,13 +24,15 @@ class Step(ABC):
     def __init__(self, *paths: WorkspacePath) -> None:
         self.paths: Sequence[WorkspacePath] = paths
         """Paths that the step changes."""
+        self.path = paths[0]
         self.looks: Sequence[Look] = ()
         """The current try's looks at files."""
         self.missing: Sequence[WorkspacePath] = ()
         """Folders above that must be made before, outermost first; set by `decide`."""
         self.undone: Sequence[Relation] = ()
         """Relations for its record: the records that it undoes."""
-        self._number = 0
+        self.record: ChangeRecord | None = None
+        """The record of the change; None if there was nothing to change."""
         self._displaced: Displaced | None = None
 
     @abstractmethod
@@ -50,9 +52,13 @@ class Step(ABC):
     def drafts(self) -> Sequence[Change]:
         """Return the drafts of this change's records; the last one is the change itself."""
 
-    def recorded(self, number: int) -> None:
-        """Note the number of the change's record, by which its displaced file is named."""
-        self._number = number
+    def recorded(self, record: ChangeRecord | None) -> None:
+        """Receive the record of the change; None if there is nothing to change."""
+        self.record = record
+
+    @property
+    def _number(self) -> int:
+        return 0 if self.record is None else self.record.number
 
     @abstractmethod
     def exchange(self, parts: Parts) -> None:
@@ -109,7 +115,7 @@ class Step(ABC):
             self._keep_in_limbo(displaced)
 
     def shelve(self, parts: Parts) -> None:
-        """Leave the displaced file in limbo for the keeper's sweep, because it cannot be recorded now."""
+        """Leave the displaced file in limbo for the leader's sweep, because it cannot be recorded now."""
         displaced = self._taken()
         if displaced is not None:
             self._keep_in_limbo(displaced)

@@ -99,40 +99,36 @@ class BufferingRunner(CallRunner):
             self.check_open()
             for attempt in range(MOST_TRIES):
                 try:
-                    changed = await self.parts.workers.run(partial(self._apply, steps, actor, report_progress))
+                    await self.parts.workers.run(partial(self._apply, steps, actor, report_progress))
                     break
                 except HeadMovedError:
                     await asyncio.sleep(FIRST_PAUSE_SECONDS * 2**attempt)
             else:
                 raise ChangedMeanwhileError(steps[0].paths[0], MOST_TRIES)
             (happened or partial(record_steps, self.parts, actor, steps))()
-        # Records that only say that something will change; they have no number yet.
-        changes = tuple(
-            ChangeRecord(number=0, operation=Operation.MODIFY, path=step.paths[-1], actor=actor, time=time.time())
-            if has_changed
-            else None
-            for step, has_changed in zip(steps, changed, strict=True)
-        )
-        return Outcome(records=(), changes=changes, mirror="off")
+        return Outcome(records=(), mirror="off")
 
-    def _apply(self, steps: Sequence[Step], actor: Actor, report_progress: ReportProgress) -> list[bool]:
+    def _apply(self, steps: Sequence[Step], actor: Actor, report_progress: ReportProgress) -> None:
         with self.held.lock:
             self.tracker.load(actor)
             self.held.save()
             known = self.tracker.own()
             try:
-                changed = []
                 for number, step in enumerate(steps):
                     report_progress(number, len(steps))
                     step.look(self.parts)
-                    changed.append(step.decide(self.parts))
-                    if changed[-1]:
+                    record = None
+                    if step.decide(self.parts):
                         act(self.parts, self.held, step)
+                        # It says that something will change, and has no number yet.
+                        record = ChangeRecord(
+                            number=0, operation=Operation.MODIFY, path=step.paths[-1], actor=actor, time=time.time()
+                        )
+                    step.recorded(record)
             except (FileToolsError, HeadMovedError):
                 self.held.restore()
                 self.tracker.use(known)
                 raise
-        return changed
 
 
 class TransactionTracker(ReadTracker):
@@ -185,18 +181,15 @@ class TransactionTracker(ReadTracker):
         for key, rows in self._own.items():
             self._outer._replace(owner_of(actor), key, rows)
         for step in steps:
-            if isinstance(step, PutFile):
-                self._publish_put(actor, key_of(step.path), step)
-
-    def _publish_put(self, actor: Actor, key: str, step: PutFile) -> None:
-        rows = self._own.get(key)
-        if not rows:
-            return
-        decision = step.decision
-        if decision.sent is not None:
-            self._outer._hold(owner_of(actor), decision.sent_version, decision.sent)
-        if step.version not in rows:
-            self._outer.record_reported(actor, key, step.version)
+            key = key_of(step.path)
+            known = self._own.get(key)
+            if not known or not isinstance(step, PutFile):
+                continue
+            decision = step.decision
+            if decision.sent is not None:
+                self._outer._hold(owner_of(actor), decision.sent_version, decision.sent)
+            if step.version not in known:
+                self._outer.record_reported(actor, key, step.version)
 
     def _add(
         self,

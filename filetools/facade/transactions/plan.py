@@ -1,4 +1,4 @@
-"""Plans the exit of a transaction: its net effect as steps, one for each path."""
+"""Plans the end of a transaction: its net effect as steps, one for each path."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from filetools.search.walk import walk_tree
 
 
 def steps_of(parts: Parts, held: HeldTree, actor: Actor) -> list[Step]:
-    """Return the steps of a transaction's exit: folders are made first and removed last. Call it in a worker thread.
+    """Return the steps that apply a transaction: folders are made first and removed last. Call it in a worker thread.
 
-    All paths are looked at before the first changes, so that no step may depend on another. What has moved is renamed
-    where such a step can do that; else it is written again at its new path.
+    All steps look before the first one is applied, so that none may depend on another. A moved entry is renamed where one
+    step can do it; otherwise it is written again at its new path.
 
     Args:
         parts: The workspace itself.
@@ -39,8 +39,8 @@ def steps_of(parts: Parts, held: HeldTree, actor: Actor) -> list[Step]:
         actor: Whose transaction it is.
 
     Raises:
-        VersionMismatchError: Others have changed what the transaction moved, and its bytes are needed now.
-        FileTooLargeError: They are needed, and too many.
+        VersionMismatchError: Others have changed a file that the transaction moved and that must be written again.
+        FileTooLargeError: Such a file is too large.
     """
     found: list[tuple[int, str, Step]] = []
     gone: list[DiskPath] = []
@@ -65,7 +65,7 @@ def steps_of(parts: Parts, held: HeldTree, actor: Actor) -> list[Step]:
                 waiting += [path.child(child.name) for child in held.overlay.children(node)]
         for before in gone:
             key, path = held.key(before.path), before.path
-            # What was in a folder that is removed or moved goes with it.
+            # A folder that is removed or moved takes its contents with it.
             if key not in renamed and all(held.overlay.find(above) is not None for above in path.folders):
                 rank = 4 if before.kind == "directory" else 3
                 found.append((rank, key, _removal(parts, held, actor, before)))
@@ -73,7 +73,7 @@ def steps_of(parts: Parts, held: HeldTree, actor: Actor) -> list[Step]:
 
 
 def _is_at(held: HeldTree, node: OverlayNode, path: WorkspacePath) -> bool:
-    """Return True if a node is at the path that it had before the transaction."""
+    """True if a node is at the path that it had before the transaction."""
     return node.origin is not None and held.key(node.origin.path) == held.key(path)
 
 
@@ -102,7 +102,7 @@ def _put(held: HeldTree, path: WorkspacePath, node: OverlayNode, actor: Actor) -
 
 
 def _made_folder(node: OverlayNode, before: DiskPath) -> Iterator[Step]:
-    """Yield the step that makes a folder, unless one is there, or it was only made for a file in it."""
+    """Yield the step that makes a folder, unless it exists, or was only made for a file in it."""
     mode = None if node.origin is None or node.origin.mode is None else opened(node.origin.mode)
     if before.kind is None and (node.origin is not None or node.mode is not None):
         yield MakeFolderStep(before.path, mode)
@@ -116,7 +116,7 @@ def _removal(parts: Parts, held: HeldTree, actor: Actor, before: DiskPath) -> St
 
 
 def _may_rename(held: HeldTree, path: WorkspacePath, node: OverlayNode) -> bool:
-    """Return True if what has moved to a path can be renamed by a step that does not depend on another."""
+    """True if the entry that was moved to a path can be renamed by a step that does not depend on another."""
     if node.content is not None or node.origin is None or held.overlay.find(node.origin.path) is not None:
         return False
     for above in node.origin.path.folders:
@@ -127,7 +127,7 @@ def _may_rename(held: HeldTree, path: WorkspacePath, node: OverlayNode) -> bool:
 
 
 def _is_whole(held: HeldTree, node: OverlayNode) -> bool:
-    """Return True if a folder's contents are unchanged."""
+    """True if a folder's contents are unchanged."""
     waiting = [node]
     while waiting:
         folder = waiting.pop()
@@ -142,7 +142,7 @@ def _is_whole(held: HeldTree, node: OverlayNode) -> bool:
 
 
 class DecidePut(Struct, frozen=True, kw_only=True):
-    """Decides which bytes a path gets that a transaction has changed."""
+    """Decides which bytes to write at a path that a transaction has changed."""
 
     plain: PutDecision
     """The transaction's text."""
@@ -152,7 +152,7 @@ class DecidePut(Struct, frozen=True, kw_only=True):
     """The path that the file had, if the transaction moved it and did not write its text."""
 
     def __call__(self, parts: Parts, seen: Look) -> PutDecision:
-        """Put the text in place of its base; what others have written meanwhile is merged with it.
+        """Return the text, merged with what others have written meanwhile.
 
         Raises:
             EditConflictError: Their changes and this one overlap, or there is no text to merge.
@@ -170,7 +170,7 @@ class DecidePut(Struct, frozen=True, kw_only=True):
 
 
 def permit_removal(parts: Parts, actor: Actor, base: DiskPath, seen: Look) -> None:
-    """Refuse to delete a file that has changed since the transaction saw it, or that has unsaved text.
+    """Refuse to delete a file that has changed since the transaction saw it, or has unsaved text.
 
     Raises:
         VersionMismatchError, EditConflictError
@@ -180,7 +180,7 @@ def permit_removal(parts: Parts, actor: Actor, base: DiskPath, seen: Look) -> No
 
 
 def permit_move(parts: Parts, bases: tuple[DiskPath, DiskPath], source: Look, destination: Look) -> None:
-    """Refuse to move or cover a file that has changed since the transaction saw it, and to cover unsaved text.
+    """Refuse to move or replace a file that has changed since the transaction saw it, and to replace unsaved text.
 
     Raises:
         VersionMismatchError, EditConflictError

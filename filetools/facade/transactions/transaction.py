@@ -72,7 +72,8 @@ class TransactionResult(Result):
 def result_of(steps: Sequence[Step], outcome: Outcome) -> TransactionResult:
     """Return the result of a transaction that was applied."""
     changes = []
-    for step, record in zip(steps, outcome.changes, strict=True):
+    for step in steps:
+        record = step.record
         if record is None:
             continue
         decision = step.decision if isinstance(step, PutFile) else None
@@ -85,7 +86,7 @@ def result_of(steps: Sequence[Step], outcome: Outcome) -> TransactionResult:
                 number=record.number,
                 version=record.after,
                 replaced_version=replaced,
-                merged=decision is not None and decision.merged,
+                merged=decision is not None and decision.is_merged,
                 foreign=[] if decision is None else list(decision.foreign),
             )
         )

@@ -119,10 +119,6 @@ class Contents:
             self.put_all({version: content for version, content, _ in portion})
             self._database.write(partial(self._keep_portion, portion, 0), durable=False)
 
-    def missing(self, versions: Iterable[str]) -> set[str]:
-        """Return the versions among these whose bytes are not kept."""
-        return {version for version in versions if not self.has(version)}
-
     def keep_read(self, texts: Mapping[str, bytes]) -> None:
         """Keep texts that actors have read, by version, all at once and unsynced; those kept already are skipped."""
         new = {

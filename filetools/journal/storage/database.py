@@ -36,7 +36,7 @@ from filetools.journal.storage.translation import BUSY_SECONDS, TRANSLATED, of_s
 from filetools.models.words import Durability
 
 CHECKPOINT_BYTES: Final = 16 * 1024 * 1024
-"""Size of the write-ahead file at which the keeper copies it into the database."""
+"""Size of the write-ahead file at which the leader copies it into the database."""
 IDLE_BYTES: Final = 1024 * 1024
 """Size up to which a write-ahead file is left as it is while nobody writes."""
 _SMALLEST_WAL_BYTES: Final = 384 * 1024
@@ -90,6 +90,8 @@ class Database:
         self._writing = Lock()
         """Held while a thread uses the connection that writes: SQLite refuses to checkpoint while a query reads through it."""
         self._closed = False
+        if not self.reserve.has_room():
+            raise DiskFullError("the journal")
         with TRANSLATED, ExitStack() as opened:
             self.gate = opened.enter_context(closing(Gate(directory, timeout_seconds=timeout_seconds)))
             self.turn_gate = opened.enter_context(closing(Gate(directory, name=TURN_FILE)))
@@ -149,7 +151,7 @@ class Database:
         *,
         durable: bool = True,
         afterwards: Callable[[T], None] | None = None,
-        may_use_reserve: Callable[[], bool] = lambda: False,
+        may_use_reserve: bool = False,
     ) -> T:
         """Run `work` in one write transaction and commit it; nothing is kept if it raises.
 
@@ -157,8 +159,8 @@ class Database:
             work: Gets the connection inside the transaction.
             durable: False leaves the commit unsynced, for what recovery can find again by itself.
             afterwards: Gets the result after the commit, still behind the gate.
-            may_use_reserve: Called if `work` has failed for lack of space. True if it needs none for long, like a deletion;
-                then it is run again in the reserved space.
+            may_use_reserve: True if `work` needs no space for long, like a deletion: if it fails for lack of space, it is run
+                again in the reserved space.
 
         Raises:
             StateDamagedError: The database is no longer the file that was opened; nothing is acknowledged.
@@ -182,7 +184,7 @@ class Database:
         rows: Iterable[Arguments] = ((),),
         *,
         durable: bool = False,
-        may_use_reserve: Callable[[], bool] = lambda: False,
+        may_use_reserve: bool = False,
     ) -> int:
         """Run one statement for each of some rows of values, in one write transaction; returns how many rows it changed."""
 
@@ -191,16 +193,14 @@ class Database:
 
         return self.write(work, durable=durable, may_use_reserve=may_use_reserve)
 
-    def _transact(
-        self, work: Callable[[sqlite3.Connection], T], durable: bool, may_use_reserve: Callable[[], bool]
-    ) -> T:
+    def _transact(self, work: Callable[[sqlite3.Connection], T], durable: bool, may_use_reserve: bool) -> T:
         has_restarted = False
         while True:
             try:
                 return self._once(work, durable)
             except DiskFullError as exc:
                 # An OSError comes from contents outside the database, which would take up the whole reserve.
-                if has_restarted or not isinstance(exc.__cause__, sqlite3.Error) or not may_use_reserve():
+                if has_restarted or not isinstance(exc.__cause__, sqlite3.Error) or not may_use_reserve:
                     raise
             if not self.reserve.shrink():
                 self.restart_wal()

@@ -12,7 +12,15 @@ SCHEMA_VERSION: Final = 35
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
 IS_PENDING: Final = "synced = 0 AND (state = 'pending') = 1"
 IS_UNSYNCED: Final = "synced = 0 AND (state = 'pending') = 0"
+REMOVES_FOLDER: Final = "operation IN ('delete_directory', 'move_directory')"
+IS_MOVING: Final = f"state = 'pending' AND {REMOVES_FOLDER}"
 """Conditions on records, each worded like the index that answers it."""
+NO_NUMBER: Final = 2**63 - 1
+"""Greater than the number of any record."""
+FIRST_PENDING: Final = (
+    f"coalesce((SELECT min(number) FROM records INDEXED BY records_open WHERE {IS_PENDING}), {NO_NUMBER})"
+)
+"""Number of the first record that is not applied."""
 _TREE_ROW: Final = """
         folder TEXT,
         path TEXT NOT NULL,
@@ -57,10 +65,8 @@ _TABLES: Final = (
     "CREATE INDEX records_of_call ON records (call, number) WHERE call IS NOT NULL",
     # A record that is pending is not synced either.
     "CREATE INDEX records_open ON records (state = 'pending', number) WHERE synced = 0",
-    """CREATE INDEX records_of_folders ON records (number)
-        WHERE operation IN ('delete_directory', 'move_directory')""",
-    """CREATE INDEX records_moving ON records (number)
-        WHERE state = 'pending' AND operation IN ('delete_directory', 'move_directory')""",
+    f"CREATE INDEX records_of_folders ON records (number) WHERE {REMOVES_FOLDER}",
+    f"CREATE INDEX records_moving ON records (number) WHERE {IS_MOVING}",
     """CREATE TABLE relations (
         number INTEGER NOT NULL,
         kind TEXT NOT NULL,

@@ -29,7 +29,7 @@ MOST_ARGUMENT_BYTES: Final = 512 * 1024
 """Well below the system's limit for a command line."""
 BATCH_SECONDS: Final = 20.0
 """Time limit of one batch; after it, all files of the batch are read."""
-LOOK_SECONDS: Final = 0.05
+POLL_SECONDS: Final = 0.05
 """Interval for checking if the caller wants to stop."""
 _OPTIONS: Final = (
     "--no-config", "--files-with-matches", "--null", "--text", "--encoding", "none", "--no-messages", "--no-ignore",
@@ -138,7 +138,7 @@ class _Child:
 def _output(process: subprocess.Popen[bytes], check: Callable[[], None], deadline: float) -> bytes | None:
     while time.monotonic() < deadline:
         try:
-            return process.communicate(timeout=LOOK_SECONDS)[0]
+            return process.communicate(timeout=POLL_SECONDS)[0]
         except subprocess.TimeoutExpired:
             check()
     return None

@@ -150,8 +150,7 @@ def grep_page(
         CallTimeoutError: Matching one file took too long.
         AbortedError: `abort` returned True.
     """
-    page = _Page(store, path, options, unsaved or Unsaved(), abort, candidates, is_withheld)
-    page.looked = looked
+    page = _Page(store, path, options, unsaved or Unsaved(), abort, candidates, is_withheld, looked)
     return page.build(cursor)
 
 
@@ -176,7 +175,7 @@ class _Page:
 
     def __init__(
         self, store: Listable, path: WorkspacePath, options: GrepOptions, unsaved: Unsaved, abort: Abort | None,
-        candidates: Ripgrep | None, is_withheld: IsWithheld | None,
+        candidates: Ripgrep | None, is_withheld: IsWithheld | None, looked: Looked | None,
     ) -> None:  # fmt: skip
         self._store = store
         self._path = path
@@ -185,6 +184,7 @@ class _Page:
         self._source = Source(store, FOLDERS, abort, "The search")
         self._candidates = candidates
         self._is_withheld = is_withheld
+        self._looked = looked
         self._pattern, self._abort = options.checked(), abort
         self._fits = matcher_of(options.glob) if options.glob is not None else None
         self._fingerprint = options.fingerprint(path)
@@ -196,7 +196,6 @@ class _Page:
         self._left_out = 0
         self._after: tuple[str, int] | None = None
         self._found = 0
-        self.looked: Looked | None = None
         self._below = 0
         self._searched = 0
 
@@ -235,7 +234,7 @@ class _Page:
             return
         if facts is not None and facts.type == "other":
             raise NotRegularFileError(self._path)
-        fits, looked = self._fits, self.looked
+        fits, looked = self._fits, self._looked
         for path, kind, _ in self._walked(stack):
             if kind != "file":
                 continue

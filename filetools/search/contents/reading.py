@@ -5,19 +5,11 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable
-from typing import Final
 
 from filetools.errors import AccessDeniedError, FileTooLargeError, FileToolsError
+from filetools.paths.resolver import READ_FLAGS
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.source import Listable, OpensDirectories
-
-_FILE_FLAGS: Final[int] = (
-    os.O_RDONLY
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_NOCTTY", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-)
 
 
 class FileReader:
@@ -40,7 +32,7 @@ class FileReader:
             return self._store.read(WorkspacePath(path), limit=self._limit_bytes)[0]
         name = self._enter(self._local, path)
         try:
-            descriptor = os.open(name, _FILE_FLAGS, dir_fd=self._descriptor)
+            descriptor = os.open(name, READ_FLAGS, dir_fd=self._descriptor)
         except PermissionError as exc:
             raise AccessDeniedError(WorkspacePath(path)) from exc
         except OSError:

@@ -118,9 +118,9 @@ _FENCES: Final = re.compile("`{3,}")
 Answer = dict[str, Any]
 
 
-def limited(answer: Answer, most: int = MOST_CHARACTERS) -> Answer:
-    """Shorten an answer to at most `most` characters of JSON by removing the last rows of its longest list, and note it."""
-    while len(printable_json(answer)) > most:
+def limited(answer: Answer) -> Answer:
+    """Shorten an answer to `MOST_CHARACTERS` of JSON by removing the last rows of its longest list, and note it."""
+    while len(printable_json(answer)) > MOST_CHARACTERS:
         lists = {name: each for name, each in answer.items() if isinstance(each, list) and each}
         if not lists:
             break

@@ -115,8 +115,6 @@ class Editor:
             read = await self._files.read_file(self._path, offset=first if limit or first > 1 else None, limit=limit)
         except PathIsDirectoryError:
             return await self.view_folder(view_range)
-        except FileToolsError as error:
-            raise await self._own(error) from error
         if read.is_binary:
             raise InvalidArgumentError(f"{self._shown} is binary ({read.mime_type}, {read.size} bytes), not text")
         if first > max(1, read.total_lines or first):
@@ -143,8 +141,6 @@ class Editor:
             made = await self._files.create_file(self._path, file_text)
         except PathExistsError as error:
             raise reworded(error, self._say("exists"), "View it, and change it with str_replace or insert.") from error
-        except FileToolsError as error:
-            raise await self._own(error) from error
         return {"path": self._shown, "output": self._say("created"), "version": made.version}
 
     async def replace(self, old: str, new: str) -> dict[str, Any]:
@@ -158,8 +154,6 @@ class Editor:
         except EditAmbiguousError as error:
             lines = ", ".join(map(str, error.details["lines"]))
             raise reworded(error, self._say("ambiguous", old_str=old, lines=lines), _MORE) from error
-        except FileToolsError as error:
-            raise await self._own(error) from error
         return self._edited("replaced", made)
 
     async def insert(self, line: int, text: str | None) -> dict[str, Any]:
@@ -173,19 +167,16 @@ class Editor:
             if total is not None and not 0 <= line <= total:
                 raise reworded(error, self._say("insert_line", line=line, total=total)) from error
             raise
-        except FileToolsError as error:
-            raise await self._own(error) from error
         return self._edited("inserted", made)
 
-    async def _own(self, error: FileToolsError) -> FileToolsError:
-        """Return an error with this dialect's message."""
+    async def reword(self, error: FileToolsError) -> None:
+        """Give an error about the path this dialect's message."""
         if isinstance(error, PathIsDirectoryError):
-            return reworded(error, f"The path {self._shown} is not a file.", "View it to see which files are there.")
-        if not isinstance(error, PathNotFoundError | DirectoryNotFoundError):
-            return error
-        found = await similar_paths(self._files, error.path or "") if self._suggests_paths else []
-        error.details.update({"similar": found} if found else {})
-        return reworded(error, f"The path {self._shown} does not exist. Please provide a valid path.")
+            reworded(error, f"The path {self._shown} is not a file.", "View it to see which files are there.")
+        elif isinstance(error, PathNotFoundError | DirectoryNotFoundError):
+            found = await similar_paths(self._files, error.path or "") if self._suggests_paths else []
+            error.details.update({"similar": found} if found else {})
+            reworded(error, f"The path {self._shown} does not exist. Please provide a valid path.")
 
     def _edited(self, word: str, made: EditResult) -> dict[str, Any]:
         output = self._say(word, snippet=snippet(made.structured_patch)).rstrip("\n")
@@ -268,13 +259,17 @@ async def edit_text(context: ToolContext, given: TextEditorCommand) -> dict[str,
 
 async def run(editor: Editor, given: EditorCommand) -> dict[str, Any]:
     """Run one of the four commands, whose parameters are already checked."""
-    if given.command == "view":
-        return await editor.view(given.view_range)
-    if given.command == "create":
-        return await editor.create(given.file_text or "")
-    if given.command == "str_replace":
-        return await editor.replace(given.old_str or "", given.new_str or "")
-    return await editor.insert(given.insert_line or 0, _inserted(given))
+    try:
+        if given.command == "view":
+            return await editor.view(given.view_range)
+        if given.command == "create":
+            return await editor.create(given.file_text or "")
+        if given.command == "str_replace":
+            return await editor.replace(given.old_str or "", given.new_str or "")
+        return await editor.insert(given.insert_line or 0, _inserted(given))
+    except FileToolsError as error:
+        await editor.reword(error)
+        raise
 
 
 def _inserted(given: EditorCommand) -> str | None:

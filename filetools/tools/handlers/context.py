@@ -1,4 +1,4 @@
-"""Tools that describe a project, its state, its instructions, and what runs of agents made.
+"""Tools that describe a project, its state, its instructions, and the runs of agents.
 
 Code of a project is never executed. Each of these tools is also a plain function that never raises:
 `await get_git_state(files, path="~/code")`.
@@ -55,7 +55,7 @@ async def list_runs(context: ToolContext, given: ListRuns) -> Answer:
 
 
 async def get_run(context: ToolContext, given: GetRun) -> Answer:
-    """Return a run with what it made."""
+    """Return a run and the files it changed."""
     run = await context.files.runs.get(given.id)
     metadata = await context.files.runs.metadata(given.id)
     # Name files by the path that other tools accept.
@@ -163,7 +163,7 @@ class SearchCode(InProject):
 
 
 class ContextCaller(Struct, frozen=True, kw_only=True):
-    """The caller of one call."""
+    """The permissions and limits of the caller of a context tool."""
 
     files: FileToolsFacade
     allowed: Sequence[str] = ()
@@ -310,7 +310,7 @@ async def _grepped(
 
 
 class _Fact(Struct, Generic[Asked], frozen=True, kw_only=True):
-    """One of the tools: its parameters and the function that answers it."""
+    """One of the tools: its parameters and the function that computes its answer."""
 
     name: str
     parameters: type[Asked]
@@ -327,7 +327,7 @@ class _Fact(Struct, Generic[Asked], frozen=True, kw_only=True):
         return await self.answered(ContextCaller(files=context.files, is_aborted=context.is_aborted), given)
 
     async def ask(self, files: FileToolsFacade, *, above: bool = False, **arguments: Any) -> Answer:
-        """Answer a program, which may also read the home folder; a failure returns `{"error", "error_code"}`."""
+        """Answer a Python program, which may also read the home folder; a failure returns `{"error", "error_code"}`."""
         home = folders.home_folder()
         caller = ContextCaller(files=files, allowed=() if home is None else (home,), above=above)
         try:

@@ -10,7 +10,7 @@ from random import Random
 
 import filetools
 from filetools.editors.editor_state import EditorState
-from filetools.facade.background.limbo import sweep
+from filetools.facade.background.leftovers import sweep
 from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import CrashingOpening
 from tests.support.schedules.agents import Agent

@@ -97,7 +97,7 @@ class Town:
         await self.settle()
 
     async def end_leases(self) -> None:
-        """Do what the keeper does when editors have been silent for a minute."""
+        """Do what the leader does when editors have been silent for a minute."""
         parts = self.files._parts
         for handle in parts.journal.documents.handles():
             parts.journal.documents.release(handle.name)
@@ -107,7 +107,7 @@ class Town:
     async def unrest(self) -> list[str]:
         """Return what is pending or left over, which head is not what stands there, and where the mirror differs."""
         journal = self.files._parts.journal
-        found = [f"pending: {record}" for record in journal.marks.pending()]
+        found = [f"pending: {record}" for record in journal.marks.unfinished("pending")]
         found += [f"left over: {name}" for name in leftovers(self.root)]
         standing = files_in(self.root)
         heads = dict(heads_below(journal, ""))

@@ -84,7 +84,7 @@ async def healthz() -> str:
 
 @router.get("/v1/status")
 async def status(caller: Calling) -> dict[str, Any]:
-    """Return the state of the workspace: position of the feed, mirror, keeper, listeners."""
+    """Return the state of the workspace: position of the feed, mirrors, listeners."""
     return await caller.files.status()
 
 

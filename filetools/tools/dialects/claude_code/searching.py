@@ -249,7 +249,7 @@ async def glob(context: ToolContext, given: GlobFiles) -> dict[str, Any]:
     pattern = await _from_root(context, given.pattern, place)
     found, is_complete = await _found(context, progress, place, pattern, everywhere=False)
     if not found:
-        # If nothing else matches, hidden and ignored files are what is meant.
+        # If nothing else matches, search hidden and ignored files, too.
         found, is_complete = await _found(context, progress, place, pattern, everywhere=True)
     # The newest first.
     found.sort(key=lambda entry: (0.0 if entry.modified is None else -entry.modified.timestamp(), entry.path))

@@ -1,4 +1,4 @@
-"""Combines three versions of a sequence: finds the places changed by one side, and by both.
+"""Compares two changed versions of a sequence with their base, and finds the places changed by one side or by both.
 
 Two changes touch if no unchanged element of the base is between them. Touching changes whose positions are certain conflict.
 If a change has several possible positions, the last one is used, as in git, unless another position would give a different
@@ -22,7 +22,7 @@ Range = tuple[int, int]
 Kind = Literal["ours", "theirs", "both", "conflict", "doubt"]
 
 
-class WovenPlace(Struct, frozen=True, kw_only=True):
+class MergeChunk(Struct, frozen=True, kw_only=True):
     """One place where at least one side differs from the base. Ranges are elements, from 0, ends excluded."""
 
     kind: Kind
@@ -32,7 +32,7 @@ class WovenPlace(Struct, frozen=True, kw_only=True):
     theirs: Range
 
 
-def weave(base: Ids, ours: Ids, theirs: Ids, *, max_cost: int) -> list[WovenPlace]:
+def diff3(base: Ids, ours: Ids, theirs: Ids, *, max_cost: int) -> list[MergeChunk]:
     """Return every changed place, in order. The two sides are treated equally.
 
     Args:
@@ -41,47 +41,42 @@ def weave(base: Ids, ours: Ids, theirs: Ids, *, max_cost: int) -> list[WovenPlac
         theirs: The other side.
         max_cost: Maximum number of steps of each of the at most four searches.
     """
-    ours_alignment = align(base, ours, max_cost=max_cost)
-    theirs_alignment = align(base, theirs, max_cost=max_cost)
-    loom = _Loom(ours, theirs, ours_alignment, theirs_alignment)
-    return list(loom.places())
+    return list(_Diff3(base, ours, theirs, max_cost).chunks())
 
 
-class _Loom:
+class _Diff3:
     """Both sides of one merge and their alignments."""
 
-    def __init__(self, ours: Ids, theirs: Ids, ours_alignment: Alignment, theirs_alignment: Alignment) -> None:
+    def __init__(self, base: Ids, ours: Ids, theirs: Ids, max_cost: int) -> None:
         self._ours, self._theirs = ours, theirs
-        self._ours_alignment, self._theirs_alignment = ours_alignment, theirs_alignment
-        self._is_certain = (
-            ours_alignment.certain is ours_alignment.late and theirs_alignment.certain is theirs_alignment.late
-        )
+        self._alignments = align(base, ours, max_cost=max_cost), align(base, theirs, max_cost=max_cost)
+        self._is_certain = all(each.certain is each.late for each in self._alignments)
 
-    def places(self) -> Iterator[WovenPlace]:
-        """Yield the places of the certain alignments, each resolved."""
-        ours, theirs = self._ours_alignment, self._theirs_alignment
+    def chunks(self) -> Iterator[MergeChunk]:
+        """Yield the chunks of the certain alignments, each resolved."""
+        ours, theirs = self._alignments
         for place in self._joined(ours.certain, theirs.certain):
             if place.kind != "conflict" or self._is_certain:
                 yield place
             else:
                 yield from self._resolved(place)
 
-    def _resolved(self, place: WovenPlace) -> list[WovenPlace]:
-        o, t = _within(self._ours_alignment, place.base), _within(self._theirs_alignment, place.base)
+    def _resolved(self, place: MergeChunk) -> list[MergeChunk]:
+        o, t = (_within(each, place.base) for each in self._alignments)
         o_shift, t_shift = place.ours[0] - place.base[0], place.theirs[0] - place.base[0]
         late = list(self._joined(o.late, t.late, o_shift, t_shift))
         if any(part.kind == "conflict" for part in late):
             return late
-        wanted = self._woven(place, late)
+        wanted = self._merged(place, late)
         for first, second in product((o.late, *o.others), (t.late, *t.others)):
             other = list(self._joined(first, second, o_shift, t_shift))
-            if all(part.kind != "conflict" for part in other) and self._woven(place, other) != wanted:
-                return [WovenPlace(kind="doubt", base=place.base, ours=place.ours, theirs=place.theirs)]
+            if all(part.kind != "conflict" for part in other) and self._merged(place, other) != wanted:
+                return [MergeChunk(kind="doubt", base=place.base, ours=place.ours, theirs=place.theirs)]
         return late
 
     def _joined(
         self, ours: Sequence[Span], theirs: Sequence[Span], o_shift: int = 0, t_shift: int = 0
-    ) -> Iterator[WovenPlace]:
+    ) -> Iterator[MergeChunk]:
         """Yield the changes of both sides, joining those that touch; the shifts convert base positions to each side's."""
         o = t = 0
         while o < len(ours) or t < len(theirs):
@@ -101,9 +96,9 @@ class _Loom:
             o_range, t_range = (o_start, end + o_shift), (t_start, end + t_shift)
             is_same = self._ours[slice(*o_range)] == self._theirs[slice(*t_range)]
             kind: Kind = "ours" if t == t_from else "theirs" if o == o_from else "both" if is_same else "conflict"
-            yield WovenPlace(kind=kind, base=(start, end), ours=o_range, theirs=t_range)
+            yield MergeChunk(kind=kind, base=(start, end), ours=o_range, theirs=t_range)
 
-    def _woven(self, place: WovenPlace, parts: Sequence[WovenPlace]) -> list[int]:
+    def _merged(self, place: MergeChunk, parts: Sequence[MergeChunk]) -> list[int]:
         """Return the merged elements of a place whose parts are all clean."""
         found: list[int] = []
         at = place.ours[0]

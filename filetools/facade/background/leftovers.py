@@ -1,6 +1,6 @@
-"""The keeper's sweep of temporary and displaced files that crashed processes and late writers left.
+"""The leader's sweep of temporary and displaced files that crashed processes and late writers left.
 
-A displaced file that a program still had open for writing stays in limbo (`.filetools/limbo`), named by the
+A displaced file that a program still had open for writing stays in `.filetools/limbo`, named by the
 number of the record that displaced it. When it is no longer written, its bytes are recorded as that program's save,
 followed by the head again: they are in the path's history, and `read_file(version=…)` returns them.
 """
@@ -32,11 +32,11 @@ WAIT_SECONDS: Final = 2.0
 
 
 LateSave = tuple[WorkspacePath, bytes, Displaced]
-"""A file in limbo that is no longer written and whose bytes are not kept yet: its path, its bytes, and the file."""
+"""A file in `.filetools/limbo` that is no longer written, and is not kept yet: its path, its bytes, and the file."""
 
 
 async def sweep(runner: CallRunner) -> None:
-    """Remove files that are no longer in use; what a late writer saved is recorded as a version of its path first."""
+    """Remove files that are no longer in use, after recording the bytes of late writers as versions of their paths."""
     for late in await runner.parts.workers.run(partial(_sweep, runner.parts)):
         with suppress(DiskFullError, LockTimeoutError):  # the file stays in limbo until the next round
             await runner.record(partial(_keep, runner.parts, late), late[0], _OWNER, WAIT_SECONDS)
