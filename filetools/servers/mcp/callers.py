@@ -40,7 +40,7 @@ class McpCallers:
 
     Args:
         files: The open workspace.
-        options: Say what kind of actors the callers are.
+        options: Determine the kind of their actors.
         tools: The tools they may call.
         log: Log of the calls.
     """

@@ -99,14 +99,14 @@ class ToolCalls:
             registry = await self._find(request)
             async with _reporting(request.session) as report:
                 call = registry.call(tool.name, given.arguments or {}, abort=abort, progress=report)
-                return await (call if tool.effect == "read" else self._kept_apart(call))
+                return await (call if tool.effect == "read" else self._in_own_task(call))
         except FileToolsError as error:  # from finding the workspaces; a call raises none
             return failure_envelope(error)
         except asyncio.CancelledError:
             abort.abort()
             raise
 
-    async def _kept_apart(self, call: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+    async def _in_own_task(self, call: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
         """Run a call that changes something in a separate task.
 
         The SDK cancels a handler again in every iteration of the loop, but a cancelled call needs several iterations to

@@ -67,7 +67,7 @@ class Elicitation:
 
     Args:
         workspaces: Returns the open workspaces.
-        options: Say whether clients are asked at all.
+        options: Determine whether clients get questions.
     """
 
     def __init__(self, workspaces: Callable[[], Sequence[FileToolsFacade]], options: McpOptions) -> None:

@@ -49,7 +49,7 @@ class Notifications:
 
     Args:
         files: The open workspace.
-        options: Say which URIs are supported.
+        options: Determine which URIs are supported.
     """
 
     def __init__(self, files: FileToolsFacade, options: McpOptions) -> None:

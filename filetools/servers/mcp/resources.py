@@ -150,7 +150,7 @@ class Resources:
 
     Args:
         callers: The callers of the server.
-        options: Say which URIs are supported.
+        options: Determine which URIs are supported.
     """
 
     def __init__(self, callers: McpCallers, options: McpOptions) -> None:

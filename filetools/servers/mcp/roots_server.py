@@ -148,7 +148,7 @@ class RootedCallers:
         workspaces: The open workspaces.
         usual: The folders of the command line.
         dialect: The dialect of the tools.
-        options: Say what kind of actors they are.
+        options: Determine the kind of their actors.
         tools: The tools they may call.
     """
 

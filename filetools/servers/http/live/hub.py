@@ -39,7 +39,8 @@ class Hub:
         self._members: set[Callable[[str], bool]] = set()
         self._open: dict[str, set[OpenDocument]] = {}
         self._dirty: dict[str, bool] = {}
-        # `_send_event` is synchronous so that edits are sent in the same loop iteration; the others must await and run apart.
+        # `_send_event` is synchronous so that edits are sent in the same loop iteration; the others
+        # are coroutines, which run in separate tasks.
         self._subscriptions = [
             files.on("*", self._send_event),
             files.on("tool:*", self._send_call_event),
