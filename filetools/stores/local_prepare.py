@@ -234,7 +234,7 @@ class PreparedReplacement(PreparedName):
             hidden = (folder, place.name)
             displaced = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
             if displaced.type != "file":
-                # Another program put something else there since the preparation: put it back before anybody misses it.
+                # Another program has put something else there since the preparation: put it back at once.
                 self._place = self._exchange(place, live, hidden)
                 self._check_still_ours(self._place, (folder, self._place.name))
                 refuse_other_kinds(displaced.type, path)

@@ -207,7 +207,7 @@ def rename_by_entries(capabilities: Capabilities, source: Spot, stage: Spot, des
     Args:
         capabilities: Choose the method of each rename.
         source: The folder.
-        stage: A hidden name, the same in each call for this rename; nobody else may use it, nor sweep it.
+        stage: A hidden name, the same in each call for this rename; no other code may use or sweep it.
         destination: The folder's new name; nothing may be there.
 
     Raises:

@@ -310,7 +310,7 @@ class ToolCall:
             raise
         except (PathNotFoundError, DirectoryNotFoundError) as error:
             # Most dialects use their own messages for failures.
-            if tool.present is None or self._registry.offered.suggests_paths:
+            if tool.present is None or self._registry.offered.names.suggests_paths:
                 await suggest_paths(self._registry.files, error)
             raise
         except FileToolsError as error:

@@ -58,7 +58,7 @@ def hunk(*lines: str, at: int = 1) -> dict[str, Any]:
             "conflicts": [{"path": "b", "reason": "others changed it"}],
             "not_undone": [{"path": "c", "reason": "others use it"}], "unread": ["d"], "number": 6,
         },
-         "a · write · version bbbbbbbbbbbb · was aaaaaaaaaaaa\n@@ -1,1 +1,1 @@\n-y\n+x\nin the way: b: others changed it\n"
+         "a · write · version bbbbbbbbbbbb · was aaaaaaaaaaaa\n@@ -1,1 +1,1 @@\n-y\n+x\nconflict: b: others changed it\n"
          "not undone: c: others use it\ncould not be read: d\n[1 of 2 changes undone · change 6]"),
         ("delete_file", {"path": "a", "deleted_version": OLD, "entries": 1}, "[a · deleted · was bbbbbbbbbbbb]"),
         ("write_multiple", {"results": [{"path": "a", "bytes_written": 0, "created": True, "version": NEW}], "number": 8},

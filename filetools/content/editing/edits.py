@@ -1,6 +1,6 @@
 r"""Edits: replace old text by new text, all or nothing.
 
-An old text must match exactly or, if it does not, in the one place that `matching` finds for it.
+An old text must match exactly or, if blanks at line ends are ignored, in one place; see `matching`.
 
 LF in the old text matches any line end of the file; CR is literal. New text without CR takes the line ends of the file: kept
 lines have their own, new lines that of their neighbour. New text with CR is literal.

@@ -123,14 +123,12 @@ class Pipeline:
             self._report_progress(done, 2 * len(steps))
             step.look(parts)
         for _ in range(MOST_LOOKS):
-            unrecorded = [_unrecorded(step) for step in steps]
-            news = parts.observer.named(path for paths in unrecorded for path in paths)
+            news = parts.observer.named(path for step in steps for path in _unrecorded(step))
             if news is None:
                 break  # the looks match the records
             self._report_found(news)
-            for step, paths in zip(steps, unrecorded, strict=True):
-                if paths:
-                    step.look(parts)
+            for step in steps:  # all: what has moved to the path of one may come from that of another
+                step.look(parts)
         for check in self._checks:
             check()
         decided = []

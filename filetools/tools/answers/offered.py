@@ -80,22 +80,20 @@ class Offered:
 
     def __init__(self, tools: Mapping[str, AnyTool], own: frozenset[str], names: Names) -> None:
         self._tools = tools
-        self._called = names.called
-        self._actions = names.actions
-        self.suggests_paths = names.suggests_paths
+        self.names: Final = names
         known = (own | names.all) - _WORDS
         listed = "|".join(sorted(known, key=len, reverse=True))
         name = rf"(?<![\w./'\"=-])(?:{listed})(?![\w/'\"=-]|\.\w)"
-        self._names = re.compile(rf"( with )?({name}(?:(?:, | or | and ){name})*)")
+        self._tool_names = re.compile(rf"( with )?({name}(?:(?:, | or | and ){name})*)")
 
     def name_of(self, tool: str) -> str | None:
         """Return the offered name of one of our own tools; None if it is not offered."""
-        name = self._called.get(tool, tool)
+        name = self.names.called.get(tool, tool)
         return name if name in self._tools else None
 
     def equivalent(self, name: str) -> str | None:
         """Return the offered equivalent of a tool that is not offered, or None."""
-        own = next((own for own, called in self._called.items() if called == name), None)
+        own = next((own for own, called in self.names.called.items() if called == name), None)
         return self.name_of(own or _ELSEWHERE.get(name, name))
 
     def rephrase(self, error: FileToolsError, asked: str) -> None:
@@ -109,7 +107,7 @@ class Offered:
             name = self.name_of(tool) or asked
             error.message = error.message.replace(tool, name, 1)
             error.details["tool"] = name
-        action = self._actions.get(error.code, error.suggested_action)
+        action = self.names.actions.get(error.code, error.suggested_action)
         if action is not None and "available" not in error.details:
             error.suggested_action = self.adapted(action) or self.adapted(error.action) or _NOTHING
 
@@ -123,7 +121,7 @@ class Offered:
         return " ".join(filter(None, map(self._sentence, _SENTENCE.split(text))))
 
     def _sentence(self, sentence: str) -> str:
-        renamed = self._names.sub(self._renamed, sentence)
+        renamed = self._tool_names.sub(self._renamed, sentence)
         return renamed if "\0" not in renamed and self._has_parameters(renamed) else ""
 
     def _renamed(self, found: re.Match[str]) -> str:

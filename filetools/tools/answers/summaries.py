@@ -110,7 +110,7 @@ def _patch(data: Facts) -> Summary:
 
 def _undo(data: Facts) -> Summary:
     rows: list[Row] = [(_undone(each), each.get("structured_patch", ())) for each in data.get("files", ())]
-    rows += [(f"in the way: {each['path']}: {each['reason']}", ()) for each in data.get("conflicts", ())]
+    rows += [(f"conflict: {each['path']}: {each['reason']}", ()) for each in data.get("conflicts", ())]
     rows += [(f"not undone: {each['path']}: {each['reason']}", ()) for each in data.get("not_undone", ())]
     rows += [(f"could not be read: {path}", ()) for path in data.get("unread", ())]
     changes = data.get("changes", ())

@@ -16,6 +16,7 @@ from filetools.content.patching.patches import parse_patch
 from filetools.errors import InvalidArgumentError
 from filetools.models.files import PatchedFile
 from filetools.printable import printable
+from filetools.tools.answers.offered import Names
 from filetools.tools.arguments import Parameters
 from filetools.tools.dialects.dialect import Dialect, presented, repairs_of
 from filetools.tools.tool import Tool, ToolContext
@@ -165,9 +166,11 @@ APPLY_PATCH: Final = Dialect(
         ),
     ),
     hosted={"type": "apply_patch"},
-    actions={
-        "FILE_EXISTS": "Update the file that is there (update_file, *** Update File:), or choose another path.",
-        "IS_A_DIRECTORY": "Name a file in it; a patch changes files only.",
-        "FILE_NOT_FOUND": "Check the path; create a new file with the type 'create_file', or *** Add File:.",
-    },
+    names=Names(
+        actions={
+            "FILE_EXISTS": "Update the file that is there (update_file, *** Update File:), or choose another path.",
+            "IS_A_DIRECTORY": "Name a file in it; a patch changes files only.",
+            "FILE_NOT_FOUND": "Check the path; create a new file with the type 'create_file', or *** Add File:.",
+        }
+    ),
 )

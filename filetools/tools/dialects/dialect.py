@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from filetools.content.ends import split_lines
 from filetools.errors import FileToolsError
@@ -85,12 +85,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     """True if one set of its tools can serve several roots."""
     hosted: Mapping[str, Any] | None = None
     """The definition expected by a provider that has these tools built in, instead of their own definitions."""
-    called: Mapping[str, str] = field(default_factory=dict)
-    """Its names for our tools, by the names that our hints use."""
-    actions: Mapping[str, str] = field(default_factory=dict)
-    """Its suggested actions, by error code."""
-    suggests_paths: bool = False
-    """True if errors about missing paths suggest similar paths of the root."""
+    names: Names = field(default_factory=Names)
+    """Its names for our tools and actions; `registry` adds the names of its own tools."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Its own defaults for settings."""
 
@@ -112,12 +108,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
         served = roots or (Roots.of(*files) if self.takes_absolute_paths else None)
         first = files[0] if served is None else served.first.files
         offered = self.tools if tools is None else tools
-        names = Names(
-            all=frozenset(tool.name for tool in self.tools),
-            called=self.called,
-            actions=self.actions,
-            suggests_paths=self.suggests_paths,
-        )
+        names = structs.replace(self.names, all=frozenset(tool.name for tool in self.tools))
         # Its tools cannot name a version, so replacing a file requires an actor that has read all of it.
         return ToolRegistry(
             first, offered, require_version=False, require_read=True, roots=served, log=log, dialect=names

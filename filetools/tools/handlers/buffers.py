@@ -43,7 +43,7 @@ class SaveBuffer(Parameters):
     """Parameters of buffer_save."""
 
     handle: str
-    buffer_version: Annotated[int | None, Field(ge=0, description="Version that you know")] = None
+    buffer_version: Annotated[int | None, Field(ge=0, description="Version of your text")] = None
 
 
 async def buffer_change(context: ToolContext, given: ChangeBuffer) -> BufferChange:

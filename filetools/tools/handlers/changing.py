@@ -190,7 +190,7 @@ class UndoChanges(Parameters):
 
 
 async def undo_changes(context: ToolContext, given: UndoChanges) -> UndoResult:
-    """Take back changes of the calling actor, and of nobody else."""
+    """Undo changes of the calling actor only."""
     actor = context.files.actor
     # A call ID belongs to one conversation. Other selections apply to this conversation only, as others may be active.
     whose = replace(actor, session=None) if given.call_id is not None else actor

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Literal
 
+from filetools.tools.answers.offered import Names
 from filetools.tools.arguments import P
 from filetools.tools.dialects.dialect import Dialect, Present
 from filetools.tools.dialects.mcp_filesystem.files import (
@@ -248,7 +249,9 @@ MCP_FILESYSTEM: Final = Dialect(
     tools=TOOLS,
     takes_absolute_paths=True,
     takes_several_roots=True,
-    called={"list_files": "list_directory", "read_file": "read_text_file", "file_info": "get_file_info"},
-    actions=ACTIONS,
+    names=Names(
+        called={"list_files": "list_directory", "read_file": "read_text_file", "file_info": "get_file_info"},
+        actions=ACTIONS,
+    ),
     settings={"follow_symlinks": True},
 )
