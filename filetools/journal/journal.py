@@ -280,7 +280,7 @@ class Journal:
         self._database.write(work)
 
     def maintain(self, *, retention_bytes: int, retention_records: int, retention_seconds: float | None = None) -> int:
-        """Checkpoint if due and remove what exceeds the retention; the keeper calls this periodically.
+        """Checkpoint if due and remove what exceeds the retention; the leader calls this periodically.
 
         Args:
             retention_bytes: Maximum bytes of contents; nothing is removed until it is exceeded by 1 %. Records likewise.
