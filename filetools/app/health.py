@@ -20,10 +20,10 @@ from filetools.models.words import STATE_PATH
 from filetools.permissions.policy import SavedPermissions
 from filetools.tree.leader import Leadership
 
-KEEPER_LOCK: Final = "keeper.lock"
+LEADER_LOCK: Final = "leader.lock"
 _KINDS: Final = {
     **dict.fromkeys(("beside", "blobs", "limbo", "tmp", "trash"), stat.S_IFDIR),
-    **dict.fromkeys((KEEPER_LOCK, "bell", "gate", "id", "mark", "position", "reserve", "turn"), stat.S_IFREG),
+    **dict.fromkeys((LEADER_LOCK, "notify", "gate", "id", "mark", "position", "reserve", "turn"), stat.S_IFREG),
 }
 """The file type of each name in a state directory."""
 _RULES: Final = "permissions.json"
@@ -149,24 +149,24 @@ def _put_aside(directory: Path, aside: Path, name: str) -> None:
 
 
 def _is_kept(directory: Path) -> bool:
-    with suppress(OSError), closing(Leadership(directory, KEEPER_LOCK)) as keeper:
-        return not keeper.try_lead()
+    with suppress(OSError), closing(Leadership(directory, LEADER_LOCK)) as leader:
+        return not leader.try_lead()
     return False
 
 
 @contextmanager
 def _kept(directory: Path, aside: Path) -> Iterator[None]:
-    """Hold the keeper lock of a state directory, so that no other process works in it.
+    """Hold the leader lock of a state directory, so that no other process works in it.
 
     Args:
         directory: The state directory.
         aside: Where to move the entry at the lock file's path if it is not a regular file.
     """
-    with closing(Leadership(directory, KEEPER_LOCK)) as keeper:
+    with closing(Leadership(directory, LEADER_LOCK)) as leader:
         try:
-            if _kind(directory / KEEPER_LOCK) not in (None, stat.S_IFREG):
-                _put_aside(directory, aside, KEEPER_LOCK)
-            is_ours = keeper.try_lead()
+            if _kind(directory / LEADER_LOCK) not in (None, stat.S_IFREG):
+                _put_aside(directory, aside, LEADER_LOCK)
+            is_ours = leader.try_lead()
         except OSError as exc:
             raise AccessDeniedError("the state directory", exc.strerror or "denied") from exc
         if not is_ours:

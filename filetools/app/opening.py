@@ -180,7 +180,7 @@ class Opening:
         state, settings = await self._prepare(prepare)
         workers = WorkerPool(settings.worker_threads)
         self._stack.callback(workers.close)
-        notifier = await workers.run(partial(Notifier, state.directory / "bell"))
+        notifier = await workers.run(partial(Notifier, state.directory / "notify"))
         bus = EventBus()
         self._stack.push_async_callback(bus.aclose)
         parts = await self._build(workers, state, settings, bus, notifier)

@@ -23,14 +23,14 @@ _NAME: Final = "filetools"
 
 COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "Try it": {
-        "demo": ("demo.play", "See many writers at work, and count what is lost."),
+        "demo": ("demo.play", "Watch many writers change one project, and count lost edits."),
     },
     "Files": {
         "read": ("commands.reading", "Print a file, or some of its lines."),
         "ls": ("commands.reading", "List a folder."),
-        "info": ("commands.reading", "Show what is known about a file or folder."),
+        "info": ("commands.reading", "Show the metadata of a file or folder."),
         "find": ("commands.searching", "Find files and folders by name."),
-        "grep": ("commands.searching", "Find lines in files, and in text that editors have not saved."),
+        "grep": ("commands.searching", "Find lines in files, and in unsaved text of editors."),
         "write": ("commands.changing", "Create or replace a file."),
         "append": ("commands.changing", "Add to the end of a file; create it if missing."),
         "edit": ("commands.changing", "Replace exact text in a file; every other byte stays as it is."),
@@ -38,55 +38,55 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "rm": ("commands.changing", "Delete files or folders."),
         "mv": ("commands.changing", "Move or rename a file or folder."),
         "cp": ("commands.changing", "Copy a file's bytes and mode."),
-        "mkdir": ("commands.changing", "Make a folder and its missing parents."),
+        "mkdir": ("commands.changing", "Create a folder and its missing parents."),
     },
     "Changes": {
         "log": ("commands.changes", "Print the newest changes, newest first."),
         "follow": ("commands.changes", "Print changes as they happen, until interrupted."),
         "versions": ("commands.changes", "List the versions that a file has had, newest first."),
         "diff": ("commands.changes", "Show what changed in the whole tree, or in a file."),
-        "who": ("commands.changes", "Show who wrote each line of a file last."),
-        "checkpoint": ("commands.restoring", "Keep the state of the whole tree, to restore it later."),
+        "who": ("commands.changes", "Show who last changed each line of a file."),
+        "checkpoint": ("commands.restoring", "Save the state of the whole tree, to restore it later."),
         "checkpoints": ("commands.restoring", "List the checkpoints, oldest first, with time and size."),
-        "undo": ("commands.restoring", "Take changes back, all or nothing."),
-        "redo": ("commands.restoring", "Take back your last undo or restore."),
-        "restore": ("commands.restoring", "Return the tree, or a part of it, to a checkpoint."),
+        "undo": ("commands.restoring", "Undo changes, all or nothing."),
+        "redo": ("commands.restoring", "Revert your last undo or restore."),
+        "restore": ("commands.restoring", "Restore the tree, or a part of it, from a checkpoint."),
     },
     "Runs": {
-        "run": ("commands.agents", "Run an agent, or any program; report what it changed and how to take it back."),
+        "run": ("commands.agents", "Run an agent, or any program; report what it changed and how to undo it."),
         "runs": ("commands.agents", "List the runs of agents, newest first, or show one with the files it changed."),
     },
     "Workspace": {
-        "init": ("commands.workspace", "Make a folder a root, with the state that keeps its history."),
-        "trust": ("commands.workspace", "Use a state that came with the folder, once you know what it holds."),
-        "status": ("commands.workspace", "Show what changed since your last checkpoint, and what waits for you."),
+        "init": ("commands.workspace", "Make a folder a root, with a state directory that records its history."),
+        "trust": ("commands.workspace", "Show the contents of a state that came with the folder, and accept it."),
+        "status": ("commands.workspace", "Show what changed since your last checkpoint, and open approval requests."),
         "sync": ("commands.workspace", "Make the mirror equal to the workspace."),
-        "mirror": ("commands.workspace", "List, add or remove the mirrors that the root remembers."),
-        "project": ("commands.agents", "Register folders as projects, which agents of this root may look into."),
+        "mirror": ("commands.workspace", "List, add or remove the mirrors of the root."),
+        "project": ("commands.agents", "Register folders as projects that agents of this root may read."),
         "instances": ("commands.agents", "List the agents and servers that run on this root, or pin one."),
-        "doctor": ("commands.checking", "Say what is missing or wrong, and what to do about it."),
+        "doctor": ("commands.checking", "Check the installation and the root, and suggest remedies."),
     },
     "Tools": {
         "call": ("commands.tools", "Call a tool as an agent does and print its envelope."),
         "tools": ("commands.tools", "List the tools that agents get, or print their definitions for a model."),
-        "fd": ("commands.tools", "Read the long results that an agent got as descriptors."),
-        "context": ("commands.tools", "Show what an agent learns about a folder, and the text for a prompt."),
-        "history": ("commands.history", "Extract what people told their agents from the agents' logs."),
+        "fd": ("commands.tools", "Read the long tool results that are stored as descriptors."),
+        "context": ("commands.tools", "Show the context that agents get about a folder, and its text for a prompt."),
+        "history": ("commands.history", "Extract people's messages to their agents from the agents' logs."),
     },
     "Serve programs": {
         "mcp": ("commands.serving", "Serve agents over MCP on standard input and output."),
         "serve": ("commands.serving", "Serve files, tools and changes over HTTP, and MCP at /mcp."),
     },
     "Approvals": {
-        "approvals": ("commands.agents", "List what agents wait for a person to allow."),
-        "approve": ("commands.agents", "Allow or deny one request of an agent."),
+        "approvals": ("commands.agents", "List the open approval requests of agents."),
+        "approve": ("commands.agents", "Allow or deny an approval request."),
     },
 }
 """Module and first sentence of each command, by its heading in the help."""
 _FOLDER: Final = click.Path(path_type=Path)
 _SHARED: Final = {
     "root": click.option("--root", type=_FOLDER, metavar="DIR", help="Root; default: nearest parent with .filetools, or here."),
-    "state_dir": click.option("--state-dir", type=_FOLDER, metavar="DIR", help="Where the root keeps its journal."),
+    "state_dir": click.option("--state-dir", type=_FOLDER, metavar="DIR", help="State directory of the root."),
     "mirror": click.option("--mirror", type=_FOLDER, metavar="DIR", help="Folder that gets a copy of every change."),
     "durability": click.option(
         "--durability", type=click.Choice(get_args(Durability)), help="commit: changes survive a power cut; relaxed: a crash."

@@ -96,9 +96,9 @@ def group_line(group: Sequence[ChangeRecord]) -> Text:
 def print_unread(paths: Sequence[str]) -> None:
     """Print the paths that could not be read."""
     for path in paths[:MOST_UNREAD]:
-        print_note(f"unread: {printable(path)} could not be looked at, or was changing")
+        print_note(f"unread: {printable(path)} could not be read, or was changing")
     if len(paths) > MOST_UNREAD:
-        print_note(f"unread: {len(paths) - MOST_UNREAD} paths more")
+        print_note(f"unread: {len(paths) - MOST_UNREAD} more paths")
 
 
 def change_to_dict(record: ChangeRecord, epoch: str) -> dict[str, Any]:
@@ -212,7 +212,7 @@ def unsure_lines(result: TreeDiffResult) -> Iterator[Text]:
     """Yield a line for each path whose changes are uncertain, up to `MOST_LISTED` of each kind."""
     for word, paths, why in (
         ("unread", result.unread, "it could not be read, or was changing"),
-        ("unknown", result.unknown, "in one of them alone, since other ignore rules held"),
+        ("unknown", result.unknown, "only in one of them, because the ignore rules differed"),
     ):
         for path in paths[:MOST_LISTED]:
             yield styled((f"{word:<9} ", "yellow"), printable(path), (f"  {why}", "dim"))
@@ -225,8 +225,8 @@ def _without_needless_folders(changes: list[TreeChange]) -> Iterator[TreeChange]
     inside = {
         ("added", folder) for each in changes if each.change in ("added", "moved") for folder in _above(each.path)
     }
-    gone = (each.old_path or each.path for each in changes if each.change in ("deleted", "moved"))
-    inside |= {("deleted", folder) for path in gone for folder in _above(path)}
+    left = (each.old_path or each.path for each in changes if each.change in ("deleted", "moved"))
+    inside |= {("deleted", folder) for path in left for folder in _above(path)}
     for each in changes:
         if (
             each.kind != "directory"

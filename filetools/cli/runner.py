@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import logging
 import signal
 import sys
@@ -19,17 +20,20 @@ from msgspec import Struct
 
 from filetools.app.opening import Opening
 from filetools.cli.terminal import (
+    FAILED,
     STDERR,
     exit_code,
     hint_of,
     print_error,
     print_json,
     print_note,
+    print_refusal,
     print_warnings,
     printable,
     styled,
 )
 from filetools.cli.workplace import Workplace, find_workplace, refuse_file
+from filetools.distribution import install_command
 from filetools.errors import DirectoryNotFoundError, FileToolsError, PathNotFoundError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
@@ -68,7 +72,7 @@ CHECKING: Final = ("root", "state_dir", "mirror", "durability", "as_json")
 
 
 class CommandRunner:
-    """The context of one command."""
+    """Opens the workspace of one command, prints its result or its errors, and determines the exit code."""
 
     def __init__(self, options: SharedOptions) -> None:
         self.options = options
@@ -266,6 +270,20 @@ def _exit(number: int, _: object) -> NoReturn:
     raise SystemExit(KILLED + number)
 
 
+def require_packages(extra: str, what: str, *packages: str) -> None:
+    """End the command, and print how to install an extra, if one of its packages is missing.
+
+    Args:
+        extra: Name of the extra.
+        what: What needs the packages, in words.
+        packages: Names to import.
+    """
+    for package in packages:
+        if importlib.util.find_spec(package) is None:
+            print_refusal(f"{what} needs the package {package!r}", install_command(extra))
+            raise click.exceptions.Exit(FAILED)
+
+
 def user_name() -> str:
     """Return the name of the user who runs the command."""
     import getpass
@@ -319,11 +337,15 @@ class Asker:
 
 
 def _question(request: ApprovalRequest) -> Text:
-    why = "changing it can make other programs run code" if request.reason == "protected" else "the permissions ask"
+    why = (
+        "changing it can make other programs run code"
+        if request.reason == "protected"
+        else "the permissions require approval"
+    )
     change = "".join(f"{printable(line)}\n" for line in short_diff(request).splitlines())
     return styled(
         change,
-        (f"{printable(request.actor.id)} wants this, risk {request.risk}: {why}\n", "dim"),
+        (f"{printable(request.actor.id)} requests this, risk {request.risk}: {why}\n", "dim"),
         (f"{printable(request.description)}?", "bold yellow"),
         " y/N ",
     )

@@ -66,18 +66,18 @@ _HINTS: Final = {
     "IS_A_DIRECTORY": "Name a file; 'filetools ls' lists what is in the folder.",
     "DIR_NOT_EMPTY": "Pass -r to remove the folder with everything in it.",
     "FILE_TOO_LARGE": "Read a part with --offset and --limit.",
-    "PATH_TRAVERSAL": "Name a path inside the workspace; --root says which it is.",
-    "ABSOLUTE_PATH": "Name a path inside the workspace; --root says which it is.",
-    "EDIT_NOT_FOUND": "Look at it with 'filetools read', and copy --old from it exactly.",
-    "EDIT_AMBIGUOUS": "Give more of the text around the place with --old, or pass --all.",
-    "VERSION_MISMATCH": "Look at it with 'filetools read', then run the command again.",
-    "VERSION_GONE": "See what is kept with 'filetools versions'.",
+    "PATH_TRAVERSAL": "Name a path inside the workspace; --root selects the workspace.",
+    "ABSOLUTE_PATH": "Name a path inside the workspace; --root selects the workspace.",
+    "EDIT_NOT_FOUND": "Read the file with 'filetools read', and copy --old from it exactly.",
+    "EDIT_AMBIGUOUS": "Include more of the surrounding text in --old, or pass --all.",
+    "VERSION_MISMATCH": "Read the file with 'filetools read', then run the command again.",
+    "VERSION_GONE": "List the kept versions with 'filetools versions'.",
     "FD_NOT_FOUND": "'filetools fd list' lists them; --actor selects the agent.",
     "RUN_NOT_FOUND": "'filetools runs' lists them.",
-    "APPROVAL_REQUIRED": "Run the command at a terminal, where you are asked.",
+    "APPROVAL_REQUIRED": "Run the command at a terminal, where you can answer.",
     "STATE_ELSEWHERE": "Pass --state-dir with the folder that the root was first opened with.",
-    "SYNC_FAILED": "'filetools mirror list' says what each mirror waits for.",
-    "LOCK_TIMEOUT": "Run the command again when the other has finished.",
+    "SYNC_FAILED": "'filetools mirror list' shows why a mirror is behind.",
+    "LOCK_TIMEOUT": "Run the command again when the other operation has finished.",
 }
 """Hints that replace those of the library, which address callers of its API."""
 
@@ -123,7 +123,7 @@ _PHRASE: Final = re.compile(
 def sentence_of(error: FileToolsError) -> str:
     """Return an error's message in terms of commands and options."""
     if error.code == "PATH_TRAVERSAL":
-        return f"{error.path!r} leads out of the workspace"
+        return f"{error.path!r} is outside of the workspace"
     message = error.message
     if "available" in error.details:
         return message  # it lists tools by their own names

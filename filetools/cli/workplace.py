@@ -65,7 +65,7 @@ class Workplace(Struct, frozen=True, kw_only=True):
         """
         if not self.is_named:
             _refuse_wide(
-                self.root, f"Go into the folder of a project; or mean it: --root {shlex.quote(str(self.root))}."
+                self.root, f"Change to the folder of a project, or confirm with --root {shlex.quote(str(self.root))}."
             )
 
     @property
@@ -104,12 +104,12 @@ def refuse_new_root(folder: Path) -> None:
         InvalidArgumentError: It is the home folder, contains it, or is inside another root.
     """
     command = f"filetools init --root {shlex.quote(str(folder))}"
-    _refuse_wide(folder, f"Name the folder of a project; or mean it: {command}.")
+    _refuse_wide(folder, f"Name the folder of a project, or confirm with: {command}.")
     real = Path(os.path.realpath(folder))
     outer = root_above(real)
     if outer not in (None, real):
         raise InvalidArgumentError(
-            f"{str(folder)!r} lies in the root {str(outer)!r}, which covers it",
+            f"{str(folder)!r} is inside the root {str(outer)!r}",
             suggested_action=f"Work in that root, or create a separate history: {command}.",
         )
 
@@ -123,7 +123,7 @@ def refuse_relative(names: Sequence[str]) -> None:
     for name in names:
         if not os.path.isabs(os.path.expanduser(name)):
             place = Path(os.path.abspath(name))
-            _refuse_wide(place, f"Serve the folder of a project; or mean it, by its whole path: {place}.")
+            _refuse_wide(place, f"Serve the folder of a project, or confirm with the absolute path: {place}.")
 
 
 def root_above(folder: Path) -> Path | None:
@@ -156,10 +156,10 @@ def _refuse_wide(folder: Path, remedy: str) -> None:
     if place == place.parent:
         what = "is the whole file system"
     elif home is not None and place in (home, *home.parents):
-        what = "is your home folder" if place == home else "holds your home folder"
+        what = "is your home folder" if place == home else "contains your home folder"
     else:
         return
-    raise InvalidArgumentError(f"{str(folder)!r} {what}, and becomes a root only on purpose", suggested_action=remedy)
+    raise InvalidArgumentError(f"{str(folder)!r} {what}, which is rarely meant to be a root", suggested_action=remedy)
 
 
 def _home() -> Path | None:

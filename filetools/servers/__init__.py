@@ -1,1 +1,1 @@
-"""Servers for network protocols. They translate requests and responses, and make no decisions of their own."""
+"""Servers for network protocols. They only translate requests and responses."""

@@ -92,8 +92,7 @@ class LineHistory:
         for record in records:
             self._follow(record, parents.get(record.number, ()))
         self._change(text, Author() if records else Author(before=now))
-        groups = groupby(enumerate(self._authors, start=1), lambda each: id(each[1]))
-        several = (list(lines) for _, lines in groups)
+        several = (list(lines) for _, lines in groupby(enumerate(self._authors, start=1), lambda each: id(each[1])))
         return [(lines[0][0], lines[-1][0], lines[0][1]) for lines in several]
 
     def _change(self, text: str, author: Author) -> None:

@@ -311,11 +311,12 @@ class Undoing:
         )
 
     def _settled(self, place: str | None) -> DraftNode | None:
-        """Invert the pending runs at a path and below it, and return the draft's node at the path."""
+        """Invert the pending runs at a path, above and below it, and return the draft's node at the path."""
         if place is None:
             return None
         key = self._tree.key(place)
-        for one in [one for one in self._runs if one == key or one.startswith(f"{key}/")]:
+        above = set(within(key))
+        for one in [one for one in self._runs if one in above or one.startswith(f"{key}/")]:
             self._settle(self._runs.pop(one))
         return self._tree.at(place)
 

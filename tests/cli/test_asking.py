@@ -8,7 +8,7 @@ PROTECTED = ("write", ".vscode/settings.json", "--content", "{}")
 def test_without_a_terminal_a_protected_path_is_refused_at_once(run: CommandLine) -> None:
     done = run(*PROTECTED)
     assert (done.code, done.text) == (5, "")
-    assert done.error.splitlines()[1] == "hint: Run the command at a terminal, where you are asked."
+    assert done.error.splitlines()[1] == "hint: Run the command at a terminal, where you can answer."
     assert not (run.folder / ".vscode").exists()
 
 

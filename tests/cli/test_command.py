@@ -102,7 +102,7 @@ def test_an_interrupt_ends_with_130_and_quietly(run: CommandLine) -> None:
     run("write", "a.txt", "--content", "x")
     with run.started("follow", "--since", _start(run)) as process:
         assert process.output.readline().endswith(b"a.txt\n")
-        told = b"Following; every change is a line from now on. Ctrl-C ends it.\n"
+        told = b"Following: each change is printed as one line. Ctrl-C stops.\n"
         assert (process.interrupt(), process.error.read()) == (130, told)
 
 

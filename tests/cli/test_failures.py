@@ -82,7 +82,7 @@ def test_a_path_stays_as_it_is(path: str) -> None:
 
 
 def test_a_path_out_of_the_root_is_not_blamed_on_its_dots() -> None:
-    assert sentence_of(PathTraversalError("../a")) == "'../a' leads out of the workspace"
+    assert sentence_of(PathTraversalError("../a")) == "'../a' is outside of the workspace"
 
 
 def test_the_envelope_has_the_same_words() -> None:

@@ -88,7 +88,7 @@ async def interrupted(root: Path, call: Call, at: int, *, times: int, **options:
         running = Interrupted(call(files), at, times=times)
         async with asyncio.timeout(60):
             cancelled = await running.run()
-        # The keeper may be looking at the change, for a moment.
+        # The leader may be looking at the change, for a moment.
         for path in ("a.txt", "b.txt", "d", "d/e.txt", "new.txt", "c.txt", "t", "n", "x"):
             await steps_until(lambda path=path: not inside.is_locked(files, path))  # type: ignore[misc]
         assert files._parts.bus.statistics.failures == 0

@@ -143,7 +143,7 @@ async def test_reading_writes_nothing_by_itself_and_syncs_nothing_later(
         write = Database.write
 
         def counted(database: Database, work: Callable[[Any], Any], *, durable: bool = True, **options: Any) -> Any:
-            if threading.current_thread() is threading.main_thread():  # and not the keeper
+            if threading.current_thread() is threading.main_thread():  # and not the leader
                 written.append(durable)
             return write(database, work, durable=durable, **options)
 
@@ -210,7 +210,7 @@ def test_missing_parents_cost_in_step_with_their_number(tmp_path: Path) -> None:
     async def write(levels: int) -> None:
         root = tmp_path / f"{levels}"
         root.mkdir()
-        # Without periodic work: on a slow machine the keeper would run in one of the two runs only.
+        # Without periodic work: on a slow machine the leader would run in one of the two runs only.
         async with filetools.open(root, settings=QUIET) as files:
             await files.write_file("a/" * levels + "f", "x")
 

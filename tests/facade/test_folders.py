@@ -187,11 +187,11 @@ async def told_tree(files: FileToolsFacade) -> set[str]:
 
 
 async def test_new_folders_of_another_opening_are_not_taken_for_a_stranger_s(root: Path) -> None:
-    """The watching keeper must not record a folder that a call has made but not committed."""
+    """The watching leader must not record a folder that a call has made but not committed."""
     watching = {"durability": "relaxed", "sync_after_seconds": 0.05}
-    async with filetools.open(root, settings=watching) as keeper, filetools.open(root, settings=QUIET) as other:
-        await until_watched(keeper, root)
-        heard = told(keeper, "directory:created")
+    async with filetools.open(root, settings=watching) as leader, filetools.open(root, settings=QUIET) as other:
+        await until_watched(leader, root)
+        heard = told(leader, "directory:created")
         await other.create_directory("probe")
         await steps_until(lambda: names_of(heard) == [("directory:created", "probe")])
         for number in range(15):
@@ -203,7 +203,7 @@ async def test_new_folders_of_another_opening_are_not_taken_for_a_stranger_s(roo
         made: list[ChangeRecord] = []
         # The feed ends at the first unmarked change, and the other opening writes its marks a moment later.
         for _ in range(6000):
-            made = [record for record in (await keeper.changes()).records if record.operation == "create_directory"]
+            made = [record for record in (await leader.changes()).records if record.operation == "create_directory"]
             if any(record.path == "last" for record in made):
                 break
             await asyncio.sleep(0.01)

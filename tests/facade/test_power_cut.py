@@ -30,7 +30,7 @@ NEW = b"".join(b"new %06d\n" % number for number in range(500))
 def restart_machine(root: Path) -> None:
     """Make the journal believe that it was last open before a reboot, and that nothing was synced."""
     with sqlite3.connect(root / ".filetools/state/journal.db") as database:
-        # The keeper's first round syncs what is applied; on a slow machine it comes after the write.
+        # The leader's first round syncs what is applied; on a slow machine it comes after the write.
         database.execute("UPDATE records SET synced = 0")
         database.execute("UPDATE meta SET value = 'another' WHERE name = 'restored_boot'")
     database.close()

@@ -92,7 +92,7 @@ async def test_a_stopped_writer_is_not_recovered_and_its_file_not_overwritten(tm
         assert told == [("sleeper", "create"), (files.actor.id, "modify")]
 
 
-async def test_a_second_keeper_takes_over_when_the_first_is_killed(tmp_path: Path) -> None:
+async def test_a_second_leader_takes_over_when_the_first_is_killed(tmp_path: Path) -> None:
     async with peer(tmp_path, "first") as first, filetools.open(tmp_path, settings={"durability": "relaxed"}) as files:
         heard: asyncio.Queue[Event] = asyncio.Queue()
         files.on("file:*", heard.put_nowait)

@@ -19,10 +19,10 @@ OFF = {"sync_after_seconds": 3600.0}
 
 @pytest.fixture(autouse=True)
 async def _nobody_keeps(tmp_path: Path) -> AsyncIterator[None]:
-    """Run without a keeper, whose first round would sync what a test has just written."""
+    """Run without a leader, whose first round would sync what a test has just written."""
     async with filetools.open(tmp_path, settings=OFF):
         pass
-    leadership = Leadership(tmp_path / ".filetools/state", "keeper.lock")
+    leadership = Leadership(tmp_path / ".filetools/state", "leader.lock")
     assert leadership.try_lead()
     yield
     leadership.close()

@@ -626,6 +626,19 @@ async def test_a_file_moves_back_out_of_a_folder_that_a_redo_made(alice: FileToo
         await alice.redo()
 
 
+async def test_a_folder_is_restored_in_place_of_a_file_that_the_same_undo_removes(
+    alice: FileToolsFacade, root: Path
+) -> None:
+    await alice.write_file("d/s/x", "x\n")
+    first = (await alice.delete_directory("d/s", recursive=True)).number or 0
+    await alice.delete_directory("d", recursive=True)
+    last = (await alice.write_file("d", "a file\n")).number or 0
+    await alice.undo(numbers=[first, last])
+    assert snapshot(root) == {"a.txt": BEFORE["a.txt"], "d": None, "d/s": None, "d/s/x": b"x\n"}
+    await alice.redo()
+    assert snapshot(root) == {"a.txt": BEFORE["a.txt"], "d": b"a file\n"}
+
+
 async def test_a_link_whose_folder_is_gone_is_made_again_with_its_folder(files: FileToolsFacade, root: Path) -> None:
     await files.checkpoint("before")
     (root / "d" / "link").symlink_to("e.txt")

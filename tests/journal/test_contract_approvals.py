@@ -98,7 +98,7 @@ def test_what_has_expired_is_gone(mine: ApprovalTable, others: ApprovalTable) ->
     assert others.shown("r2") is None
 
 
-def test_the_keeper_removes_what_dead_processes_left(journal: Journal, others: ApprovalTable) -> None:
+def test_the_leader_removes_what_dead_processes_left(journal: Journal, others: ApprovalTable) -> None:
     ask(others)  # long ago, by the wall clock
     journal.maintain(retention_bytes=10**9, retention_records=10**9)
     assert [row.key for row in journal.approvals.scan()] == ["opened"]

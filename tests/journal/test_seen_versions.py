@@ -42,7 +42,7 @@ def test_of_too_many_rows_the_oldest_go(relaxed: Journal) -> None:
     assert len(keys_of(relaxed, "bob")) == 2
 
 
-def test_the_keeper_tidies_and_texts_kept_for_old_rows_alone_go_at_once(relaxed: Journal) -> None:
+def test_the_leader_tidies_and_texts_kept_for_old_rows_alone_go_at_once(relaxed: Journal) -> None:
     now = time.time()
     for content, when in ((b"known", now), (b"forgotten", now - 2 * LIVE_SECONDS)):
         relaxed.contents.keep(content, v(content))

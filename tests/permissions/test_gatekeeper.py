@@ -46,27 +46,27 @@ class Gate:
         self.described = 0
         approvals = Approvals(self.policy.trust, book, run, notify=self.notices)
         nowhere = Path("/nowhere/permissions.json")
-        self.keeper = Gatekeeper(self.policy, approvals, rule_file=path or nowhere, run=run)
+        self.leader = Gatekeeper(self.policy, approvals, rule_file=path or nowhere, run=run)
 
     async def describe(self) -> Proposal:
         self.described += 1
         return proposal()
 
     async def authorise(self, tool: str, *paths: WorkspacePath, change: bool = True) -> None:
-        await self.keeper.authorise(tool, paths, actor=ALICE, change=change, describe=self.describe)
+        await self.leader.authorise(tool, paths, actor=ALICE, change=change, describe=self.describe)
 
 
 @pytest.fixture
 async def asking(book: Table) -> AsyncIterator[Gate]:
     gate = Gate(book, "ask")
     yield gate
-    await gate.keeper.aclose()
+    await gate.leader.aclose()
 
 
 async def test_a_block_on_any_path_refuses_before_anybody_is_asked(book: Table) -> None:
     gate = Gate(book, "ask", Rule(tool="move_file", path="b.txt", level="block"))
     person = Person("allow")
-    gate.keeper.approvals.listen(person)
+    gate.leader.approvals.listen(person)
     with pytest.raises(ToolBlockedError) as caught:
         await gate.authorise("move_file", A, B)
     assert caught.value.path == "b.txt"
@@ -83,13 +83,13 @@ async def test_a_call_that_cannot_be_described_fails_as_it_would_have(asking: Ga
         raise PathNotFoundError("a.txt")
 
     with pytest.raises(PathNotFoundError):
-        await asking.keeper.authorise("delete_file", [A], actor=ALICE, change=True, describe=describe)
-    assert asking.keeper.approvals.open_requests() == []
+        await asking.leader.authorise("delete_file", [A], actor=ALICE, change=True, describe=describe)
+    assert asking.leader.approvals.open_requests() == []
 
 
 async def test_one_question_covers_all_paths_of_a_call_and_names_the_protected_one(asking: Gate) -> None:
     person = Person("allow")
-    asking.keeper.approvals.listen(person)
+    asking.leader.approvals.listen(person)
     await asking.authorise("move_file", A, MCP)
     [request] = person.asked
     assert (request.path, request.paths, request.reason, request.risk) == (MCP, (A, MCP), "protected", "high")
@@ -106,14 +106,14 @@ async def test_a_call_in_progress_when_its_run_becomes_trusted_is_not_asked_abou
             await go_on.wait()
         found = await run(work)
         if is_first and moment == "before":
-            await gate.keeper.approvals.look()  # as another task may do before this one continues
+            await gate.leader.approvals.look()  # as another task may do before this one continues
         if is_first and moment == "after":
             on_its_way.set()
             await go_on.wait()
         return found
 
     gate, person = Gate(book, "ask", run=held_up_once), Person("allow_for_run")
-    gate.keeper.approvals.listen(person)
+    gate.leader.approvals.listen(person)
     late = asyncio.create_task(gate.authorise("write_file", A))
     await on_its_way.wait()
     await gate.authorise("write_file", A)
@@ -121,15 +121,15 @@ async def test_a_call_in_progress_when_its_run_becomes_trusted_is_not_asked_abou
     async with asyncio.timeout(60):
         await late
     assert len(person.asked) == 1
-    await gate.keeper.aclose()
+    await gate.leader.aclose()
 
 
 async def test_the_saved_permissions_are_applied_except_a_preset_given_at_opening(book: Table, tmp_path: Path) -> None:
     path = tmp_path / "permissions.json"
     path.write_text('{"preset": "guarded", "rules": [{"tool": "delete_*", "path": "docs/**", "level": "block"}]}')
     gate, strict = Gate(book, "allow", path=path), Gate(book, "read_only", path=path)
-    await gate.keeper.load(preset_given=False)
-    await strict.keeper.load(preset_given=True)
+    await gate.leader.load(preset_given=False)
+    await strict.leader.load(preset_given=True)
     rules = (Rule(tool="delete_*", path="docs/**", level="block"),)
     assert (gate.policy.rules, gate.policy.preset) == (rules, "guarded")
     assert (strict.policy.rules, strict.policy.preset) == (rules, "read_only")
@@ -139,4 +139,4 @@ async def test_a_damaged_file_stops_the_opening(book: Table, tmp_path: Path) -> 
     path = tmp_path / "permissions.json"
     path.write_text("{")
     with pytest.raises(StateDamagedError):
-        await Gate(book, "allow", path=path).keeper.load(preset_given=False)
+        await Gate(book, "allow", path=path).leader.load(preset_given=False)

@@ -37,7 +37,7 @@ class Ear:
 
 
 async def test_without_a_ring_nothing_is_heard_and_a_closed_ear_hears_nothing(tmp_path: Path) -> None:
-    first, second, closed, open_one = Notifier(tmp_path / "bell"), Notifier(tmp_path / "bell"), Ear(), Ear()
+    first, second, closed, open_one = Notifier(tmp_path / "notify"), Notifier(tmp_path / "notify"), Ear(), Ear()
     first.listen(closed)
     second.listen(open_one)
     await asyncio.sleep(2 * POLL_SECONDS)
@@ -54,7 +54,7 @@ def test_a_ring_without_a_state_directory_is_logged_not_raised(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        Notifier(tmp_path / "missing" / "bell").notify()
+        Notifier(tmp_path / "missing" / "notify").notify()
     assert "Cannot notify" in caplog.text
 
 
@@ -62,7 +62,7 @@ def test_a_ring_without_a_state_directory_is_logged_not_raised(
 def test_a_planted_file_is_neither_followed_nor_waited_for(
     tmp_path: Path, kind: Literal["link", "fifo", "directory"]
 ) -> None:
-    target, path = tmp_path / "target", tmp_path / "bell"
+    target, path = tmp_path / "target", tmp_path / "notify"
     target.write_bytes(b"")
     os.utime(target, ns=(1, 1))
     if kind == "link":
@@ -77,17 +77,17 @@ def test_a_planted_file_is_neither_followed_nor_waited_for(
 
 @both_methods
 async def test_a_ring_of_another_process_is_heard(tmp_path: Path, use_inotify: bool) -> None:
-    notifier, ear = Notifier(tmp_path / "bell", use_inotify=use_inotify), Ear()
+    notifier, ear = Notifier(tmp_path / "notify", use_inotify=use_inotify), Ear()
     notifier.listen(ear)
     assert is_polling(notifier) is not use_inotify
-    await asyncio.to_thread(run_child, NOTIFY, tmp_path / "bell")
+    await asyncio.to_thread(run_child, NOTIFY, tmp_path / "notify")
     await until(lambda: ear.count > 0)
     notifier.close()
 
 
 @both_methods
 async def test_rings_of_one_clock_tick_are_told_apart(tmp_path: Path, use_inotify: bool) -> None:
-    notifier, ear = Notifier(tmp_path / "bell", use_inotify=use_inotify), Ear()
+    notifier, ear = Notifier(tmp_path / "notify", use_inotify=use_inotify), Ear()
     marks = set()
     for _ in range(200):
         notifier.notify()
@@ -105,7 +105,7 @@ async def test_rings_of_one_clock_tick_are_told_apart(tmp_path: Path, use_inotif
 async def test_a_lost_file_does_not_make_deaf(tmp_path: Path, use_inotify: bool, how: str) -> None:
     state = tmp_path / "state"
     state.mkdir()
-    path = state / "bell"
+    path = state / "notify"
     notifier, ear = Notifier(path, use_inotify=use_inotify), Ear()
     notifier.listen(ear)
     notifier.notify()
@@ -137,7 +137,7 @@ async def test_a_lost_file_does_not_make_deaf(tmp_path: Path, use_inotify: bool,
 async def test_without_an_inotify_instance_it_polls_until_there_is_one(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    notifier, ear = Notifier(tmp_path / "bell"), Ear()
+    notifier, ear = Notifier(tmp_path / "notify"), Ear()
     notifier.notify()
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
@@ -157,7 +157,7 @@ async def test_without_an_inotify_instance_it_polls_until_there_is_one(
 
 
 async def test_a_failing_callback_is_logged_and_called_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    notifier, ear = Notifier(tmp_path / "bell"), Ear()
+    notifier, ear = Notifier(tmp_path / "notify"), Ear()
 
     def fails() -> None:
         ear()
@@ -176,17 +176,17 @@ async def test_a_failing_callback_is_logged_and_called_again(tmp_path: Path, cap
 @pytest.fixture
 def notified(tmp_path: Path) -> Callable[[], bool]:
     """Whether somebody has notified since the last time it was asked."""
-    marks = [Notifier(tmp_path / "bell").mark()]
+    marks = [Notifier(tmp_path / "notify").mark()]
 
     def has_rung() -> bool:
-        marks.append(Notifier(tmp_path / "bell").mark())
+        marks.append(Notifier(tmp_path / "notify").mark())
         return marks[-1] != marks[-2]
 
     return has_rung
 
 
 async def test_who_listens_alone_notifies_nobody(tmp_path: Path, notified: Callable[[], bool]) -> None:
-    notifier = Notifier(tmp_path / "bell")
+    notifier = Notifier(tmp_path / "notify")
     notifier.listen(Ear())
     notified()
     notifier.notify_others()
@@ -197,9 +197,9 @@ async def test_who_listens_alone_notifies_nobody(tmp_path: Path, notified: Calla
 async def test_while_another_listens_in_the_same_or_another_process_everybody_is_notified(
     tmp_path: Path, notified: Callable[[], bool]
 ) -> None:
-    notifier = Notifier(tmp_path / "bell")
+    notifier = Notifier(tmp_path / "notify")
     notifier.listen(Ear())
-    other = Notifier(tmp_path / "bell")
+    other = Notifier(tmp_path / "notify")
     other.listen(Ear())
     notified()
     notifier.notify_others()
@@ -207,7 +207,7 @@ async def test_while_another_listens_in_the_same_or_another_process_everybody_is
     other.close()
     notifier.notify_others()
     assert not notified()
-    with listening_child(tmp_path / "bell") as child:
+    with listening_child(tmp_path / "notify") as child:
         notifier.notify_others()
         assert notified()
         child.kill()
@@ -220,11 +220,11 @@ async def test_while_another_listens_in_the_same_or_another_process_everybody_is
 async def test_where_it_cannot_be_told_who_listens_everybody_is_notified(
     tmp_path: Path, notified: Callable[[], bool]
 ) -> None:
-    notifier = Notifier(tmp_path / "bell")
+    notifier = Notifier(tmp_path / "notify")
     notifier.notify_others()  # listens to nothing itself
     assert notified()
     notifier.listen(Ear())
-    (tmp_path / "bell").unlink()  # others who come will meet on another file
+    (tmp_path / "notify").unlink()  # others who come will meet on another file
     notified()
     notifier.notify_others()
     assert notified()

@@ -112,7 +112,7 @@ _STYLES: Final = {"created": "green", "modified": "", "deleted": "red", "unchang
 _REASONS: Final = {
     "folder": "in its output folder",
     "call": "named by a tool call",
-    "alone": "while no other run was alive",
+    "alone": "while no other run was active",
 }
 """Why a change by a program that does not use filetools counts as the run's."""
 
@@ -139,13 +139,13 @@ def run(
     output_dir: tuple[str, ...],
     checkpoint: bool,
 ) -> None:
-    """Run an agent, or any program; report what it changed and how to take it back.
+    """Run an agent, or any program; report what it changed and how to undo it.
 
     Input, output and exit code are the program's own (127: not found). Its changes are reported on standard error,
     or with --json as one line after its output.
 
     Changes through filetools belong to the run, because FILETOOLS_SESSION in the program's environment names the session.
-    Other changes count if they are in an output folder that no other run shares, or if no other run is alive.
+    Other changes count if they are in an output folder that no other run shares, or if no other run is active.
     """
     program = command[0].rpartition("/")[2][:_LISTED]
     folders = [runner.path(each) for each in output_dir or ("claudedocs",)]
@@ -201,7 +201,7 @@ def _show_end(found: Mapping[str, Any], program: str) -> None:
     is_idle = run["first"] == run.get("last")
     print_note(
         f"{program} changed nothing." if is_idle
-        else f"{program}: {words}; 'filetools undo --run {run['id']}' takes it back."
+        else f"{program}: {words}; 'filetools undo --run {run['id']}' undoes it."
     )  # fmt: skip
 
 
@@ -218,7 +218,8 @@ def _file_lines(found: Mapping[str, Any], most: int | None = None) -> Iterator[T
         yield Text(f"… and {len(files) - most:,} more", style="dim")
     if "unattributed" in found:
         yield Text(
-            f"unknown   {found['unattributed']:,} changes by other programs: its own, or of another run", "yellow"
+            f"unknown   {found['unattributed']:,} changes by other programs, which may belong to this or to another run",
+            "yellow",
         )
     if "error" in found:
         yield Text(f"unknown   {printable(found['error'])}", "yellow")
@@ -230,7 +231,7 @@ def _show_all(found: Mapping[str, Any]) -> None:
         when = moment(datetime.fromisoformat(run["started"]).timestamp())
         print_line(run["id"], (f"  {when}  ", "dim"), f"{run['status']:<9}  ", printable(words[:_LISTED]))
     if not found["runs"]:
-        print_note("No run is recorded; 'filetools run COMMAND' makes one.")
+        print_note("No run is recorded; 'filetools run COMMAND' starts one.")
 
 
 def _show_one(found: Mapping[str, Any]) -> None:
@@ -243,11 +244,11 @@ def _show_one(found: Mapping[str, Any]) -> None:
 @command(
     "approvals", READING, examples=("filetools approvals", "filetools approvals --diff", "filetools approvals --json")
 )
-@click.option("--diff", is_flag=True, help="Also show what each would change.")
+@click.option("--diff", is_flag=True, help="Also show the diff of each request.")
 async def approvals(runner: CommandRunner, files: FileToolsFacade, *, diff: bool) -> None:
-    """List what agents wait for a person to allow.
+    """List the open approval requests of agents.
 
-    It covers agents in all processes; 'filetools approve' answers.
+    The list covers agents in all processes; answer with 'filetools approve'.
     """
     found = [request.to_dict() for request in await files.approvals()]
     runner.show({"approvals": found}, lambda _: _show_requests(found, with_diff=diff))
@@ -269,10 +270,10 @@ async def approvals(runner: CommandRunner, files: FileToolsFacade, *, diff: bool
 async def approve(
     runner: CommandRunner, files: FileToolsFacade, approval_id: str, *, deny: bool, for_run: bool
 ) -> None:
-    """Allow or deny one request of an agent.
+    """Allow or deny an approval request.
 
-    It needs a terminal, and is refused inside 'filetools run': agents do not answer themselves. If the agent has stopped
-    waiting, its next identical call within ten minutes succeeds.
+    It needs a terminal, and is refused inside 'filetools run': agents must not answer their own requests. If the agent has
+    stopped waiting, its next identical call within ten minutes succeeds.
     """
     if deny and for_run:
         raise click.BadParameter("--deny and --for-run exclude each other")
@@ -280,7 +281,9 @@ async def approve(
 
     # An agent's shell has no terminal, and a run of an agent names its session.
     if named_session() is not None or open_terminal() is None:
-        raise AccessDeniedError(approval_id, "a person answers, at a terminal of their own or in the page")
+        raise AccessDeniedError(
+            approval_id, "only a person may answer, at a terminal outside of runs or on the editor page"
+        )
     await files.answer_approval(approval_id, answer)
     runner.show(
         {"approval_id": approval_id, "answer": answer},
@@ -290,7 +293,7 @@ async def approve(
 
 def _show_requests(requests: list[dict[str, Any]], *, with_diff: bool) -> None:
     if not requests:
-        print_note("nothing waits for an answer")
+        print_note("No request is open.")
     for request in requests:
         left = max(0, round(request["expires"] - time.time()))
         print_line(
@@ -307,7 +310,7 @@ def _show_requests(requests: list[dict[str, Any]], *, with_diff: bool) -> None:
 _REGISTRY: Final = ("root", "state_dir", "as_json")
 project = click.Group(
     "project",
-    help="Register folders as projects, which agents of this root may look into.",
+    help="Register folders as projects that agents of this root may read.",
     epilog="\b\nExamples:\n  filetools project list\n  filetools project add ../library",
 )
 project_id_argument = click.argument(

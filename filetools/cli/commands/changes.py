@@ -71,7 +71,7 @@ _MOST_GROUPED: Final = 1000
 @click.argument("path", required=False, shell_complete=suggestions.paths, help="Only changes of this file or folder.")
 @click.option("-n", "--number", type=click.IntRange(1, 1000), default=20, help="Maximum number of changes.")
 @click.option("-p", "--patch", is_flag=True, help="Also show the diff of each change.")
-@click.option("--of", metavar="NAME", shell_complete=suggestions.actors, help="Only changes by this one.")
+@click.option("--of", metavar="NAME", shell_complete=suggestions.actors, help="Only changes by this actor.")
 @click.option("--session", metavar="ID", help="Only changes of this session.")
 @click.option("--run", metavar="ID", shell_complete=suggestions.runs, help="Only changes of this run.")
 @since_option
@@ -91,9 +91,9 @@ async def log(
 ) -> None:
     """Print the newest changes, newest first.
 
-    The log shows changes by agents, by people, and by programs that do not use filetools. The tree, or the file, is looked
-    at first; what changed while nobody watched has the time at which it was noticed. What one program changed at once is
-    one line, unless -p or --json asks for each change.
+    The log shows changes by agents, by people, and by programs that do not use filetools. The tree, or the file, is scanned
+    first; changes made while no filetools process watched are recorded with the time of the scan. Changes that one program
+    made at once are one line, unless -p or --json is given.
     """
     start, end = time_or_number(since), time_or_number(until)
     where = None if path is None else runner.path(path) or None
@@ -117,7 +117,7 @@ async def log(
         if runner.lacks_state:
             runner.note_no_state()
         elif not seen.recorded:
-            print_note("What changed while nobody watched cannot be recorded: the state cannot be written.")
+            print_note("Changes made while no process watched are not recorded: the state is not writable.")
         print_unread(seen.unread)
     epoch = (await files.status())["epoch"]
     changes = [
@@ -151,7 +151,7 @@ async def follow(runner: CommandRunner, files: FileToolsFacade, *, since: str | 
     if since is not None and (await files.changes(since, limit=1)).resync:
         print_note("Some changes since that position are no longer known: read the tree again.")
 
-    print_note("Following; every change is a line from now on. Ctrl-C ends it.")
+    print_note("Following: each change is printed as one line. Ctrl-C stops.")
     async for record in files.follow(start):
         if runner.options.as_json:
             print_json(change_to_dict(record, epoch))
@@ -231,20 +231,20 @@ async def diff(
 ) -> None:
     """Show what changed in the whole tree, or in a file.
 
-    The tree or a folder is compared with your last checkpoint, or with that of --since or --run, which a file can be, too.
-    Automatic checkpoints count only if you name them. By default a file is compared with the version before its last
-    change; one VERSION replaces that one, two are compared with each other. Exit code 1 if they differ.
+    The tree or a folder is compared with your last checkpoint, or with that of --since or --run. Automatic checkpoints are
+    used only if you name them. A file is compared with the version before its last change, or with one VERSION, or with
+    the checkpoint of --since or --run; two VERSIONs are compared with each other. Exit code 1 if they differ.
     """
     is_of_tree = since is not None or run is not None
     if (since is not None and run is not None) or (until is not None and not is_of_tree) or (old and is_of_tree):
-        raise click.BadParameter("--until goes with --since or with --run, and none of them with versions")
+        raise click.BadParameter("--until requires --since or --run; none of them goes with versions")
 
     where = "" if path is None else runner.path(path)
     if is_of_tree or (old is None and await is_folder(files, where)):
         name = since or await checkpoint_to_compare(files, run)
         if name is None:
             raise InvalidArgumentError(
-                "No checkpoint of yours to compare with",
+                "You have no checkpoint to compare with",
                 suggested_action="Make one with 'filetools checkpoint'; name an automatic one with --since, a run with"
                 " --run, or a file; 'filetools log -p' shows each change.",
             )
@@ -278,7 +278,7 @@ async def _file_diff(
 @command("who", READING, examples=("filetools who src/app.py", "filetools who --json a.md"))
 @path_argument
 async def who(runner: CommandRunner, files: FileToolsFacade, path: str) -> None:
-    """Show who wrote each line of a file last.
+    """Show who last changed each line of a file.
 
     Each line has its change, actor and time; the runs of agents that wrote lines are listed below. Moves are followed.
     "external" is a program that does not use filetools; lines without a name are older than the known history.

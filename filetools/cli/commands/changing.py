@@ -148,7 +148,7 @@ def _show_written(result: WriteResult, *, appended: bool = False) -> None:
 
 _STYLES: Final = {"+": "green", "-": "red"}
 _OTHER_TEXT: Final = (
-    "Nothing was changed. Look with 'filetools read': the patch was made from another text, or is applied already."
+    "Nothing was changed. Compare with 'filetools read': the patch was made for another text, or is applied already."
 )
 _PATCHED: Final = {"add": "created", "delete": "deleted", "update": "modified", "move": "moved"}
 
@@ -250,7 +250,7 @@ source_argument = click.argument(
 destination_argument = click.argument(
     "destination",
     shell_complete=suggestions.paths,
-    help="New path; a folder, or a path with a final slash, receives it.",
+    help="New path; if it is a folder or ends with a slash, the entry is put into it.",
 )
 
 
@@ -313,7 +313,7 @@ async def cp(runner: CommandRunner, files: FileToolsFacade, source: str, destina
 @command("mkdir", CHANGING, examples=("filetools mkdir docs/pictures",))
 @click.argument("path", help="New folder.")
 async def mkdir(runner: CommandRunner, files: FileToolsFacade, path: str) -> None:
-    """Make a folder and its missing parents."""
+    """Create a folder and its missing parents."""
     runner.show(await files.create_directory(runner.path(path)), _show_made)
 
 

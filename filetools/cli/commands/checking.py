@@ -31,7 +31,7 @@ from filetools.models.words import STATE_PATH
 from filetools.settings import SETTINGS_FILE, user_directory
 
 MOST_SHOWN: Final = 10
-_LOSSES: Final = {"permissions.json": ": the usual permissions hold until you set yours again"}
+_LOSSES: Final = {"permissions.json": ": the default permissions apply until you set yours again"}
 _SIGNS: Final = {"ok": ("ok", "green"), "note": ("--", "dim"), "warning": ("!!", "bold yellow")}
 _COLUMN: Final = 16
 
@@ -40,7 +40,7 @@ _COLUMN: Final = 16
 @click.option("--settings", is_flag=True, help="Print each setting, its value and source.")
 @click.option("--repair", "mend", is_flag=True, help="Replace a damaged journal; your files stay.")
 def doctor(runner: CommandRunner, *, settings: bool, mend: bool) -> None:
-    """Say what is missing or wrong, and what to do about it.
+    """Check the installation and the root, and suggest remedies.
 
     Checks this installation and the state of the root. The exit code is 1 if the root cannot be opened. With --repair a
     damaged journal is set aside, and a fresh one keeps its contents, unsaved texts and mirrors.
@@ -69,9 +69,9 @@ def _mend(runner: CommandRunner) -> StateRepair | None:
         return None
     print_line(("repaired  ", "bold green"), printable(mended.damage))
     aside = (runner.options.state_dir or runner.workplace.root / STATE_PATH) / mended.aside
-    print_line(f"          what was damaged is kept in {printable(str(aside))}")
+    print_line(f"          the damaged files are kept in {printable(str(aside))}")
     for name in mended.misplaced:
-        print_line(("          put aside, and made anew: ", "yellow"), printable(f"{name}{_LOSSES.get(name, '')}"))
+        print_line(("          set aside, and created again: ", "yellow"), printable(f"{name}{_LOSSES.get(name, '')}"))
     if mended.rescue is not None:
         _print_rescue(mended.rescue, aside)
     return mended
@@ -163,15 +163,15 @@ def _print_journal(health: Health) -> None:
         "journal",
         f"opens; {amount(journal.records, 'record')}, schema {journal.schema}, {amount(size, 'byte')}",
     )
-    _print_row("", "", "", f"{'a process has' if health.is_open else 'nobody has'} the root open now")
+    _print_row("", "", "", f"{'a process has' if health.is_open else 'no process has'} the root open now")
     if journal.pending:
-        _print_row("--", "dim", "pending", f"{journal.pending} changes that the next opening settles")
+        _print_row("--", "dim", "pending", f"{journal.pending} changes that the next opening completes or undoes")
     if journal.unrestored:
-        text = f"{journal.unrestored} changes are not restored since a power cut; 'filetools status' names their paths"
+        text = f"{journal.unrestored} changes were lost in a power cut and are not restored yet; 'filetools status' lists them"
         _print_row("!!", "bold yellow", "files", text)
     added = {row.place for row in journal.mirrors}
     for mirror, behind in journal.backlog.items():
-        text = f"{mirror}: lacks {amount(behind, 'path')}; they follow while the root is open with it"
+        text = f"{mirror}: lacks {amount(behind, 'path')}; they are copied while the root is open with this mirror"
         remedy = "filetools sync" if mirror in added else "filetools sync --mirror DIR, or filetools mirror remove DIR"
         _print_row("!!", "bold yellow", "backlog", text, remedy)
 
@@ -192,8 +192,7 @@ def _show_settings(runner: CommandRunner) -> None:
     values, sources = runner.settings()
     plain = to_builtins(values)
     if runner.options.as_json:
-        told = {name: {"value": plain[name], "source": sources[name]} for name in plain}
-        print_json({"success": True, "data": told})
+        print_json({"success": True, "data": {name: {"value": plain[name], "source": sources[name]} for name in plain}})
         return
     rows = []
     for name, value in plain.items():

@@ -37,7 +37,7 @@ _MOST_HELD_BYTES: Final = 16 * MIB
 
 history = click.Group(
     "history",
-    help="Extract what people told their agents from the agents' logs.\n\n"
+    help="Extract people's messages to their agents from the agents' logs.\n\n"
     "It suggests rules and never changes the logs.",
     epilog="\b\nExamples:\n  filetools history list\n  filetools history collect | filetools history rules --input -",
 )
@@ -117,7 +117,7 @@ def list_sessions(
 def extract(
     runner: CommandRunner, prefix: str, *, project: str, logs: str | None, no_worktrees: bool, output: str | None
 ) -> None:
-    """Print what was said in one session and its sub-agents, as JSON."""
+    """Print the messages of one session and its sub-agents, as JSON."""
 
     wanted = prefix.strip().lower()
     if not wanted:
@@ -153,7 +153,7 @@ def extract(
 @no_worktrees_option
 @output_option
 def collect(runner: CommandRunner, *, project: str, logs: str | None, no_worktrees: bool, output: str | None) -> None:
-    """Print what was said in all sessions of a project, newest session first, as JSON."""
+    """Print the messages of all sessions of a project, newest session first, as JSON."""
 
     items = session_logs.collect_feedback(
         project, logs=logs, with_worktrees=not no_worktrees,
@@ -179,7 +179,7 @@ def collect(runner: CommandRunner, *, project: str, logs: str | None, no_worktre
 def analyze(
     runner: CommandRunner, *, source: str, form: Literal["text", "json"], include_sidechains: bool, include_errors: bool
 ) -> None:
-    """Count what was said, by category."""
+    """Count the messages, by category."""
 
     items = _items(source)
     found = session_logs.analyze(items, include_sidechains=include_sidechains, include_errors=include_errors)

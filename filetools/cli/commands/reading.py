@@ -122,7 +122,7 @@ async def ls(
 @command("info", READING, examples=("filetools info src/app.py",))
 @path_argument
 async def info(runner: CommandRunner, files: FileToolsFacade, path: str) -> None:
-    """Show what is known about a file or folder."""
+    """Show the metadata of a file or folder."""
     runner.show(await files.file_info(runner.path(path)), lambda result: print_facts(_facts(result)))
 
 

@@ -43,7 +43,7 @@ _WIDEST_NAME: Final = 40
 @click.option("--replace", is_flag=True, help="Replace a checkpoint of that name.")
 @click.option("--delete", is_flag=True, help="Delete the checkpoint of that name.")
 def checkpoint(runner: CommandRunner, name: str | None, *, replace: bool, delete: bool) -> None:
-    """Keep the state of the whole tree, to restore it later.
+    """Save the state of the whole tree, to restore it later.
 
     It contains all files that ignore rules do not exclude, up to 16 MiB each. What changes after a checkpoint is kept,
     regardless of limits, until the checkpoint is deleted.
@@ -113,7 +113,7 @@ _VERBS: Final = {
 }
 _FOLDERS: Final = ("move_directory", "make_directory", "delete_directory", "restore_directory", "set_mode")
 
-partial_option = click.option("--partial", is_flag=True, help="Take back what is possible, and list the rest.")
+partial_option = click.option("--partial", is_flag=True, help="Undo what is possible, and list the rest.")
 
 
 @command(
@@ -141,7 +141,7 @@ partial_option = click.option("--partial", is_flag=True, help="Take back what is
     "--of",
     metavar="NAME",
     shell_complete=suggestions.actors,
-    help="Whose last change, or with --since, --session or PATH all of theirs; '*' is everybody.",
+    help="Undo the last change of this actor, or with --since, --session or PATH all of its changes; '*' means all actors.",
 )
 @click.option("--call", metavar="ID", help="The changes of this call.")
 @click.option("--session", metavar="ID", help="The changes of this session.")
@@ -164,14 +164,14 @@ def undo(
     partial: bool,
     dry_run: bool,
 ) -> None:
-    """Take changes back, all or nothing.
+    """Undo changes, all or nothing.
 
-    By default it takes back your last change; --of takes back another's. What others changed since stays: it is merged
+    By default it undoes your last change, with --of that of another actor. Later changes by others stay: they are merged
     with the undo, and an overlap is a conflict (exit code 3), never an overwrite.
     """
     others = (path, number, of, call, session, since, until)
     if run is not None and any(others):
-        raise click.BadParameter("--run excludes other choices: a run is taken back whole")
+        raise click.BadParameter("--run excludes other selections: a run is undone as a whole")
     start, end = time_or_number(since), time_or_number(until)
 
     async def work(files: FileToolsFacade) -> UndoResult:
@@ -183,7 +183,7 @@ def undo(
         except PathNotFoundError as error:
             if path is not None and path.isdecimal():
                 raise InvalidArgumentError(
-                    f"Nothing is or was at {path!r}", suggested_action=f"Did you mean --change {path}?"
+                    f"No file exists or existed at {path!r}", suggested_action=f"Did you mean --change {path}?"
                 ) from error
             raise
 
@@ -194,7 +194,7 @@ def undo(
 @partial_option
 @dry_run_option
 async def redo(runner: CommandRunner, files: FileToolsFacade, *, partial: bool, dry_run: bool) -> None:
-    """Take back your last undo or restore."""
+    """Revert your last undo or restore."""
     await _go_back(runner, files.redo(dry_run=dry_run, partial=partial), "redo")
 
 
@@ -210,7 +210,7 @@ async def redo(runner: CommandRunner, files: FileToolsFacade, *, partial: bool, 
 async def restore(
     runner: CommandRunner, files: FileToolsFacade, name: str, path: str | None, *, partial: bool, dry_run: bool
 ) -> None:
-    """Return the tree, or a part of it, to a checkpoint.
+    """Restore the tree, or a part of it, from a checkpoint.
 
     Bytes, modes, links and folders become what they were, no matter who changed them. Entries that were not in the
     checkpoint and were not created since are listed as unknown and stay (exit code 3).
@@ -256,12 +256,11 @@ def _summary(result: UndoResult, verb: str) -> str:
     if not any(change.outcome not in ("conflict", "unknown") for change in result.changes):
         return f"Nothing to {verb}."
     if not result.files:
-        return "Nothing had to be done: it is as it was already."
-    counts = _counted(result.files)
+        return "Nothing had to be changed: everything is in that state already."
+    done = {"undo": "undone", "redo": "redone", "restore": "restored"}[verb]
     if result.dry_run:
-        return f"{counts} would be taken back; nothing was done."
-    back = "undo" if verb == "redo" else "redo"
-    return f"{counts} taken back; 'filetools {back}' takes this back."
+        return f"{_counted(result.files)} would be {done}; nothing was changed."
+    return f"{_counted(result.files)} {done}; 'filetools {'undo' if verb == 'redo' else 'redo'}' reverts this."
 
 
 def _counted(files: list[UndoneFile]) -> str:

@@ -68,9 +68,9 @@ async def find(
 @click.option("-F", "--literal", is_flag=True, help="The pattern is literal text.")
 @click.option("-w", "--word", "whole_words", is_flag=True, help="Match whole words only.")
 @click.option("-U", "--multiline", is_flag=True, help="Matches may span lines.")
-@click.option("-A", "--after", type=click.IntRange(0, 20), help="Lines below; default: -C.")
-@click.option("-B", "--before", type=click.IntRange(0, 20), help="Lines above; default: -C.")
-@click.option("-C", "--context", type=click.IntRange(0, 20), default=0, help="Lines above and below.")
+@click.option("-A", "--after", type=click.IntRange(0, 20), help="Lines after each match; default: -C.")
+@click.option("-B", "--before", type=click.IntRange(0, 20), help="Lines before each match; default: -C.")
+@click.option("-C", "--context", type=click.IntRange(0, 20), default=0, help="Lines before and after each match.")
 @click.option("-o", "--only-matching", is_flag=True, help="Print only what matches.")
 @click.option("-l", "--files", "files_only", is_flag=True, help="Print only the paths of files.")
 @click.option("-c", "--count", is_flag=True, help="Print how many lines of each file match.")
@@ -100,7 +100,7 @@ async def grep(
     everything: bool,
     limit: int | None,
 ) -> None:
-    """Find lines in files, and in text that editors have not saved.
+    """Find lines in files, and in unsaved text of editors.
 
     At a terminal each file has a heading; a pipe gets path:line:text. Exit code 1 if nothing is found.
     """
@@ -149,7 +149,7 @@ async def _search(
     if not found:
         runner.note_failure(FAILED)
     elif not is_complete and not runner.options.as_json:
-        print_note(f"More than {found} are found; raise --limit for more.")
+        print_note(f"There are more than {found} results; raise --limit to see them.")
 
 
 def _show_names(page: SearchResult) -> None:

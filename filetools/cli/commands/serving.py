@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import logging
 import os
 import shlex
@@ -21,10 +20,9 @@ from msgspec import structs
 from filetools.app.opening import Opening, open_workspace
 from filetools.app.state import TOKEN_FILE, own_directory, own_token, read_token
 from filetools.cli.command import command
-from filetools.cli.runner import CommandRunner, SharedOptions, user_name
-from filetools.cli.terminal import FAILED, print_line, print_note, print_refusal, printable
+from filetools.cli.runner import CommandRunner, SharedOptions, require_packages, user_name
+from filetools.cli.terminal import print_line, print_note, printable
 from filetools.cli.workplace import refuse_relative
-from filetools.distribution import install_command
 from filetools.errors import InvalidArgumentError
 from filetools.models.words import Preset
 from filetools.settings import Settings
@@ -69,7 +67,7 @@ structured_option = click.option(
     "roots",
     nargs=-1,
     metavar="[ROOT...]",
-    help=f"Root of the workspace. Only {_SEVERAL} takes several, or the client's.",
+    help=f"Root of the workspace. Only {_SEVERAL} accepts several, or those of the client.",
 )
 @groups_option
 @dialect_option
@@ -77,7 +75,7 @@ structured_option = click.option(
 @read_only_option
 @structured_option
 @click.option("--deferred", is_flag=True, help="Let clients load tools only when they search for them.")
-@click.option("--editor", is_flag=True, help="The client is an editor that you use: its calls are yours.")
+@click.option("--editor", is_flag=True, help="The client is an editor that you use; its calls count as yours.")
 @allow_roots_option
 def mcp(
     runner: CommandRunner,
@@ -94,23 +92,21 @@ def mcp(
 ) -> None:
     """Serve agents over MCP on standard input and output.
 
-    A client starts this command itself, once per window. Any number of them may serve one root.
+    An MCP client starts this command itself, once per window. Any number of these servers may run on one root.
     """
-    if importlib.util.find_spec("mcp") is None:
-        print_refusal("serving MCP needs the package 'mcp'", install_command("mcp"))
-        raise click.exceptions.Exit(FAILED)
+    require_packages("mcp", "serving MCP", "mcp")
     # Takes half a second to import, and only this command needs it.
     from filetools.servers.mcp.options import McpOptions
     from filetools.servers.mcp.transports import until_signal
     from filetools.settings import named_session
 
-    spoken = None if dialect is None else dialect_named(dialect)
+    known_dialect = None if dialect is None else dialect_named(dialect)
     folders = _folders(roots or ())
-    _refuse_number(runner, spoken, len(roots or ()))
+    _refuse_number(runner, known_dialect, len(roots or ()))
     refuse_relative(roots or ())
     options = McpOptions(
         tools=named(tools),
-        dialect=spoken,
+        dialect=known_dialect,
         is_editor=editor,
         only_reads=read_only,
         structured=structured,
@@ -194,10 +190,10 @@ def _refuse_number(runner: CommandRunner, dialect: Dialect | None, count: int) -
     if dialect is None or not dialect.takes_several_roots:
         what = "needs a ROOT" if not count else "serves one ROOT"
         who = "This command" if dialect is None else f"The dialect {dialect.name!r}"
-        raise InvalidArgumentError(f"{who} {what}; only {_SEVERAL} serves several, or the client's own")
+        raise InvalidArgumentError(f"{who} {what}; only {_SEVERAL} accepts several, or those of the client")
     for name, value in (("--mirror", runner.options.mirror), ("--state-dir", runner.options.state_dir)):
         if value is not None:
-            raise InvalidArgumentError(f"{name} goes with one ROOT only")
+            raise InvalidArgumentError(f"{name} requires exactly one ROOT")
 
 
 def _settings(
@@ -216,8 +212,8 @@ def _settings(
     examples=("filetools serve . --open", "filetools serve ~/project --host 0.0.0.0 --permissions guarded"),
 )
 @click.argument("root", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Root of the workspace.")
-@click.option("--host", default="127.0.0.1", help="Address to listen at.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8765, help="Port to listen at; 0 for any that is free.")
+@click.option("--host", default="127.0.0.1", help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8765, help="Port to listen on; 0 selects a free one.")
 @click.option(
     "--name",
     multiple=True,
@@ -238,7 +234,7 @@ def _settings(
 @read_only_option
 @structured_option
 @click.option(
-    "--token-file", type=click.Path(dir_okay=False, path_type=Path), help="File with the token that callers must know."
+    "--token-file", type=click.Path(dir_okay=False, path_type=Path), help="File with the token that callers must send."
 )
 @allow_roots_option
 @click.option(
@@ -246,8 +242,15 @@ def _settings(
     metavar="COMMAND",
     help="Agent to run at /v1/chat/completions; must speak stream-json.",
 )
-@click.option("--max-steps", type=click.IntRange(1), default=200, help="Maximum turns with tools of the agent.")
-@click.option("--max-seconds", type=click.IntRange(1), default=1200, help="Maximum time of the agent for one answer.")
+@click.option(
+    "--max-steps", type=click.IntRange(1), default=200, help="Maximum number of turns with tool calls of the agent."
+)
+@click.option(
+    "--max-seconds",
+    type=click.IntRange(1),
+    default=1200,
+    help="Maximum time of the agent for one response, in seconds.",
+)
 def serve(
     runner: CommandRunner,
     root: Path,
@@ -273,7 +276,7 @@ def serve(
     Callers need the token, browsers a login. The first printed line is the address; the second names the file with the
     token, which only you can read.
     """
-    _require_packages()
+    require_packages("server", "serving HTTP", "fastapi", "uvicorn", "mcp")
     # Takes a second to import, and only this command needs it.
     from filetools.servers.http.options import AgentOptions, HttpOptions
     from filetools.servers.http.serving import listen
@@ -284,10 +287,10 @@ def serve(
     refuse_relative([str(root)])
     place = root.resolve()
     mirror, state = runner.options.mirror, runner.options.state_dir
-    spoken = None if dialect is None else dialect_named(dialect)
-    mcp_options = McpOptions(tools=named(tools), dialect=spoken, only_reads=read_only, structured=structured)
+    known_dialect = None if dialect is None else dialect_named(dialect)
+    mcp_options = McpOptions(tools=named(tools), dialect=known_dialect, only_reads=read_only, structured=structured)
     mcp_options.selected()
-    settings, sources = _settings(runner, place, spoken, "read_only" if read_only else permissions)
+    settings, sources = _settings(runner, place, known_dialect, "read_only" if read_only else permissions)
     must_ask = open_page and sources["permissions"] == "default"  # a person is present, and no preset was chosen
     settings = allowing(replace(settings, permissions="ask") if must_ask else settings, allow_root)
     token = None if token_file is None else read_token(token_file)
@@ -315,13 +318,6 @@ def serve(
     asyncio.run(run())
 
 
-def _require_packages() -> None:
-    for package in ("fastapi", "uvicorn", "mcp"):
-        if importlib.util.find_spec(package) is None:
-            print_refusal(f"serving HTTP needs the package {package!r}", install_command("server"))
-            raise click.exceptions.Exit(FAILED)
-
-
 def _announce(
     place: Path, at: Listener, token_file: Path, new_code: Callable[[], str] | None, *, must_ask: bool
 ) -> None:
@@ -337,7 +333,7 @@ def _announce(
     if new_code is not None:
         print_line(f"Log in, once and within a minute: {at.addresses[-1]}/login#code={new_code()}")
     if must_ask:
-        print_line("Agents ask you before they change files; '--permissions allow' lets them.")
+        print_line("Agents need your approval to change files; '--permissions allow' turns that off.")
     sys.stdout.flush()
     if new_code is not None:
         # A code is valid once: if this browser used the printed one, the printed address would not work elsewhere.

@@ -104,18 +104,18 @@ def tools(
     """List the tools that agents get, or print their definitions for a model."""
     if runner.options.as_json and form == "table":
         form = "json"
-    spoken = None if dialect is None else dialect_named(dialect)
-    present = FILE_TOOLS if spoken is None else spoken.tools
+    known_dialect = None if dialect is None else dialect_named(dialect)
+    present = FILE_TOOLS if known_dialect is None else known_dialect.tools
     if wanted is not None:
         present = tuple(chosen(present, [name.strip() for name in wanted.split(",") if name.strip()]))
-    elif spoken is None and form not in ("table", "json"):
+    elif known_dialect is None and form not in ("table", "json"):
         present = tuple(chosen(present, [DEFAULT_GROUP]))
     if form == "table":
         _print_table(present)
     elif form == "json":
         _print_definitions([tool.definition() for tool in present])
     else:
-        _print_definitions(exported(present, form, hosted=None if spoken is None else spoken.hosted))
+        _print_definitions(exported(present, form, hosted=None if known_dialect is None else known_dialect.hosted))
 
 
 def _print_definitions(definitions: object) -> None:
@@ -161,7 +161,7 @@ Pieces = list[tuple[str, str]]
 @click.argument("path", default=".", help="Any folder; by default the working folder.")
 @click.option("--prompt", is_flag=True, help="Print only the text for a prompt.")
 def context(runner: CommandRunner, path: str, *, prompt: bool) -> None:
-    """Show what an agent learns about a folder, and the text for a prompt.
+    """Show the context that agents get about a folder, and its text for a prompt.
 
     Nothing in the folder is run or changed.
     """
@@ -188,8 +188,8 @@ def _show_context(found: Part) -> None:
 
 def _git(git: Part, most: int) -> Iterator[Pieces]:
     counts = "".join(f" {sign}{git[name]}" for name, sign in (("ahead", "↑"), ("behind", "↓")) if name in git)
-    gone = ", which is gone" if git.get("upstream_gone") else ""
-    upstream = f"{counts} of {git['upstream']}{gone}" if "upstream" in git else ""
+    missing = ", which no longer exists" if git.get("upstream_gone") else ""
+    upstream = f"{counts} of {git['upstream']}{missing}" if "upstream" in git else ""
     branch = "detached" if git.get("detached") else git["branch"]
     yield [(branch, "bold"), (upstream, ""), _STATES[git.get("dirty")]]
     for commit in git["commits"][:most]:
@@ -238,7 +238,7 @@ def _print_rows(name: str, rows: Iterable[Pieces]) -> None:
 
 fd = click.Group(
     "fd",
-    help="Read the long results that an agent got as descriptors.\n\nThe option --actor selects the agent.",
+    help="Read the long tool results that are stored as descriptors.\n\nThe option --actor selects the agent.",
     epilog="\b\nExamples:\n  filetools fd list --actor claude-code\n  filetools fd read fd:1 --actor claude-code",
 )
 fd_argument = click.argument("fd", help="Id, such as fd:1; 'filetools fd list' lists them.")
@@ -260,8 +260,8 @@ async def list_descriptors(runner: CommandRunner, files: FileToolsFacade) -> Non
 )
 @fd_argument
 @click.option("--mode", type=click.Choice(["page", "line", "char"]), help="Unit of --start and --count.")
-@click.option("--start", type=int, metavar="N", help="The first one; characters count from 0.")
-@click.option("--count", type=int, metavar="N", help="How many; one by default.")
+@click.option("--start", type=int, metavar="N", help="First unit; characters are counted from 0.")
+@click.option("--count", type=int, metavar="N", help="Number of units; default 1.")
 async def read(
     runner: CommandRunner,
     files: FileToolsFacade,

@@ -62,7 +62,7 @@ from filetools.models.words import STATE_PATH
     "path", type=click.Path(path_type=Path), required=False, help="An existing folder; else the working folder."
 )
 def init(runner: CommandRunner, path: Path | None) -> None:
-    """Make a folder a root, with the state that keeps its history.
+    """Make a folder a root, with a state directory that records its history.
 
     The first change in a folder does this, too. To prevent accidents, the home folder, the folders above it, and a folder
     inside another root become roots only with --root. If the state exists already, nothing is done.
@@ -93,7 +93,7 @@ def _show_made(made: dict[str, Any]) -> None:
         print_row("unchanged", made["state"], detail="exists already")
         return
     print_row("made", made["state"])
-    print_note("From now on every change of the folder can be looked at and taken back.")
+    print_note("From now on, every change in the folder is recorded and can be undone.")
 
 
 @command(
@@ -101,11 +101,11 @@ def _show_made(made: dict[str, Any]) -> None:
 )  # fmt: skip
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 def trust(runner: CommandRunner, *, yes: bool) -> None:
-    """Use a state that came with the folder, once you know what it holds.
+    """Show the contents of a state that came with the folder, and accept it.
 
-    A '.filetools' that came with a clone, an archive or a copy is set aside when the folder is opened first: its history
-    would be read, its mirrors written to and its projects shown to agents. This command says what it holds and puts it
-    back; what was used until now is set aside instead.
+    A '.filetools' that came with a clone, an archive or a copy is set aside when the folder is first opened, because
+    filetools would read its history, write to its mirrors and show its projects to agents. This command shows its contents
+    and puts it back; the state used until now is set aside instead.
     """
     state = runner.workplace.root / STATE_PATH
     aside = newest_aside(state)
@@ -125,7 +125,7 @@ def trust(runner: CommandRunner, *, yes: bool) -> None:
     if not yes and not (STDERR.is_terminal and click.confirm("Use it from now on?", err=True)):
         raise click.UsageError("nothing was changed; to accept it, run: filetools trust --yes")
     accept(state, aside)
-    runner.show(found, lambda _: print_note("It is used from now on. What was used until now is set aside."))
+    runner.show(found, lambda _: print_note("It is used from now on. The previous state was set aside."))
 
 
 def _show_brought(found: dict[str, Any]) -> None:
@@ -152,15 +152,15 @@ MOST_SHOWN: Final = 50
     reads=True,
 )
 @run_option
-@click.option("-v", "--verbose", is_flag=True, help="Also show what the journal holds, and settings.")
+@click.option("-v", "--verbose", is_flag=True, help="Also show the size of the journal, and settings.")
 async def status(runner: CommandRunner, files: FileToolsFacade, *, run: str | None, verbose: bool) -> None:
-    """Show what changed since your last checkpoint, and what waits for you.
+    """Show what changed since your last checkpoint, and open approval requests.
 
     Automatic checkpoints do not count. Without a checkpoint of yours it shows the newest changes. It also shows whether
     mirrors are up to date.
 
-    The whole tree is looked at first: what changed while nobody watched is recorded, and unreadable paths are named. The
-    changes are counted for each actor, then listed up to 20; 'filetools diff' shows all of them.
+    The whole tree is scanned first: changes made while no filetools process watched are recorded, and unreadable paths are
+    listed. Changes are counted for each actor, and the first 20 are listed; 'filetools diff' shows all of them.
     """
     name = await checkpoint_to_compare(files, run)
     changes = None if name is None else await files.diff_tree(name, limit=MOST_LISTED)
@@ -188,12 +188,12 @@ async def status(runner: CommandRunner, files: FileToolsFacade, *, run: str | No
     CHANGING,
     examples=("filetools sync", "filetools sync --mirror ../backup --preview", "filetools sync --verify"),
 )
-@click.option("--verify", is_flag=True, help="Read and hash every file, trusting nothing.")
+@click.option("--verify", is_flag=True, help="Read and hash every file instead of comparing sizes and times.")
 @click.option("--preview", is_flag=True, help="Only show what would be done.")
 async def sync(runner: CommandRunner, files: FileToolsFacade, *, verify: bool, preview: bool) -> None:
     """Make the mirror equal to the workspace.
 
-    It updates all mirrors that the root remembers, and that of --mirror. Foreign files in a mirror are kept as versions
+    It updates all mirrors of the root, and that of --mirror. Foreign files in a mirror are kept as versions
     before they are replaced.
     """
     with sync_progress(files):
@@ -216,11 +216,11 @@ def sync_progress(files: FileToolsFacade) -> Iterator[None]:
         def advanced(event: Event) -> None:
             progress.update(task, completed=event.to_dict()["current"])
 
-        heard = (files.on("sync:started", started), files.on("sync:progress", advanced))
+        subscriptions = (files.on("sync:started", started), files.on("sync:progress", advanced))
         try:
             yield
         finally:
-            for subscription in heard:
+            for subscription in subscriptions:
                 subscription.unsubscribe()
 
 
@@ -241,9 +241,9 @@ def _facts(state: dict[str, Any], *, verbose: bool) -> Iterator[tuple[str, objec
         waiting = amount(len(state["approvals"]), "approval")
         yield "waiting", f"{waiting} for your answer; see 'filetools approvals'"
     for path in state["unrestored"]:
-        yield "unrestored", f"{path} (lost in a power cut, and tried again every second)"
+        yield "unrestored", f"{path} (lost in a power cut; restoring it is tried again every second)"
     for path in state["unread"][:MOST_SHOWN] if state["changes"] is None else ():
-        yield "unread", f"{path} (it could not be looked at, or was changing)"
+        yield "unread", f"{path} (it could not be read, or was changing)"
     for document in state["documents"]:
         unsaved = "unsaved, " if document["dirty"] else ""
         yield "open", f"{document['path']} ({unsaved}{', '.join(document['editors'])})"
@@ -262,7 +262,8 @@ def _show_latest(latest: list[dict[str, Any]], *, has_state: bool) -> None:
             print_line((f"There is {NO_STATE}.", "dim"))
         return
     print_line(
-        ("The newest changes ", "bold"), ("'filetools log' shows all, 'filetools checkpoint' marks a start", "dim")
+        ("The newest changes ", "bold"),
+        ("'filetools log' shows all; 'filetools checkpoint' sets a point to compare with", "dim"),
     )
     for each in latest:
         verb, actor = VERBS[Operation(each["operation"])], each["actor"]
@@ -320,15 +321,14 @@ _ALL_OF_IT: Final = ("root", "state_dir", "as_json")
 @click.argument(
     "folder", type=click.Path(path_type=Path), required=False, metavar="[DIR]", help="Folder of the mirror."
 )
-@click.option("--adopt", is_flag=True, help="With add: take over a folder with other content; it becomes equal.")
+@click.option("--adopt", is_flag=True, help="With add: accept a folder with other content, and make it equal.")
 def mirror(
     runner: CommandRunner, action: Literal["list", "add", "remove"], folder: Path | None, *, adopt: bool
 ) -> None:
-    """List, add or remove the mirrors that the root remembers.
+    """List, add or remove the mirrors of the root.
 
     An added mirror gets a copy of every change by any command, server or program. While its folder is missing, changes wait
-    for it. 'add' fills it, and ends with exit code 1 if something could not be copied; 'remove' forgets
-    it and leaves its files alone.
+    for it. 'add' fills it, and ends with exit code 1 if something could not be copied; 'remove' keeps the mirror's files.
     """
     if (action == "list") != (folder is None) or (adopt and action != "add"):
         raise click.BadParameter("'add' and 'remove' go with a DIR, '--adopt' with 'add'")
@@ -370,7 +370,7 @@ def _show_removed(removed: dict[str, Any]) -> None:
 def _show_list(found: dict[str, Any]) -> None:
     for each in found["mirrors"]:
         behind = amount(each["behind"], "path") + " behind" if each["behind"] else ""
-        named = "" if each["added"] else "only where it is named with --mirror"
+        named = "" if each["added"] else "attached only with --mirror"
         print_row(each["state"], each["path"], detail=", ".join(filter(None, (behind, each["reason"], named))))
     if not found["mirrors"]:
         print_note("There are no mirrors; 'filetools mirror add DIR' adds one.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import shutil
 import sys
 import tempfile
@@ -23,11 +22,10 @@ from filetools.app.opening import open_workspace
 from filetools.cli.command import command
 from filetools.cli.demo.agent import SETTINGS, insert, remark
 from filetools.cli.demo.page import page_of
-from filetools.cli.runner import CommandRunner
-from filetools.cli.terminal import FAILED, STDOUT, print_beside, print_json, print_refusal, print_table
+from filetools.cli.runner import CommandRunner, require_packages
+from filetools.cli.terminal import FAILED, STDOUT, print_beside, print_json, print_table
 from filetools.content.editing.edits import Edit
 from filetools.content.editing.text_edits import TextEdit
-from filetools.distribution import install_command
 from filetools.errors import EditConflictError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
@@ -90,7 +88,7 @@ async def counted(
     return [
         CountRow("lost", f"{len(lost)} of {len(edits.acknowledged)} edits", not lost),
         CountRow("damaged", f"{len(damaged)} of {len(originals)} files", not damaged),
-        CountRow("back again", f"{len(back)} of {len(edits.withdrawn)} edits that were taken back", not back),
+        CountRow("back again", f"{len(back)} of {len(edits.withdrawn)} edits that were undone", not back),
         CountRow("displaced", f"{len(kept)} lines of the shell, kept as versions"),
         CountRow("mirror equal", "yes" if not differing else f"no: {', '.join(sorted(differing))}", not differing),
     ]
@@ -135,15 +133,13 @@ _POLL_SECONDS: Final = 0.02
 @command("demo", ("as_json",), examples=("filetools demo", "filetools demo --open"))
 @click.option("--open", "on_page", is_flag=True, help="Also show it, slowly, in the editor page in your browser.")
 def demo(runner: CommandRunner, *, on_page: bool) -> None:
-    """See many writers at work, and count what is lost.
+    """Watch many writers change one project, and count lost edits.
 
     Two agents, a person with unsaved text, a shell, a mirror that is lost and a process that is killed work on a small
     project in a temporary folder, which is removed at the end. The exit code is 0 only if nothing was lost or damaged.
     """
-    for package in ("rocher", "fastapi", "uvicorn", "mcp") if on_page else ():
-        if importlib.util.find_spec(package) is None:
-            print_refusal(f"the editor page needs the package {package!r}", install_command("editor"))
-            raise click.exceptions.Exit(FAILED)
+    if on_page:
+        require_packages("editor", "the editor page", "rocher", "fastapi", "uvicorn", "mcp")
     started = time.monotonic()
     STDOUT.console.quiet = runner.options.as_json
     found = asyncio.run(_play(on_page=on_page))
@@ -293,7 +289,7 @@ async def _write_together(play: Play) -> None:
         "Each of them added lines to all of the shared files, such as", *(f"+ {each}" for each in newest.values())
     )
     await play.say(
-        f"{play.edits.repeated} writes of the agents came too late: refused, and made again on the newer text."
+        f"{play.edits.repeated} writes of the agents were refused because the file had changed, and repeated on the newer text."
     )
 
 
@@ -342,7 +338,7 @@ async def _take_back(play: Play) -> None:
     play.edits.acknowledge(wanted)
     await play.actor("alice").undo()
     play.edits.withdraw(unwanted)
-    await play.say("Only her line goes; what Bob wrote after it stays.", f"- {unwanted}", f"  {wanted}")
+    await play.say("Only her line is removed; Bob's later line stays.", f"- {unwanted}", f"  {wanted}")
 
 
 async def _lose_the_mirror(play: Play) -> None:
@@ -393,16 +389,14 @@ async def _kill_a_writer(play: Play) -> None:
     done = sum(report.startswith("done") for report in reports)
     await play.say(f"Carol is killed after {done} edits; {pending} more were in the journal, and not yet in the files.")
     if await play.until(play.is_settled):
-        await play.say(
-            "The surviving process has carried those out; every edit that was acknowledged to Carol is there."
-        )
+        await play.say("The surviving process has completed them; every edit acknowledged to Carol is in the files.")
 
 
 PARTS: Final = {
-    "Two agents and a shell write into the same files at once": _write_together,
-    "Ann types and does not save; the agents go on": _type_without_saving,
-    "Alice takes a change back that Bob has built on": _take_back,
-    "The mirror is lost; the work goes on": _lose_the_mirror,
+    "Two agents and a shell write to the same files at once": _write_together,
+    "Ann types and does not save; the agents continue": _type_without_saving,
+    "Alice undoes a change that Bob has built on": _take_back,
+    "The mirror is lost; the work continues": _lose_the_mirror,
     "A second process writes, and is killed in the middle of it": _kill_a_writer,
 }
 

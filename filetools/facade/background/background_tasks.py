@@ -1,6 +1,6 @@
-"""The background tasks of an opened workspace: following other processes, and the work of the keeper.
+"""The background tasks of an opened workspace: following other processes, and the work of the leader.
 
-Of all processes on one root, the one that holds `keeper.lock` is the keeper: it recovers from crashed processes, syncs
+Of all processes on one root, the one that holds `leader.lock` is the leader: it recovers from crashed processes, syncs
 files, records foreign changes and tidies the journal. When it dies, another process takes over within a second.
 """
 
@@ -33,7 +33,7 @@ from filetools.writer.turns import Turns
 
 FOLLOW_PAUSE_SECONDS: Final = 0.01
 """Shortest time between two reads of other processes' records; the first one after a silence is immediate."""
-KEEPER_SECONDS: Final = 1.0
+LEADER_SECONDS: Final = 1.0
 RECOVERY_WAIT_SECONDS: Final = 0.25
 """How long recovery waits for another process's turn."""
 TIDY_ROUNDS: Final = 60
@@ -62,11 +62,11 @@ class BackgroundTasks:
         self._notified = asyncio.Event()
         self._followed: set[str] = set()
         self._follow_due = asyncio.Event()
-        self._leadership = Leadership(state_directory, "keeper.lock")
+        self._leadership = Leadership(state_directory, "leader.lock")
 
     @property
-    def is_keeper(self) -> bool:
-        """True if this process is the keeper."""
+    def is_leader(self) -> bool:
+        """True if this process is the leader."""
         return self._leadership.is_leading
 
     async def start(self) -> None:
@@ -105,7 +105,7 @@ class BackgroundTasks:
         await self._foreign.aclose()
         with suppress(FileToolsError):
             await self._parts.workers.run(self._parts.tracker.save)
-        if self.is_keeper:
+        if self.is_leader:
             with suppress(FileToolsError):
                 await self._parts.workers.run(partial(sync_files, self._parts))
         self._leadership.close()
@@ -141,13 +141,13 @@ class BackgroundTasks:
                 await work()
             except (WorkspaceGoneError, StateDamagedError) as exc:
                 _log.error("background work is paused: %s", exc)
-                await asyncio.sleep(KEEPER_SECONDS)
+                await asyncio.sleep(LEADER_SECONDS)
             except FileToolsError as exc:
                 _log.warning("background work failed and will be retried: %s", exc)
-                await asyncio.sleep(KEEPER_SECONDS)
+                await asyncio.sleep(LEADER_SECONDS)
             except Exception:  # noqa: BLE001 - otherwise the task would end silently
                 _log.exception("background work failed and will be retried")
-                await asyncio.sleep(KEEPER_SECONDS)
+                await asyncio.sleep(LEADER_SECONDS)
 
     def _on_notified(self) -> None:
         self._notified.set()
@@ -178,12 +178,12 @@ class BackgroundTasks:
     async def _keep(self) -> None:
         rounds = 0
         while True:
-            if self.is_keeper:
+            if self.is_leader:
                 await self._guarded(self._keep_once, rounds)
                 rounds += 1
-                await asyncio.sleep(self._parts.settings.sync_after_seconds or KEEPER_SECONDS)
+                await asyncio.sleep(self._parts.settings.sync_after_seconds or LEADER_SECONDS)
             else:
-                await asyncio.sleep(KEEPER_SECONDS)
+                await asyncio.sleep(LEADER_SECONDS)
                 self._try_to_keep()
 
     async def _guarded(self, work: Callable[[int], Awaitable[None]], rounds: int) -> None:
@@ -192,7 +192,7 @@ class BackgroundTasks:
         except WorkspaceGoneError:
             pass  # the workspace was closed or its root is gone; every call reports that
         except FileToolsError as exc:
-            _log.warning("the keeper's work failed and will be retried: %s", exc)
+            _log.warning("the leader's work failed and will be retried: %s", exc)
 
     async def _keep_once(self, rounds: int) -> None:
         await self._recover()  # first: files not yet restored would be recorded as foreign changes
@@ -215,7 +215,7 @@ class BackgroundTasks:
             await self._parts.workers.run(self._parts.journal.checkpoint)
 
     async def _take_over_documents(self) -> None:
-        """Keep the text of vanished editors before the first call: a short-lived process may end before a keeper's round."""
+        """Keep the text of vanished editors before the first call: a short-lived process may end before a leader's round."""
         if self._parts.documents.known.is_any:
             await self._keep_documents()
 
@@ -256,7 +256,7 @@ class BackgroundTasks:
         try:
             self._leadership.try_lead()
         except OSError as exc:
-            _log.warning("this process cannot become the keeper: %s", exc.strerror)
+            _log.warning("this process cannot become the leader: %s", exc.strerror)
 
     async def _save_seen(self) -> None:
         await asyncio.sleep(SAVE_SEEN_SECONDS)
@@ -267,7 +267,7 @@ class BackgroundTasks:
 def tidy_trash(parts: Parts) -> int:
     """Delete trash that the journal has forgotten or that exceeds the retention; returns the number of entries deleted.
 
-    Only the keeper calls it, in a worker thread.
+    Only the leader calls it, in a worker thread.
     """
     forgotten = parts.journal.forgotten()
     numbers = sorted(int(name) for name in parts.store.trash_names() if name.isdecimal())

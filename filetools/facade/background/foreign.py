@@ -93,7 +93,7 @@ class ForeignChanges:
         parts.observer.on_observed = self._note
 
     async def watch(self) -> None:
-        """Start watching the tree unless already started; only the keeper calls it."""
+        """Start watching the tree unless already started; only the leader calls it."""
         if self._watcher is None:
             self._watcher = TreeWatcher(self._parts.workspace, self._agenda.hints)
             await self._parts.workers.run(partial(self._start, self._watcher))

@@ -1,4 +1,4 @@
-"""The keeper's sweep of temporary and displaced files that crashed processes and late writers left.
+"""The leader's sweep of temporary and displaced files that crashed processes and late writers left.
 
 A displaced file that a program still had open for writing stays in `.filetools/limbo`, named by the
 number of the record that displaced it. When it is no longer written, its bytes are recorded as that program's save,

@@ -43,7 +43,7 @@ def follow_disk(parts: Parts, document: Document) -> Followed:
             return "closed"
         head = parts.view(opened.document.key).head
         # A deleted file does not change its document, which can be saved again. A write that is not applied yet may still
-        # fail; its process updates the documents afterwards, or else the keeper does.
+        # fail; its process updates the documents afterwards, or else the leader does.
         if head is None or not head.applied or head.version in (None, opened.document.base):
             return "level"
         change = _updated(parts, opened, head.version or "")

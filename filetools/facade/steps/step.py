@@ -115,7 +115,7 @@ class Step(ABC):
             self._keep_in_limbo(displaced)
 
     def shelve(self, parts: Parts) -> None:
-        """Leave the displaced file in limbo for the keeper's sweep, because it cannot be recorded now."""
+        """Leave the displaced file in limbo for the leader's sweep, because it cannot be recorded now."""
         displaced = self._taken()
         if displaced is not None:
             self._keep_in_limbo(displaced)

@@ -36,7 +36,7 @@ from filetools.journal.storage.translation import BUSY_SECONDS, TRANSLATED, of_s
 from filetools.models.words import Durability
 
 CHECKPOINT_BYTES: Final = 16 * 1024 * 1024
-"""Size of the write-ahead file at which the keeper copies it into the database."""
+"""Size of the write-ahead file at which the leader copies it into the database."""
 IDLE_BYTES: Final = 1024 * 1024
 """Size up to which a write-ahead file is left as it is while nobody writes."""
 _SMALLEST_WAL_BYTES: Final = 384 * 1024

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
-from typing import Final
 
 from fastapi import FastAPI
 from msgspec.structs import replace
@@ -24,11 +23,10 @@ from filetools.servers.http.security import AGENT_PATHS, Bodies, Guard
 from filetools.servers.http.shared import Callers, Logins, Shared
 from filetools.servers.http.telemetry import Metrics, tracing
 from filetools.servers.mcp.options import DEFAULT_GROUP
+from filetools.servers.mcp.transports import MCP_PATH
 from filetools.servers.mcp.transports import http_application as mcp_application
 from filetools.tools.call_log import CallLog
 from filetools.tools.handlers.descriptors import GROUP as DESCRIPTOR_GROUP
-
-MCP_PATH: Final = "/mcp"
 
 
 @asynccontextmanager
@@ -59,9 +57,7 @@ async def http_application(
         files=files, options=options, callers=callers, log=log, hub=hub, logins=Logins(), metrics=Metrics(),
         agents=agents, page=installed_page(), registration=registration,
     )  # fmt: skip
-    async with mcp_application(
-        files, mcp_options, path=MCP_PATH, is_guarded=True, log=log, registration=registration
-    ) as mcp:
+    async with mcp_application(files, mcp_options, is_guarded=True, log=log, registration=registration) as mcp:
         try:
             yield ServerApplication(shared, mcp)
         finally:
@@ -97,23 +93,23 @@ class ServerApplication:
             return
         if self.shared.agents is not None and scope["path"] in AGENT_PATHS:
             send = chat.with_openai_errors(send)
-        started, told = time.monotonic(), 500
+        started, status = time.monotonic(), 500
         metrics = self.shared.metrics
 
         async def counted(message: Message) -> None:
-            nonlocal told
+            nonlocal status
             if message["type"] == "http.response.start":
-                told = message["status"]
+                status = message["status"]
             await send(message)
 
         metrics.open_requests += 1
         try:
-            with self._tracing(scope) as tell:
+            with self._tracing(scope) as note_status:
                 await self._guarded(scope, receive, counted)
-                tell(told)
+                note_status(status)
         finally:
             metrics.open_requests -= 1
-            metrics.note(scope["method"], told, time.monotonic() - started)
+            metrics.note(scope["method"], status, time.monotonic() - started)
 
     async def _routed(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_mcp = scope["type"] == "http" and scope["path"] == MCP_PATH

@@ -79,7 +79,7 @@ def _tags(request: Request, name: str) -> Tags | None:
     if text.strip() == "*":
         return Tags(any=True)
     if text.count('"') > 2 * MOST_TAGS or not _TAGS.fullmatch(text):
-        raise Refusal(400, "MALFORMED_REQUEST", f"{name} is '*' or a list of versions in quotes")
+        raise Refusal(400, "MALFORMED_REQUEST", f"{name} must be '*' or a list of versions in quotes")
     found = _TAG.findall(text)  # only after the full match, or runs of blanks would be scanned repeatedly
     return Tags(
         any=False,
@@ -89,8 +89,8 @@ def _tags(request: Request, name: str) -> Tags | None:
 
 
 def _failed(header: str, version: str | None) -> Refusal:
-    now = "there is no such file" if version is None else f"it is at {version}"
-    return Refusal(412, "VERSION_MISMATCH", f"{header} does not hold: {now}", details={"current_version": version})
+    now = "the file does not exist" if version is None else f"the file is at {version}"
+    return Refusal(412, "VERSION_MISMATCH", f"{header} is not met: {now}", details={"current_version": version})
 
 
 # Not \d, which also matches digits of other scripts. At most 18 digits keep the numbers below 2**63.

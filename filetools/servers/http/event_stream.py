@@ -50,7 +50,7 @@ class EventStream(Response):
         if scope["method"] == "HEAD":
             await send({"type": "http.response.body", "body": b""})
             return
-        await while_there(self._send_all(send), receive, self._closing)
+        await while_connected(self._send_all(send), receive, self._closing)
         with suppress(OSError):  # the client has disconnected
             await send({"type": "http.response.body", "body": b""})
 
@@ -76,23 +76,30 @@ class EventStream(Response):
         return await anext(self._parts, None)
 
 
-async def while_there(work: Coroutine[Any, Any, T], receive: Receive, closing: asyncio.Event) -> T | None:
+async def while_connected(work: Coroutine[Any, Any, T], receive: Receive, closing: asyncio.Event) -> T | None:
     """Return the result of `work`; if the client disconnects or the server stops first, cancel it and return None."""
-    working = asyncio.create_task(work)
-    ends = {working, asyncio.create_task(_gone(receive)), asyncio.create_task(closing.wait())}
+    return await first_of(work, _disconnected(receive), _set(closing))
+
+
+async def first_of(*works: Coroutine[Any, Any, T]) -> T:
+    """Return the result of the coroutine that ends first, and cancel the others."""
+    tasks = [asyncio.create_task(work) for work in works]
     try:
-        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        return next(task for task in tasks if task.done()).result()
     finally:
-        for task in ends:
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*ends, return_exceptions=True)
-    return None if working.cancelled() else working.result()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _gone(receive: Receive) -> None:
-    """Wait until the client disconnects."""
+async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+async def _set(event: asyncio.Event) -> None:
+    await event.wait()
 
 
 def event_text(name: str | None, data: Mapping[str, Any] | None, position: str | None = None) -> str:

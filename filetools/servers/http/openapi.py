@@ -13,13 +13,13 @@ from filetools.servers.http.problems import MEDIA_TYPE, TITLES
 Described = dict[int | str, dict[str, Any]]
 PROBLEM_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
-    "description": "What went wrong (RFC 9457).",
+    "description": "An error (RFC 9457).",
     "properties": {
         "title": {"type": "string"},
         "status": {"type": "integer"},
         "detail": {"type": "string", "description": "One sentence for people and models."},
-        "code": {"type": "string", "description": "The same in Python, JSON and every protocol."},
-        "retryable": {"type": "boolean", "description": "Whether the same request may succeed later."},
+        "code": {"type": "string", "description": "Error code, the same in Python, JSON and every protocol."},
+        "retryable": {"type": "boolean", "description": "True if the same request may succeed later."},
         "suggested_action": {"type": "string", "description": "What to do next."},
         "details": {"type": "object", "description": "Further facts, such as the current version."},
     },
@@ -40,7 +40,7 @@ BINARY: Final[Described] = {
 }
 ANY_BODY: Final = {
     "requestBody": {
-        "description": "All bytes of the file, up to 1 GiB; they are taken as they are.",
+        "description": "All bytes of the file, up to 1 GiB, without a content encoding.",
         "content": {"application/octet-stream": {"schema": _BYTES}},
         "required": False,
     }
@@ -74,11 +74,11 @@ def failures(*statuses: int) -> Described:
 def described_failure(status: int) -> dict[str, Any]:
     """Return the OpenAPI description of one status."""
     if status == 304:
-        return {"description": "The client has this version already."}
-    told: dict[str, Any] = {"description": TITLES[status], "content": {MEDIA_TYPE: {"schema": _REFERENCE}}}
+        return {"description": "The client already has this version."}
+    described: dict[str, Any] = {"description": TITLES[status], "content": {MEDIA_TYPE: {"schema": _REFERENCE}}}
     if status in (423, 429, 503):
-        told["headers"] = {"Retry-After": _RETRY}
-    return told
+        described["headers"] = {"Retry-After": _RETRY}
+    return described
 
 
 def edits_or_diff() -> dict[str, Any]:
@@ -122,23 +122,23 @@ def describe(application: FastAPI) -> None:
 
 
 def _described(application: FastAPI) -> dict[str, Any]:
-    told: dict[str, Any] = get_openapi(
+    schema: dict[str, Any] = get_openapi(
         title=application.title,
         version=application.version,
         description="Files, tools and changes of one workspace, shared by agents, people and programs.",
         routes=application.routes,
         separate_input_output_schemas=False,
     )
-    components = told.setdefault("components", {})
+    components = schema.setdefault("components", {})
     components.setdefault("schemas", {}).update(own_schemas())
     components["securitySchemes"] = {"token": _BEARER}
     for name in (_USUAL_INVALID, "ValidationError"):
         components["schemas"].pop(name, None)
-    for path, item in told["paths"].items():
+    for path, item in schema["paths"].items():
         for method in _METHODS:
             if method in item:
                 _complete(item[method], path)
-    return told
+    return schema
 
 
 def _complete(operation: dict[str, Any], path: str) -> None:

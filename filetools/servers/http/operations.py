@@ -34,13 +34,13 @@ def decoded_path(path: Annotated[str, Path(description="Path in the workspace; s
         InvalidPathError: It hides a separator or a NUL, is encoded twice, is malformed or not UTF-8.
     """
     if _ESCAPE.search(path):
-        raise InvalidPathError(path, "a percent sign without two digits")
+        raise InvalidPathError(path, "a percent sign is not followed by two hexadecimal digits")
     try:
         decoded = unquote_to_bytes(path).decode("utf-8")
     except UnicodeDecodeError as exc:
         raise InvalidPathError(path, "not UTF-8") from exc
     if _HIDDEN_SEPARATOR.search(path):
-        raise InvalidPathError(decoded, "a separator or a NUL in disguise")
+        raise InvalidPathError(decoded, "it contains an encoded separator or NUL")
     if "%" in decoded and _ESCAPED_TWICE.search(decoded):
         raise InvalidPathError(decoded, "it is percent-encoded twice")
     return decoded
@@ -76,7 +76,7 @@ class SentEdit(Parameters):
 
 
 class EditList(Parameters):
-    """Replacements in one file, all or nothing, in their order."""
+    """Replacements in one file, applied in their order, all or nothing."""
 
     edits: list[SentEdit] = Field(min_length=1, max_length=MOST_OPERATIONS)
     dry_run: bool = False
@@ -90,7 +90,7 @@ class WriteOperation(WriteFile):
     """Codec for the text, or "base64" for bytes."""
 
     async def perform(self, files: Transaction) -> None:
-        """Do it within a transaction."""
+        """Apply it within a transaction."""
         await files.write_file(self.path, self.content, encoding=self.encoding, expected_version=self.expected_version)
 
 
@@ -103,7 +103,7 @@ class EditOperation(Parameters):
     expected_version: str | None = None
 
     async def perform(self, files: Transaction) -> None:
-        """Do it within a transaction."""
+        """Apply it within a transaction."""
         edits = [each.edit() for each in self.edits]
         await files.edit_file(self.path, edits, expected_version=self.expected_version)
 
@@ -115,7 +115,7 @@ class DeleteOperation(DeleteFile):
     expected_version: str | None = None
 
     async def perform(self, files: Transaction) -> None:
-        """Do it within a transaction."""
+        """Apply it within a transaction."""
         if self.recursive:
             await files.delete_directory(self.path, recursive=True)
         else:
@@ -128,7 +128,7 @@ class MoveOperation(FromTo):
     op: Literal["move"]
 
     async def perform(self, files: Transaction) -> None:
-        """Do it within a transaction."""
+        """Apply it within a transaction."""
         await files.move_file(self.source, self.destination, overwrite=self.overwrite)
 
 
@@ -138,7 +138,7 @@ class CopyOperation(FromTo):
     op: Literal["copy"]
 
     async def perform(self, files: Transaction) -> None:
-        """Do it within a transaction."""
+        """Apply it within a transaction."""
         await files.copy_file(self.source, self.destination, overwrite=self.overwrite)
 
 
@@ -148,7 +148,7 @@ class FolderOperation(OnePath):
     op: Literal["create_directory"]
 
     async def perform(self, files: Transaction) -> None:
-        """Do it within a transaction."""
+        """Apply it within a transaction."""
         await files.create_directory(self.path)
 
 
@@ -159,7 +159,7 @@ class PatchOperation(Parameters):
     patch: str
 
     async def perform(self, files: Transaction) -> None:
-        """Do it within a transaction."""
+        """Apply it within a transaction."""
         await files.apply_patch(self.patch)
 
 
@@ -170,13 +170,13 @@ Operation = Annotated[
 
 
 class OperationList(Parameters):
-    """Operations that are done together, in their order, or not at all."""
+    """Operations that are applied together, in their order, or not at all."""
 
     operations: list[Operation] = Field(min_length=1, max_length=MOST_OPERATIONS)
 
 
 class UndoOrder(UndoChanges):
-    """Which changes are taken back; an empty one means the caller's last."""
+    """Selects the changes to undo; without fields, the caller's last change."""
 
     since: int | None = Field(default=None, ge=0, le=LONGEST_NUMBER)
     """Undo from this change number on."""

@@ -119,8 +119,8 @@ def origin_of(given: str) -> str:
     except ValueError:
         pass
     raise InvalidArgumentError(
-        f"{given!r} is not one origin",
-        suggested_action="Name each as browsers do, by scheme, host and port alone: 'https://editor.example' or"
+        f"{given!r} is not an origin",
+        suggested_action="Write each origin as browsers do, with scheme, host and port only: 'https://editor.example' or"
         " 'http://localhost:3000'. No path, no wildcard, no 'null'.",
     )
 

@@ -54,7 +54,7 @@ STATUS: Final[Mapping[int, tuple[str, ...]]] = {
 """The codes of each status."""
 _STATUS_OF: Final = {code: status for status, codes in STATUS.items() for code in codes}
 _USUAL_RETRY_SECONDS: Final = 5
-_TOLD: Final[tuple[str, ...]] = ("retryable", "suggested_action", "details")
+_MEMBERS: Final[tuple[str, ...]] = ("retryable", "suggested_action", "details")
 TITLES: Final[Mapping[int, str]] = {
     400: "Bad request", 401: "Unauthorized", 403: "Forbidden", 404: "Not found", 405: "Method not allowed",
     408: "Request timeout", 409: "Conflict", 411: "Length required", 412: "Precondition failed",
@@ -94,10 +94,10 @@ class Problem(Struct, frozen=True):
         return Response(self.body(), self.status, dict(self.headers), MEDIA_TYPE)
 
 
-def told_faults(faults: Iterable[Mapping[str, Any]]) -> str:
+def faults_text(faults: Iterable[Mapping[str, Any]]) -> str:
     """Return validation errors as one sentence that does not repeat the input."""
-    told = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in faults)
-    return "; ".join(islice(told, MOST_FAULTS))[:LONGEST_SENTENCE]
+    faulty = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in faults)
+    return "; ".join(islice(faulty, MOST_FAULTS))[:LONGEST_SENTENCE]
 
 
 class Refusal(Exception):  # noqa: N818 - it is the answer to a request, not a failure of ours
@@ -118,13 +118,13 @@ class Refusal(Exception):  # noqa: N818 - it is the answer to a request, not a f
 
 def problem_of(error: FileToolsError) -> Problem:
     """Return the problem for an error of a file tool."""
-    told: dict[str, Any] = failure_envelope(error)
+    envelope: dict[str, Any] = failure_envelope(error)
     cause = error.details.get("cause") if error.code == "BATCH_FAILED" else error.code
     status = _STATUS_OF.get(str(cause), 500)
     headers = {}
     if error.retryable and status in (423, 429, 503):
         headers["Retry-After"] = str(1 if error.code == "RATE_LIMITED" else _USUAL_RETRY_SECONDS)
-    more = {name: told[name] for name in _TOLD if name in told}
+    more = {name: envelope[name] for name in _MEMBERS if name in envelope}
     return Problem(status, error.code, error.message, headers, more)
 
 
@@ -163,9 +163,9 @@ async def _answered(request: Request, error: Exception) -> Response:
         case Refusal():
             return error.problem.response()
         case ClientDisconnect():
-            return Problem(400, "ABORTED", "The client has gone").response()
+            return Problem(400, "ABORTED", "The client has disconnected").response()
         case RequestValidationError():
-            return Problem(422, "INVALID_ARGUMENT", told_faults(error.errors())).response()
+            return Problem(422, "INVALID_ARGUMENT", faults_text(error.errors())).response()
         case HTTPException():
             headers = dict(error.headers or {})
             if error.status_code == 405:
@@ -173,7 +173,7 @@ async def _answered(request: Request, error: Exception) -> Response:
             code = _CODES.get(error.status_code, "INVALID_ARGUMENT")
             return Problem(error.status_code, code, error.detail, headers).response()
         case _:
-            sentence = "The request failed unexpectedly; the log of the server says why"
+            sentence = "The request failed unexpectedly; see the log of the server"
             return problem_of(InternalError(sentence)).response()
 
 

@@ -13,10 +13,10 @@ import asyncio
 import hmac
 import re
 import time
-from collections.abc import Iterable
 from typing import Final
 
 from fastapi.responses import Response
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from filetools.servers.http.options import Hosts, HttpLimits, HttpOptions
@@ -29,7 +29,7 @@ OPEN_PREFIXES: Final = ("/assets/",)
 """Prefixes of public files: the parts of the page, which are the same for everybody."""
 AGENT_PATHS: Final = frozenset({"/v1/chat/completions", "/v1/models"})
 """Paths that always need a token or a login and are closed to other origins, because they start a program."""
-LOGIN_HEADER: Final = b"filetools-login"
+LOGIN_HEADER: Final = "filetools-login"
 LIVE_PROTOCOL: Final = "filetools-live"
 """Subprotocol of our WebSockets. A browser that offers a key offers this as well; the server selects only this one."""
 LOGIN_PROTOCOL: Final = "filetools-login."
@@ -51,15 +51,9 @@ _JSON: Final = re.compile(r"application/(?:[!-:<-~]+\+)?json\s*(?:;.*)?", re.IGN
 _OWN_SITES: Final = frozenset({"same-origin", "none"})
 
 
-def header_values(scope: Scope, name: bytes) -> list[str]:
-    """Return all values of a header of a request, in order."""
-    headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
-    return [value.decode("latin-1") for key, value in headers if key == name]
-
-
-def only_header(scope: Scope, name: bytes) -> str | None:
+def only_header(scope: Scope, name: str) -> str | None:
     """Return the value of a header that may appear once; None if it is missing or repeated."""
-    values = header_values(scope, name)
+    values = Headers(scope=scope).getlist(name)
     return values[0].strip() if len(values) == 1 else None
 
 
@@ -70,37 +64,36 @@ def cookie_name(port: int) -> str:
 
 def _require_one_length(scope: Scope) -> None:
     """Refuse a body with two length headers: a proxy may use the other one and see different requests (smuggling)."""
-    if header_values(scope, b"content-length") and header_values(scope, b"transfer-encoding"):
-        reason = "Content-Length and Transfer-Encoding do not go together"
+    headers = Headers(scope=scope)
+    if "content-length" in headers and "transfer-encoding" in headers:
+        reason = "Content-Length and Transfer-Encoding must not be combined"
         raise Refusal(400, "MALFORMED_REQUEST", reason, {"Connection": "close"})
 
 
 def _require_json(scope: Scope) -> None:
     """Refuse a POST body that is not declared as JSON: foreign pages can send other types without a preflight request."""
     is_post = scope["type"] == "http" and scope["method"] == "POST"
-    has_body = header_values(scope, b"transfer-encoding") or header_values(scope, b"content-length") not in ([], ["0"])
-    if is_post and has_body and not _JSON.fullmatch(only_header(scope, b"content-type") or ""):
+    headers = Headers(scope=scope)
+    has_body = "transfer-encoding" in headers or headers.getlist("content-length") not in ([], ["0"])
+    if is_post and has_body and not _JSON.fullmatch(only_header(scope, "content-type") or ""):
         raise Refusal(415, "UNSUPPORTED_MEDIA_TYPE", "Send JSON: 'Content-Type: application/json'")
 
 
 def _offered(scope: Scope, prefix: str) -> list[str]:
     """Return the offered subprotocols that start with a prefix, without the prefix."""
-    if scope["type"] != "websocket":
-        return []
-    names = (name.strip() for line in header_values(scope, b"sec-websocket-protocol") for name in line.split(","))
-    return [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+    return [name.removeprefix(prefix) for name in scope.get("subprotocols", ()) if name.startswith(prefix)]
 
 
 def login_key(scope: Scope) -> str | None:
     """Return the login key of a request, from a header or, for WebSockets, from a subprotocol."""
-    sent = header_values(scope, LOGIN_HEADER) + _offered(scope, LOGIN_PROTOCOL)
+    sent = Headers(scope=scope).getlist(LOGIN_HEADER) + _offered(scope, LOGIN_PROTOCOL)
     # Two keys count as invalid: the empty key belongs to no login.
     return None if not sent else sent[0].strip() if len(sent) == 1 else ""
 
 
 def wants_page(scope: Scope) -> bool:
     """Return True if the request accepts HTML, as browsers do when an address is opened."""
-    return any("text/html" in value.lower() for value in header_values(scope, b"accept"))
+    return any("text/html" in value.lower() for value in Headers(scope=scope).getlist("accept"))
 
 
 def _is_open(scope: Scope) -> bool:
@@ -131,44 +124,46 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
         if self._origins and scope["type"] == "http":
-            send = _readable(send, self._let_in(scope))
+            send = _readable(send, self._allowed_origin(scope))
         try:
-            scope[LOGIN] = self._admitted(scope)
+            scope[LOGIN] = self._admit(scope)
         except Refusal as refusal:
             await refuse(refusal.problem, scope, receive, send)
             return
-        answering = _permission(scope) if self._only_asks(scope) else self._application
+        answering = _preflight_response(scope) if self._is_preflight(scope) else self._application
         await answering(scope, receive, send)
 
-    def _let_in(self, scope: Scope) -> str | None:
-        origin = only_header(scope, b"origin")
+    def _allowed_origin(self, scope: Scope) -> str | None:
+        origin = only_header(scope, "origin")
         return origin if origin in self._origins and not self._runs_agent(scope) else None
 
     def _runs_agent(self, scope: Scope) -> bool:
         return self._has_agent and scope["path"] in AGENT_PATHS
 
-    def _only_asks(self, scope: Scope) -> bool:
+    def _is_preflight(self, scope: Scope) -> bool:
         """Return True for a CORS preflight request, which browsers send without token and login."""
-        if scope["type"] != "http" or scope["method"] != "OPTIONS" or self._let_in(scope) is None:
+        if scope["type"] != "http" or scope["method"] != "OPTIONS" or self._allowed_origin(scope) is None:
             return False
-        return bool(header_values(scope, b"access-control-request-method"))
+        return "access-control-request-method" in Headers(scope=scope)
 
-    def _admitted(self, scope: Scope) -> str | None:
+    def _admit(self, scope: Scope) -> str | None:
         """Return the login ID of an admitted request, or None for callers without a login; raise `Refusal` otherwise."""
         sent = len(scope["raw_path"]) + len(scope["query_string"])
         if sent + sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > self._most_header_bytes:
             raise Refusal(431, "HEADERS_TOO_LARGE", f"More than {self._most_header_bytes} bytes of headers")
-        host = only_header(scope, b"host")
+        host = only_header(scope, "host")
         if not self._hosts.is_own_host(host, scope):
-            raise Refusal(421, "WRONG_HOST", "This server is not called that; call it by the address it printed")
+            raise Refusal(
+                421, "WRONG_HOST", "This server does not have that host name; use the address that it printed"
+            )
         _require_one_length(scope)
         _require_json(scope)
-        sessions = header_values(scope, SESSION_HEADER.encode("ascii"))
+        sessions = Headers(scope=scope).getlist(SESSION_HEADER)
         if sessions and not (len(sessions) == 1 and _SESSION.fullmatch(sessions[0])):
             # Truncating or cleaning the name could merge two sessions.
-            raise Refusal(422, "INVALID_ARGUMENT", "Filetools-Session is 1 to 120 visible ASCII characters")
+            raise Refusal(422, "INVALID_ARGUMENT", "Filetools-Session must be 1 to 120 visible ASCII characters")
         origin = self._known_origin(scope, host)
-        if self._only_asks(scope):
+        if self._is_preflight(scope):
             return None
         if (key := login_key(scope)) is not None:
             return self._required_login(scope, key, origin)
@@ -179,13 +174,13 @@ class Guard:
 
     def _known_origin(self, scope: Scope, host: str | None) -> str | None:
         """Return the request's origin, if any. Refuse foreign pages, and requests that such a page embeds."""
-        if (let_in := self._let_in(scope)) is not None:
-            return let_in
-        origins = header_values(scope, b"origin")
+        if (allowed := self._allowed_origin(scope)) is not None:
+            return allowed
+        origins = Headers(scope=scope).getlist("origin")
         if origins and not (len(origins) == 1 and self._hosts.is_own_origin(origins[0], host, scope)):
             raise Refusal(403, "WRONG_ORIGIN", "Pages of other origins may not call this server")
         is_harmless = _is_open(scope) and scope.get("method") in _SAFE_METHODS
-        if not is_harmless and set(header_values(scope, b"sec-fetch-site")) - _OWN_SITES:
+        if not is_harmless and set(Headers(scope=scope).getlist("sec-fetch-site")) - _OWN_SITES:
             raise Refusal(403, "WRONG_ORIGIN", "Pages of other sites may not call this server")
         return origins[0] if origins else None
 
@@ -197,20 +192,20 @@ class Guard:
         login = None if secret is None else self._logins.login_of(secret, key, origin)
         if login is None:
             # Do not fall back to the agent: a person's actions must not be attributed to another actor.
-            raise Refusal(401, "LOGIN_OVER", "The login has ended, or its cookie and its key do not belong together")
+            raise Refusal(401, "LOGIN_OVER", "The login has ended, or its cookie and its key do not match")
         return login
 
     def _cookie_value(self, scope: Scope) -> str | None:
         secrets = [
             value
-            for line in header_values(scope, b"cookie")
+            for line in Headers(scope=scope).getlist("cookie")
             for name, _, value in (part.strip().partition("=") for part in line.split(";"))
             if name == self._cookie
         ]
         return secrets[0] if len(secrets) == 1 else None
 
     def _require_token(self, scope: Scope) -> None:
-        scheme, _, given = (only_header(scope, b"authorization") or "").partition(" ")
+        scheme, _, given = (only_header(scope, "authorization") or "").partition(" ")
         if len(offered := _offered(scope, TOKEN_PROTOCOL)) == 1:
             scheme, given = "bearer", offered[0]
         known = None if self._token is None else self._token.encode("utf-8")
@@ -220,11 +215,11 @@ class Guard:
             raise Refusal(401, "TOKEN_REQUIRED", "Send the token: 'Authorization: Bearer …'", headers)
 
 
-def _permission(scope: Scope) -> Response:
+def _preflight_response(scope: Scope) -> Response:
     """Return the response to a CORS preflight request; the request itself is checked when it arrives."""
     # Echo the requested headers: MCP derives header names from parameters, and "*" is ignored with credentials.
-    asked = ", ".join(header_values(scope, b"access-control-request-headers"))
-    return Response(None, 204, _MAY_SEND | ({"Access-Control-Allow-Headers": asked} if asked else {}))
+    requested = ", ".join(Headers(scope=scope).getlist("access-control-request-headers"))
+    return Response(None, 204, _MAY_SEND | ({"Access-Control-Allow-Headers": requested} if requested else {}))
 
 
 def _readable(send: Send, origin: str | None) -> Send:
@@ -261,11 +256,11 @@ class Bodies:
             return
         is_streamed = scope["method"] == STREAMED[0] and scope["path"].startswith(STREAMED[1])
         most = self._limits.upload_bytes if is_streamed else self._limits.body_bytes
-        arriving = _Arriving(receive, self._limits, most)
+        limited = _LimitedBody(receive, self._limits, most)
         body = bytearray()
         try:
             _refuse_length(scope, most)
-            incoming = arriving.receive if is_streamed else await self._taken_in(scope, arriving, body)
+            incoming = limited.receive if is_streamed else await self._read_whole(scope, limited, body)
         except Refusal as refusal:
             await refuse(refusal.problem, scope, receive, send)
         else:
@@ -273,23 +268,24 @@ class Bodies:
         finally:
             self._held_bytes -= len(body)
 
-    async def _taken_in(self, scope: Scope, arriving: _Arriving, body: bytearray) -> Receive:
+    async def _read_whole(self, scope: Scope, limited: _LimitedBody, body: bytearray) -> Receive:
         """Read the whole body. Return a `receive` that yields it as one message, then the later messages."""
         while True:
-            message = await arriving.receive()
+            message = await limited.receive()
             if message["type"] != "http.request":
-                return _again([message], arriving.receive)
+                return _replaying(message, limited.receive)
             body += message.get("body", b"")
             self._held_bytes += len(message.get("body", b""))
             if self._held_bytes > self._limits.held_bytes:
-                raise Refusal(429, "RATE_LIMITED", "Too many bodies at once", {"Retry-After": "1", **_CLOSE})
+                raise Refusal(
+                    429, "RATE_LIMITED", "Too many request bodies at the same time", {"Retry-After": "1", **_CLOSE}
+                )
             if not message.get("more_body", False):
-                break
-        whole: Message = {"type": "http.request", "body": bytes(body), "more_body": False}
-        return _again([whole], arriving.receive)
+                whole = {"type": "http.request", "body": bytes(body), "more_body": False}
+                return _replaying(whole, limited.receive)
 
 
-class _Arriving:
+class _LimitedBody:
     """Receives one body, and raises `Refusal` if it exceeds a limit."""
 
     def __init__(self, receive: Receive, limits: HttpLimits, most: int) -> None:
@@ -315,7 +311,7 @@ class _Arriving:
             async with asyncio.timeout(max(0.0, self._started + allowed - now)):
                 message = await self._receive()
         except TimeoutError:
-            raise Refusal(408, "TOO_SLOW", "The body came too slowly", _CLOSE) from None
+            raise Refusal(408, "TOO_SLOW", "The body arrived too slowly", _CLOSE) from None
         self._count += len(message.get("body", b""))
         if self._count > self._most:
             raise _too_large(self._most)
@@ -323,7 +319,10 @@ class _Arriving:
         return message
 
 
-def _again(messages: list[Message], receive: Receive) -> Receive:
+def _replaying(message: Message, receive: Receive) -> Receive:
+    """Return a `receive` that yields a message, and then those of another `receive`."""
+    messages = [message]
+
     async def received() -> Message:
         return messages.pop(0) if messages else await receive()
 
@@ -332,7 +331,7 @@ def _again(messages: list[Message], receive: Receive) -> Receive:
 
 def _refuse_length(scope: Scope, most: int) -> None:
     """Refuse a body whose announced length is too large, before reading any of it."""
-    length = only_header(scope, b"content-length")
+    length = only_header(scope, "content-length")
     if length is not None and length.isascii() and length.isdigit() and (len(length) > 18 or int(length) > most):
         raise _too_large(most)
 

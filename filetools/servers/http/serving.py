@@ -9,7 +9,6 @@ import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Final
 
 import uvicorn
@@ -73,7 +72,7 @@ async def serve(files: FileToolsFacade, listener: Listener, ready: Callable[[Ser
     Args:
         files: The open workspace.
         listener: The listening socket.
-        ready: Called once the server accepts requests.
+        ready: Called when clients may send requests, and signals stop the server.
 
     Raises:
         InvalidArgumentError: The options name an unknown tool or group.
@@ -100,19 +99,19 @@ async def serve(files: FileToolsFacade, listener: Listener, ready: Callable[[Ser
             # The guard answers headers over its limit with a problem; this limit stops headers that never end.
             h11_max_incomplete_event_size=4 * limits.header_bytes,
         )
-        logging.getLogger("uvicorn.error").addFilter(_is_told)
-        server = _Server(config, application.shared.closing, partial(ready, application))
+        logging.getLogger("uvicorn.error").addFilter(_is_useful)
+        server = _Server(config, application.shared.closing)
         with server.stopping_by_signals():
+            ready(application)  # the socket is listening: a request that arrives now is answered as soon as possible
             await server.serve(sockets=[listener.socket])
 
 
 class _Server(uvicorn.Server):
     """Uvicorn's server, which signals long responses to end when it stops, and leaves the process running."""
 
-    def __init__(self, config: uvicorn.Config, closing: asyncio.Event, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, closing: asyncio.Event) -> None:
         super().__init__(config)
         self._closing = closing
-        self._ready = ready
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -144,11 +143,6 @@ class _Server(uvicorn.Server):
         self._closing.set()
         self.should_exit = True
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start serving, and call `ready`."""
-        await super().startup(sockets)
-        self._ready()
-
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the pending responses, and wait until cancelled ones have ended, too."""
         # Uvicorn logs cancelled responses as an error, but streams are meant to last until the end.
@@ -158,7 +152,7 @@ class _Server(uvicorn.Server):
             await asyncio.wait(list(self.server_state.tasks), timeout=_CANCEL_SECONDS)
 
 
-def _is_told(record: logging.LogRecord) -> bool:
+def _is_useful(record: logging.LogRecord) -> bool:
     """Filter out uvicorn's message about WebSockets refused with a response (0.54, `websockets_sansio_impl`)."""
     return "without completing handshake" not in str(record.msg)
 
@@ -176,9 +170,9 @@ def _explained(error: OSError, options: HttpOptions) -> InvalidArgumentError | A
     where = f"port {options.port} of {options.host}"
     if error.errno == errno.EADDRINUSE:
         return InvalidArgumentError(
-            f"{where[0].upper()}{where[1:]} is in use by another program",
+            f"{where[0].upper()}{where[1:]} is already in use by another program",
             suggested_action="Choose another port, or 0 for any that is free.",
         )
     if error.errno in (errno.EACCES, errno.EPERM):
-        return AccessDeniedError(where, "the system keeps this port to itself")
+        return AccessDeniedError(where, "the system does not permit this port")
     return InvalidArgumentError(f"Cannot listen at {where}: {error.strerror or error}")

@@ -113,7 +113,6 @@ def _digest(secret: str) -> str:
 AGENT: Final = "http"
 """Actor ID of every agent: names given by clients cannot be trusted."""
 MOST_CALLERS: Final = 1000
-LONGEST_SESSION: Final = 120
 
 
 class Caller(Struct, frozen=True, kw_only=True):
@@ -158,20 +157,20 @@ class Callers:
             login: ID of a person's login, who may edit and approve; None for other callers.
             session: Session name given by the caller.
         """
-        return self._made(login is not None, (session or "").strip()[:LONGEST_SESSION] or login)
+        return self._made(login is not None, (session or "").strip() or login)
 
-    def _make(self, is_person: bool, told: str | None) -> Caller:
+    def _make(self, is_person: bool, session: str | None) -> Caller:
         kind: Literal["editor", "agent"] = "editor" if is_person else "agent"
-        actor = Actor(kind=kind, id=self._person if is_person else AGENT, session=told or self._process)
+        actor = Actor(kind=kind, id=self._person if is_person else AGENT, session=session or self._process)
         # If an agent's text conflicts with unsaved text, the person at the editor decides.
         files = self._files.for_actor(
             actor,
             require_version=False,
             on_conflict="merge" if is_person else "ask_if_attended",
-            ephemeral=not told,
+            ephemeral=not session,
         )
         # Excludes the process, so that a client without a session finds its results again after a restart.
-        owner = json.dumps(["http", actor.kind, actor.id, told])
+        owner = json.dumps(["http", actor.kind, actor.id, session])
         descriptors = files.descriptors(owner=owner, is_opaque=True)
         # Agents may share a session unknowingly: a version that one has read must not let another overwrite the file.
         registry = ToolRegistry(

@@ -55,7 +55,7 @@ class Metrics:
         for (method, status), count in sorted(self._requests.items()):
             yield f'filetools_http_requests_total{{method="{method}",status="{status}"}} {count}'
         name = "filetools_http_request_seconds"
-        yield from _head(name, "histogram", "Time from the headers of a request to the end of its answer.")
+        yield from _head(name, "histogram", "Time from the headers of a request to the end of its response.")
         for bound in BUCKETS_SECONDS:
             yield f'{name}_bucket{{le="{bound:g}"}} {self._buckets[bound]}'
         yield f'{name}_bucket{{le="+Inf"}} {self._measured}'

@@ -45,13 +45,11 @@ class McpCallers:
         log: Log of the calls.
     """
 
-    def __init__(
-        self, files: FileToolsFacade, options: McpOptions, tools: Sequence[AnyTool], log: CallLog | None = None
-    ) -> None:
+    def __init__(self, files: FileToolsFacade, options: McpOptions, tools: Sequence[AnyTool], log: CallLog) -> None:
         self._files = files
         self._options = options
         self._tools = tools
-        self._log = CallLog() if log is None else log
+        self._log = log
         self._process = options.session or new_session()
         self._bound = lru_cache(MOST_CALLERS)(self._bind)
 

@@ -69,7 +69,7 @@ class ToolCalls:
     async def list_tools(self, request: Request, given: wire.PaginatedRequestParams | None) -> wire.ListToolsResult:
         """Return the published tools, all on one page."""
         if given is not None and given.cursor:
-            raise MCPError(wire.INVALID_PARAMS, "tools/list has one page; leave the cursor out")
+            raise MCPError(wire.INVALID_PARAMS, "tools/list has only one page; omit the cursor")
         return self._published
 
     def input_schema(self, name: str) -> dict[str, Any] | None:
@@ -87,8 +87,8 @@ class ToolCalls:
             except FileToolsError as unknown:  # or no folder is served, which is reported as well
                 sentence = f"{unknown.message}. {unknown.suggested_action}"
                 raise MCPError(wire.INVALID_PARAMS, sentence, unknown.details) from unknown
-        told = await self._elicitation.lead(request, given, lambda: self._envelope(request, tool, given))
-        return told if isinstance(told, wire.InputRequiredResult) else self._result(tool, told)
+        outcome = await self._elicitation.lead(request, given, lambda: self._envelope(request, tool, given))
+        return outcome if isinstance(outcome, wire.InputRequiredResult) else self._result(tool, outcome)
 
     def _result(self, tool: AnyTool, envelope: dict[str, Any]) -> wire.CallToolResult:
         return _result(shown(tool, envelope, self._limits, structured=self._structured))

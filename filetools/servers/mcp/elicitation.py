@@ -30,14 +30,14 @@ MOST_QUESTIONS: Final = 3
 """Maximum number of questions about one call, over one connection of a handshake revision."""
 _MAY_IT: Final = {"allow": "Allow", "allow_for_run": "Allow for this run", "deny": "Deny"}
 _UNSAVED: Final = {
-    "allow": "Write it over the unsaved text, which is kept as a version",
-    "merge": "Keep both: where they overlap, the unsaved text and behind it the new one",
-    "cancel": "Leave the unsaved text alone",
+    "allow": "Replace the unsaved text, which is kept as a version",
+    "merge": "Merge both; where they overlap, keep the unsaved text followed by the new text",
+    "cancel": "Keep the unsaved text, and do not write",
 }
 _TEXT: Final[dict[str, Any]] = {
     "type": "string",
-    "title": "The whole text to be written instead",
-    "description": "Only with merge; left out, both texts are kept.",
+    "title": "The whole text to write instead",
+    "description": "Only with merge; without it, both texts are kept.",
 }
 Perform = Callable[[], Awaitable[dict[str, Any]]]
 """Makes the call and returns its envelope."""
@@ -93,17 +93,17 @@ class Elicitation:
     ) -> dict[str, Any] | wire.InputRequiredResult:
         # Only a state sealed by this server gets here.
         asked = None if given.request_state is None else Subject(**json.loads(given.request_state))
-        told = _told_by((given.input_responses or {}).get(QUESTION))
-        if asked is not None and told is not None:
-            await self._pass_on(asked.approval, told)
+        answer = _answer_in((given.input_responses or {}).get(QUESTION))
+        if asked is not None and answer is not None:
+            await self._pass_on(asked.approval, answer)
         envelope = await perform()
         question = await self._question(envelope)
         if question is not None and asked is not None:
-            if told is None:
+            if answer is None:
                 return envelope  # the person did not answer
             if asked.is_same(question[1]):
                 # The first request ended with its process or belongs to another actor, but the person saw the same content.
-                await self._pass_on(question[1].approval, told)
+                await self._pass_on(question[1].approval, answer)
                 envelope = await perform()
                 question = await self._question(envelope)
         if question is None:
@@ -120,14 +120,14 @@ class Elicitation:
                 return envelope
             form, subject = question
             try:
-                answer = await request.session.elicit_form(form.message, form.requested_schema, request.request_id)
+                result = await request.session.elicit_form(form.message, form.requested_schema, request.request_id)
             except (MCPError, ValidationError):
                 # The client cannot show the form after all; the call's failure says what else can be done.
                 return envelope
-            told = _told_by(answer)
-            if told is None:
+            answer = _answer_in(result)
+            if answer is None:
                 return envelope
-            await self._pass_on(subject.approval, told)
+            await self._pass_on(subject.approval, answer)
         return await perform()
 
     async def _question(self, envelope: Mapping[str, Any]) -> tuple[wire.ElicitRequestFormParams, Subject] | None:
@@ -139,12 +139,12 @@ class Elicitation:
         subject = Subject(approval=asked.id, path=asked.path, version=asked.version, shown=_digest_of(asked))
         return _form_of(asked), subject
 
-    async def _pass_on(self, approval_id: str, told: PersonAnswer) -> None:
+    async def _pass_on(self, approval_id: str, answer: PersonAnswer) -> None:
         found = await self._open_request(approval_id)
         if found is not None:
             # A wrong or late answer changes nothing; the repeated call reports the current state.
             with suppress(FileToolsError):
-                await found[1].answer_approval(approval_id, told[0], edited_text=told[1])
+                await found[1].answer_approval(approval_id, answer[0], edited_text=answer[1])
 
     async def _open_request(self, approval_id: str | None) -> tuple[ApprovalRequest, FileToolsFacade] | None:
         """Return an open request, and the facade of a person who may answer it."""
@@ -177,11 +177,11 @@ def _form_of(asked: ApprovalRequest) -> wire.ElicitRequestFormParams:
     if asked.reason == "conflict":
         # Without the common base text, a merge is not possible.
         answers = {name: title for name, title in _UNSAVED.items() if name != "merge" or asked.base_text is not None}
-        properties = {"answer": _choice("What should happen to it?", answers)}
+        properties = {"answer": _choice("What should happen to the unsaved text?", answers)}
         if "merge" in answers:
             properties["text"] = _TEXT
     else:
-        properties = {"answer": _choice("May it?", _MAY_IT)}
+        properties = {"answer": _choice("Allow this?", _MAY_IT)}
     schema = {"type": "object", "properties": properties, "required": ["answer"]}
     return wire.ElicitRequestFormParams(message=_message(asked), requested_schema=schema)
 
@@ -195,13 +195,13 @@ def _choice(title: str, answers: dict[str, str]) -> dict[str, Any]:
     return {"type": "string", "title": title, "enum": list(answers), "enumNames": list(answers.values())}
 
 
-def _told_by(answer: object) -> PersonAnswer | None:
-    """Return a person's answer; None if the result is not an answer to any question."""
-    if not isinstance(answer, wire.ElicitResult) or answer.action == "cancel":
+def _answer_in(result: object) -> PersonAnswer | None:
+    """Return a person's answer; None if the result contains none."""
+    if not isinstance(result, wire.ElicitResult) or result.action == "cancel":
         return None
-    if answer.action == "decline":
+    if result.action == "decline":
         return "deny", None
-    content = answer.content or {}
+    content = result.content or {}
     chosen, text = content.get("answer"), content.get("text")
     if chosen not in ("allow", "allow_for_run", "deny", "cancel", "merge"):
         return None

@@ -86,9 +86,7 @@ class Notifications:
         """Notify a client of a handshake revision of changes to a URI, until its connection ends."""
         if self.followed >= MOST_FOLLOWED:
             # Dropping another client's subscription instead would silently lose its notifications.
-            raise MCPError(
-                wire.INTERNAL_ERROR, f"{MOST_FOLLOWED} addresses are followed already; follow folders instead"
-            )
+            raise MCPError(wire.INTERNAL_ERROR, f"{MOST_FOLLOWED} URIs are already followed; follow folders instead")
         handle = _handle_of(given.uri)
         try:
             parse_address(given.uri, self._root)
@@ -140,9 +138,9 @@ class Notifications:
         if event.name == "file:read":
             return
         for uri in self._addresses(event):
-            self._tell(ResourceUpdated(uri=uri))
+            self._notify(ResourceUpdated(uri=uri))
         if event.name in _LISTED:
-            self._tell(ResourcesListChanged())
+            self._notify(ResourcesListChanged())
 
     def _addresses(self, event: Event) -> Iterator[str]:
         """Yield the URIs affected by an event: its paths, their parent folders, and the handles of a document."""
@@ -156,7 +154,7 @@ class Notifications:
         for handle in self._leases.handles_of(event.path, getattr(event, "old_path", None)):
             yield BUFFERS + handle
 
-    def _tell(self, event: ServerEvent) -> None:
+    def _notify(self, event: ServerEvent) -> None:
         """Notify at once, so that an editor reacts quickly; repetitions within 100 ms are sent as one, at their end."""
         if event in self._held:
             self._held[event] = True
@@ -181,7 +179,7 @@ class Notifications:
 class _Follower:
     """A connection of a handshake revision; a separate task sends its notifications one by one.
 
-    A client that does not read delays nobody else. Pending notifications of the same URI are merged.
+    A client that does not read does not delay the others. Pending notifications of the same URI are merged.
     """
 
     def __init__(self, session: ServerSession) -> None:
@@ -267,7 +265,7 @@ class _Leases:
                     self._held.pop(handle, None)
                 except FileToolsError as exc:
                     # A busy journal does not end a lease: there is time for two more attempts.
-                    _log.warning("a document's lease is not renewed yet: %s", exc)
+                    _log.warning("The lease of a document could not be renewed yet: %s", exc)
                 else:
                     if handle in self._held:
                         self._held[handle].path = opened.path

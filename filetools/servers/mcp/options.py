@@ -57,8 +57,8 @@ class McpOptions(Struct, frozen=True, kw_only=True):
         """
         if self.dialect is not None:
             if self.is_editor or self.structured:
-                what = "the tools of editors" if self.is_editor else "other results than those of its product"
-                raise InvalidArgumentError(f"The dialect {self.dialect.name!r} has not {what}")
+                what = "the tools of editors" if self.is_editor else "results as JSON"
+                raise InvalidArgumentError(f"The dialect {self.dialect.name!r} does not support {what}")
             present, wanted = self.dialect.tools, self.tools or (self.dialect.name,)
         else:
             present, wanted = tuple(registered), self.tools or (DEFAULT_GROUP,)

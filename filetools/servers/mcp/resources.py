@@ -16,7 +16,7 @@ from msgspec import Struct
 from filetools.errors import FileToolsError, InvalidPathError, PathIsDirectoryError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import ReadResult
-from filetools.models.searching import Entry
+from filetools.models.searching import Entry, ListResult
 from filetools.printable import printable
 from filetools.servers.mcp.callers import McpCallers, Request
 from filetools.servers.mcp.options import McpOptions
@@ -79,7 +79,7 @@ def parse_address(uri: str, root: Path | None = None) -> Address:
         raise InvalidPathError(uri, "not UTF-8") from exc
     if parts.query or parts.fragment:
         # "?" and "#" in names arrive escaped; ignoring unescaped ones would select a different file.
-        raise InvalidPathError(uri, "a resource has neither query nor fragment")
+        raise InvalidPathError(uri, "the URI of a resource has no query and no fragment")
     if parts.scheme == SCHEME and not parts.netloc:
         kind, slash, name = path.removeprefix("/").partition("/")
         if slash and kind in _KINDS:
@@ -88,7 +88,7 @@ def parse_address(uri: str, root: Path | None = None) -> Address:
         place = Path(path)
         if place.is_relative_to(root):
             return Address("file", "" if place == root else place.relative_to(root).as_posix())
-    raise InvalidPathError(uri, "no resource of this workspace has this address")
+    raise InvalidPathError(uri, "this workspace has no resource with this URI")
 
 
 PAGE_ENTRIES: Final = 500
@@ -118,7 +118,7 @@ _TEMPLATES: Final = wire.ListResourceTemplatesResult(
         wire.ResourceTemplate(
             name="file",
             uri_template=f"{FILES}{{+path}}",
-            description="A file or folder of the workspace, with text that an editor has not saved yet.",
+            description="A file or folder of the workspace, including unsaved text of editors.",
         ),
         wire.ResourceTemplate(
             name="version", uri_template=f"{VERSIONS}{{hash}}", description="A kept version, by its hash."
@@ -129,7 +129,7 @@ _TEMPLATES: Final = wire.ListResourceTemplatesResult(
         wire.ResourceTemplate(
             name="descriptor",
             uri_template=f"{DESCRIPTORS}{{id}}",
-            description="The whole text that a descriptor such as fd:1 stands for.",
+            description="The whole text of a descriptor such as fd:1.",
         ),
     ]
 )
@@ -173,8 +173,7 @@ class Resources:
             page = await files.list_files(recursive=True, limit=PAGE_ENTRIES, cursor=cursor, use_gitignore=True)
         except FileToolsError as error:
             raise protocol_error(error, request.protocol_version) from error
-        resources = [_described(entry) for entry in page.entries if entry.addressable is not False]
-        return wire.ListResourcesResult(resources=resources, next_cursor=page.next_cursor)
+        return _listed(page)
 
     async def read_resource(self, request: Request, given: wire.ReadResourceRequestParams) -> wire.ReadResourceResult:
         """Return the whole content of a resource."""
@@ -198,8 +197,7 @@ class Resources:
             page = await files.list_files(address.name, limit=PAGE_ENTRIES, cursor=given.cursor)
         except FileToolsError as error:
             raise protocol_error(error, MODERN_PROTOCOL_VERSIONS[-1], given.uri) from error
-        resources = [_described(entry) for entry in page.entries if entry.addressable is not False]
-        return wire.ListResourcesResult(resources=resources, next_cursor=page.next_cursor)
+        return _listed(page)
 
     async def list_skills(self, request: Request, given: wire.PaginatedRequestParams) -> dict[str, Any]:
         """Return an empty list of skills, which servers with the extension must provide."""
@@ -284,6 +282,11 @@ def protocol_error(error: FileToolsError, protocol_version: str, uri: str | None
     if error.code in _MISSING and protocol_version not in MODERN_PROTOCOL_VERSIONS:
         code = RESOURCE_NOT_FOUND
     return MCPError(code, error.message, data)
+
+
+def _listed(page: ListResult) -> wire.ListResourcesResult:
+    resources = [_described(entry) for entry in page.entries if entry.addressable is not False]
+    return wire.ListResourcesResult(resources=resources, next_cursor=page.next_cursor)
 
 
 def _described(entry: Entry) -> wire.Resource:

@@ -111,7 +111,7 @@ async def roots_server(
     """
     dialect = options.dialect
     if dialect is None or not dialect.takes_several_roots:
-        raise InvalidArgumentError("Only a dialect that takes several roots can be served over several")
+        raise InvalidArgumentError("Several roots require a dialect that supports them")
     tools = options.selected()
     async with aclosing(Workspaces(opener)) as workspaces:
         # Open these before a client reports roots: a root inside one of them then shares its journal and its mirror.
@@ -200,34 +200,34 @@ class RootedCallers:
         self._served = None
 
     async def _find(self, request: Request) -> Roots:
-        told = await _told_roots(request)
-        folders = [folder for uri in told[:MOST_ROOTS] if (folder := _folder_of(uri)) is not None]
+        uris = await _client_roots(request)
+        folders = [folder for uri in uris[:MOST_ROOTS] if (folder := _folder_of(uri)) is not None]
         return await self._workspaces.roots(folders) if folders else self._usual
 
 
-async def _told_roots(request: Request) -> list[str]:
-    """Return the URIs of the client's roots; empty if it reports none or cannot be asked."""
+async def _client_roots(request: Request) -> list[str]:
+    """Return the URIs of the client's roots; empty if it reports none or does not support roots."""
     capabilities = request.session.client_capabilities
     # Modern revisions have no roots, and no requests from servers.
     if is_modern(request) or capabilities is None or capabilities.roots is None:
         return []
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
-            told = await request.session.send_request(wire.ListRootsRequest(), wire.ListRootsResult)
+            listed = await request.session.send_request(wire.ListRootsRequest(), wire.ListRootsResult)
     except (MCPError, TimeoutError, ValueError) as error:  # it refuses, does not respond, or sends an invalid response
-        logger.warning("The client did not tell its roots: %s", error)
+        logger.warning("The client did not report its roots: %s", error)
         return []
-    return [str(root.uri) for root in told.roots]
+    return [str(root.uri) for root in listed.roots]
 
 
 def _folder_of(uri: str) -> Folder | None:
     parts = urlsplit(uri)
     if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
-        logger.warning("The client's root %s is not served: it is not a folder of this machine", uri)
+        logger.warning("The client's root %s is not served: it is not a folder on this machine", uri)
         return None
     folder = folder_at(unquote(parts.path))
     if folder is None:
-        logger.warning("The client's root %s is not served: there is no such folder", uri)
+        logger.warning("The client's root %s is not served: the folder does not exist", uri)
     return folder
 
 

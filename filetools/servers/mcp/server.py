@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from types import TracebackType
 from typing import Any, Final
 
 import mcp_types as wire
+from anyio.abc import AsyncResource
 from mcp.server import NotificationOptions, Server
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.models import InitializationOptions
@@ -35,8 +35,8 @@ from filetools.tools.call_log import CallLog
 
 INSTRUCTIONS: Final = (
     "Files of one workspace, shared with people and other agents. Paths are relative to its root. Reading gives a version;"
-    " replacing a file needs that version as expected_version, and edits need only that the old text still is there."
-    " A read shows text that a person has not saved yet. Every change can be undone."
+    " replacing a file needs that version as expected_version, and edits need only that the old text still exists."
+    " A read includes a person's unsaved text. Every change can be undone."
 )
 
 KEY_FILE: Final = "mcp-key"
@@ -47,7 +47,7 @@ _REASON: Final = "invalid_request_state"
 _CARRIED: Final = ("requestState", "inputResponses")
 
 
-class McpServer:
+class McpServer(AsyncResource):
     """One workspace for MCP clients. Create it on the event loop and close it with `async with`.
 
     Args:
@@ -121,12 +121,8 @@ class McpServer:
             instructions=self.server.instructions,
         )
 
-    async def __aenter__(self) -> McpServer:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def aclose(self) -> None:
+        """End all notifications, and wait until cancelled calls have ended."""
         await self._notifications.aclose()
         await self._calls.aclose()
 
@@ -155,7 +151,7 @@ class Sealing(RequestStateBoundary):
             if not isinstance(error.data, dict) or error.data.get("reason") != _REASON:
                 raise
             if not self._is_ours(ctx.params or {}):
-                message = "requestState is not what this server issued; call again without it to be asked again"
+                message = "requestState was not issued by this server; call again without it to get a new question"
                 raise MCPError(wire.INVALID_PARAMS, message, {"reason": _REASON}) from error
         bare = {name: value for name, value in (ctx.params or {}).items() if name not in _CARRIED}
         return await super().__call__(replace(ctx, params=bare), call_next)

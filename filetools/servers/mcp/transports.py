@@ -15,11 +15,11 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from functools import partial
-from types import TracebackType
 from typing import Any, Final, Self
 
 import anyio
 from anyio import BrokenResourceError
+from anyio.abc import AsyncResource
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.message import SessionMessage
@@ -47,26 +47,15 @@ if sys.platform == "linux":
     import fcntl
 
 CHUNK_BYTES: Final = 256 * 1024
+MCP_PATH: Final = "/mcp"
+"""URL path of the server over HTTP."""
 KEPT_BYTES: Final = 8 * 1024 * 1024
 """glibc keeps up to twice as much memory for the next large response; see `M_MMAP_THRESHOLD` in `mallopt(3)`."""
 PIPE_BYTES: Final = 1024 * 1024
 """Pipe capacity that holds a whole response; with the default of 64 KiB, reader and writer must alternate."""
 
 
-class _Stream:
-    async def aclose(self) -> None:
-        """Stop using the stream; the owner closes the descriptor."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-
-class MessageReader(_Stream):
+class MessageReader(AsyncResource):
     """Reads messages, one per line, from a non-blocking descriptor.
 
     It reads only on demand, so that a client that sends faster than it is served must wait.
@@ -98,6 +87,9 @@ class MessageReader(_Stream):
                 # The SDK's dispatcher ignores it, so the client would wait for a response.
                 await self._answering.send(SessionMessage(_answer_to(line, exc)))
             return exc
+
+    async def aclose(self) -> None:
+        """Do nothing: the owner closes the descriptor."""
 
     async def receive(self) -> SessionMessage | Exception:
         """Return the next message, or the error in it.
@@ -142,7 +134,7 @@ class MessageReader(_Stream):
                 loop.remove_reader(self._descriptor)
 
 
-class MessageWriter(_Stream):
+class MessageWriter(AsyncResource):
     """Writes messages, one per line, to a non-blocking descriptor.
 
     A started message is always written to its end, even if its sender is cancelled: a partial line would corrupt the
@@ -229,7 +221,7 @@ def _answer_to(line: bytes, error: ValidationError) -> JSONRPCError:
     """
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     is_json = first["type"] != "json_invalid"
-    message = "This is not a JSON-RPC message" if is_json else f"This is not JSON: {first['msg']}"
+    message = "The line is not a JSON-RPC message" if is_json else f"The line is not JSON: {first['msg']}"
     code = INVALID_REQUEST if is_json else PARSE_ERROR
     return JSONRPCError(jsonrpc="2.0", id=_id_in(line), error=ErrorData(code=code, message=message))
 
@@ -392,7 +384,6 @@ async def http_application(
     files: FileToolsFacade,
     options: McpOptions,
     *,
-    path: str = "/mcp",
     is_guarded: bool = False,
     log: CallLog | None = None,
     registration: Registration | None = None,
@@ -404,7 +395,6 @@ async def http_application(
     Args:
         files: The open workspace.
         options: What the clients may do; they cannot use `file://`.
-        path: URL path of the application.
         is_guarded: True if the surrounding server has already checked host names and origins.
         log: Log of the calls; by default a new one.
         registration: Records that calls happen; None records nothing.
@@ -412,6 +402,6 @@ async def http_application(
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False) if is_guarded else None
     options = replace(options, file_root=None, is_shared=True)
     async with McpServer(files, options, log=log, registration=registration) as mcp_server:
-        application = mcp_server.server.streamable_http_app(streamable_http_path=path, transport_security=security)
+        application = mcp_server.server.streamable_http_app(streamable_http_path=MCP_PATH, transport_security=security)
         async with mcp_server.server.session_manager.run():
             yield application

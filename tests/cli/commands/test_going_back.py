@@ -49,10 +49,10 @@ def test_undo_and_redo_of_the_last_change(run: CommandLine) -> None:
     edit(run, "two", "TWO")
     done = run("undo")
     assert (done.code, done.lines, text(run)) == (0, ["modified  src/app.py"], "one\ntwo\nthree\n")
-    assert done.error == "1 file taken back; 'filetools redo' takes this back.\n"
+    assert done.error == "1 file undone; 'filetools redo' reverts this.\n"
     again = run("redo")
     assert (again.code, text(run)) == (0, "one\nTWO\nthree\n")
-    assert again.error == "1 file taken back; 'filetools undo' takes this back.\n"
+    assert again.error == "1 file redone; 'filetools undo' reverts this.\n"
     assert run("redo").error == "Nothing to redo.\n"
 
 
@@ -72,7 +72,7 @@ def test_a_dry_run_says_what_would_happen(run: CommandLine) -> None:
     run("mv", "notes.md", "docs/notes.md")
     done = run("undo", "--since", "1", "--dry-run")
     assert done.lines == ["moved     docs/notes.md → notes.md", "modified  src/app.py", "removed   docs/"]
-    assert done.error == "2 files would be taken back; nothing was done.\n"
+    assert done.error == "2 files would be undone; nothing was changed.\n"
     assert text(run) == "one\nTWO\nthree\n"
 
 
@@ -119,7 +119,7 @@ def test_checkpoints_are_made_listed_restored_and_deleted(run: CommandLine) -> N
     assert run("checkpoint", "start").code == 2
     edit(run, "two", "TWO", "--actor", "alice")
     run("rm", "notes.md")
-    assert run("restore", "start", "--dry-run").error.startswith("2 files would be taken back")
+    assert run("restore", "start", "--dry-run").error.startswith("2 files would be restored")
     done = run("restore", "start")
     assert done.lines == ["created   notes.md", "modified  src/app.py"]
     assert (text(run), (run.folder / "notes.md").read_text()) == ("one\ntwo\nthree\n", "notes\n")

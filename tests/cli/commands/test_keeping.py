@@ -82,7 +82,7 @@ def test_status_says_who_changed_what_since_the_last_checkpoint(run: CommandLine
 
 def test_diff_without_a_path_is_of_the_whole_tree(run: CommandLine) -> None:
     none = run("diff")
-    assert (none.code, "No checkpoint of yours" in none.error) == (2, True)
+    assert (none.code, "You have no checkpoint" in none.error) == (2, True)
     run("checkpoint", "start")
     same = run("diff")
     assert (same.code, same.text, same.error.startswith("No difference since checkpoint 'start'")) == (0, "", True)
@@ -106,7 +106,7 @@ def test_diff_without_a_path_is_of_the_whole_tree(run: CommandLine) -> None:
 def test_without_a_checkpoint_of_ones_own_nothing_is_compared_by_itself(run: CommandLine) -> None:
     assert run("run", "sh", "-c", "echo x > new").code == 0
     done = run("diff")
-    assert (done.code, "No checkpoint of yours" in done.error) == (2, True)
+    assert (done.code, "You have no checkpoint" in done.error) == (2, True)
     assert "The newest changes" in run("status").text
     assert run("diff", "--run", "run-0").error.startswith("error RUN_NOT_FOUND")
     assert run("diff", "--run", "run-0", "--since", names(run)[0]).code == 2

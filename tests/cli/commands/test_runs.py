@@ -83,9 +83,9 @@ def test_input_output_and_code_are_the_programs_own_and_its_effect_is_told_on_st
     assert [re.sub(RUN, "RUN", line) for line in done.error.splitlines()] == [
         "err",
         "created   claudedocs/r.md    9 bytes  in its output folder",
-        "modified  notes.md           8 bytes  while no other run was alive",
-        "deleted   src/app.py                  while no other run was alive",
-        "sh: 1 created, 1 modified, 1 deleted; 'filetools undo --run RUN' takes it back.",
+        "modified  notes.md           8 bytes  while no other run was active",
+        "deleted   src/app.py                  while no other run was active",
+        "sh: 1 created, 1 modified, 1 deleted; 'filetools undo --run RUN' undoes it.",
     ]
     assert listed(run) == [("failed", 7)]
 
@@ -153,7 +153,7 @@ def test_of_two_runs_at_once_each_is_told_of_its_own_folder_and_the_rest_is_coun
         assert (code, rows(data)) == (0, [("created", f"{name}/{data['run']['id']}/r", "folder")])
         assert data["unattributed"] >= 2
     (line_of_it,) = [each for each in run("runs", ended[0][1]["run"]["id"]).lines if each.startswith("unknown ")]
-    assert line_of_it.endswith("changes by other programs: its own, or of another run")
+    assert line_of_it.endswith("changes by other programs, which may belong to this or to another run")
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_what_goes_wrong_in_telling_leaves_the_exit_code_alone(run: CommandLine)
 
 
 def test_runs_are_listed_and_shown(run: CommandLine) -> None:
-    assert run("runs").error == "No run is recorded; 'filetools run COMMAND' makes one.\n"
+    assert run("runs").error == "No run is recorded; 'filetools run COMMAND' starts one.\n"
     assert not (run.folder / ".filetools").exists()
     sh(run, "echo x > new; exit 2")
     run("run", "--", "printf", "%s", "two  words\n")
@@ -187,4 +187,4 @@ def test_runs_are_listed_and_shown(run: CommandLine) -> None:
     assert second == "RUN  completed  printf %s 'two words '"
     shown = run("runs", run("runs").lines[1].split()[0]).lines
     assert [line.split()[0] for line in shown[:3]] == ["id", "session", "command"]
-    assert shown[-1] == "created   new    2 bytes  while no other run was alive"
+    assert shown[-1] == "created   new    2 bytes  while no other run was active"

@@ -15,12 +15,12 @@ from tests.support.terminal import CommandLine
     ("arguments", "told"),
     [
         (("mcp",), "needs a ROOT"),
-        (("mcp", ".", ".."), "serves one ROOT; only mcp-filesystem serves several"),
+        (("mcp", ".", ".."), "serves one ROOT; only mcp-filesystem accepts several"),
         (("mcp", ".", "--dialect", "mcp-filesytem"), "did you mean 'mcp-filesystem'?"),
-        (("mcp", ".", "--dialect", "mcp-filesystem", "--editor"), "has not the tools of editors"),
-        (("mcp", "--dialect", "mcp-filesystem", "--mirror", "copy"), "--mirror goes with one ROOT only"),
+        (("mcp", ".", "--dialect", "mcp-filesystem", "--editor"), "does not support the tools of editors"),
+        (("mcp", "--dialect", "mcp-filesystem", "--mirror", "copy"), "--mirror requires exactly one ROOT"),
         (("serve", ".", "--dialect", "claude-cod"), "did you mean 'claude-code'?"),
-        (("serve", ".", "--dialect", "claude-code", "--structured"), "has not other results"),
+        (("serve", ".", "--dialect", "claude-code", "--structured"), "does not support results as JSON"),
     ],
 )
 def test_what_does_not_go_together_is_a_usage_error(run: CommandLine, arguments: tuple[str, ...], told: str) -> None:

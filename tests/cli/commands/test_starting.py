@@ -180,7 +180,7 @@ def test_a_state_of_another_schema_is_refused_and_left_alone(run: CommandLine) -
 def test_init_in_another_root_is_meant_only_by_its_option(run: CommandLine) -> None:
     assert run("init").code == 0
     refused = run("init", cwd=run.folder / "src")
-    assert (refused.code, "lies in the root" in refused.error, "--root" in refused.error) == (2, True, True)
+    assert (refused.code, "is inside the root" in refused.error, "--root" in refused.error) == (2, True, True)
     assert run("init", "src").code == 2
     assert not (run.folder / "src" / ".filetools").exists()
     assert run("init", "--root", "src").code == 0
@@ -208,7 +208,7 @@ def test_a_home_folder_is_changed_only_where_it_is_named(
 
 def test_init_of_a_home_folder_by_its_path_is_refused(run: CommandLine, tmp_path: Path) -> None:
     for name in (str(tmp_path), "..", "/"):
-        assert "only on purpose" in run("init", name).error
+        assert "rarely meant to be a root" in run("init", name).error
     assert not (tmp_path / ".filetools").exists()
 
 

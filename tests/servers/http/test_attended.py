@@ -10,7 +10,7 @@ from tests.support import bearer
 from tests.support.http_servers import HttpServer, http_server
 
 NO_BROWSER = {"BROWSER": "true"}
-SAID = "Agents ask you before they change files"
+SAID = "Agents need your approval to change files"
 
 
 def code_of_a_write(server: HttpServer) -> str | None:

@@ -67,14 +67,14 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
      "https://editor.example:99999", "https://editor.example https://other.example"],
 )  # fmt: skip
 def test_what_is_not_one_origin_is_refused(given: str) -> None:
-    with pytest.raises(InvalidArgumentError, match="is not one origin"):
+    with pytest.raises(InvalidArgumentError, match="is not an origin"):
         HttpOptions(origins=(EDITOR, given))
 
 
 def test_the_command_refuses_it_before_anything_is_opened(root: Path) -> None:
     said = refused(root, "--port", "0", "--allow-origin", EDITOR, "--allow-origin", f"{EDITOR}/app")
-    assert f"error INVALID_ARGUMENT: '{EDITOR}/app' is not one origin" in said
-    assert "hint: Name each as browsers do" in said
+    assert f"error INVALID_ARGUMENT: '{EDITOR}/app' is not an origin" in said
+    assert "hint: Write each origin as browsers do" in said
     assert not (root / ".filetools").exists()
 
 

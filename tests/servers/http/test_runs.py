@@ -95,7 +95,7 @@ async def test_a_run_that_others_look_after_cannot_be_stopped_here(root: Path) -
         run = await served.agent.runs.begin()
         answer = await served.client.delete(f"/v1/runs/{run.id}")
         assert facts(answer) == (409, "RUN_ELSEWHERE")
-        assert answer.json()["detail"] == f"Another process looks after the run {run.id}; stop it there"
+        assert answer.json()["detail"] == f"The run {run.id} belongs to another process; stop it there"
         assert (await served.agent.runs.get(run.id)).status == "running"
 
 

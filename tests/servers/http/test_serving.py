@@ -23,7 +23,7 @@ def test_a_busy_port_is_named(root: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         said = refused(root, "--port", str(port))
-    assert f"Port {port} of 127.0.0.1 is in use by another program" in said
+    assert f"Port {port} of 127.0.0.1 is already in use by another program" in said
     assert "hint: Choose another port, or 0 for any that is free." in said
     assert not (root / ".filetools").exists(), "nothing is opened before it is known that it can be served"
 

@@ -97,7 +97,7 @@ class Town:
         await self.settle()
 
     async def end_leases(self) -> None:
-        """Do what the keeper does when editors have been silent for a minute."""
+        """Do what the leader does when editors have been silent for a minute."""
         parts = self.files._parts
         for handle in parts.journal.documents.handles():
             parts.journal.documents.release(handle.name)

@@ -57,12 +57,12 @@ class OpenDocuments:
         else:
             # Another window may be closing the handle at this moment.
             async with self._hub.handover:
-                opened = await self._resumed(frame.handle) or await self._files.buffers.open(frame.path)
+                opened = await self._resume_handle(frame.handle) or await self._files.buffers.open(frame.path)
                 document = self._followed(opened)
         if (
             frame.handle == document.handle
             and frame.buffer_version is not None
-            and await self._went_on(frame, document)
+            and await self._resume_text(frame, document)
         ):
             return
         # Read again now that the document is followed: it may have changed just before.
@@ -97,7 +97,7 @@ class OpenDocuments:
         await document.earlier()
         saved = await self._files.buffers.save(frame.handle, on_conflict=frame.on_conflict, encoding=frame.encoding)
         facts = saved.to_dict()
-        return {"handle": frame.handle, **{name: facts[name] for name in facts if name not in _TOLD_BY_EDITS}}
+        return {"handle": frame.handle, **{name: facts[name] for name in facts if name not in _SENT_AS_EDITS}}
 
     async def close(self, frame: frames.Close) -> dict[str, Any]:
         """Close a document."""
@@ -150,13 +150,13 @@ class OpenDocuments:
         self._hub.follow(document)
         return document
 
-    async def _resumed(self, handle: str) -> BufferResult | None:
+    async def _resume_handle(self, handle: str) -> BufferResult | None:
         try:
             return await self._files.buffers.read(handle)  # not compared with the path: the file may have been moved
         except BufferClosedError:
             return None
 
-    async def _went_on(self, frame: frames.Open, document: OpenDocument) -> bool:
+    async def _resume_text(self, frame: frames.Open, document: OpenDocument) -> bool:
         """Resume from the text that the client still has by sending the changes since; False if they are not known."""
         assert frame.buffer_version is not None
         async with self._one_text, document.turn():
@@ -171,7 +171,7 @@ class OpenDocuments:
             facts |= {"buffer_version": frame.buffer_version, "dirty": moved.dirty, "resumed": True}
             self._outbox.put_now(frame_text("ack", id=frame.id, of="open", **facts))
             if moved.buffer_version > frame.buffer_version:
-                # Everything that anybody did while the client was away.
+                # All changes that were made while the client was disconnected.
                 missed = {"edits": moved.edits, "dirty": moved.dirty, "reason": "missed", "actor": SYSTEM.to_dict()}
                 span = {"since": frame.buffer_version, "buffer_version": moved.buffer_version}
                 self._outbox.put_now(frame_text("edits", handle=document.handle, **span, **missed))
@@ -197,4 +197,4 @@ class OpenDocuments:
         self._hub.forget(document)
 
 
-_TOLD_BY_EDITS = ("edits", "buffer_version")
+_SENT_AS_EDITS = ("edits", "buffer_version")

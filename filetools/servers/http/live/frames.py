@@ -21,7 +21,7 @@ PROTOCOL: Final = 1
 MOST_FRAMES: Final = 1000
 LONGEST_ID: Final = 64
 MOST_CHARACTERS: Final = 512 * 1024
-_UNTOLD: Final = ("success", "attempts")
+_OMITTED: Final = ("success", "attempts")
 _LARGEST_NUMBER: Final = 2**53 - 1
 
 FrameId = Annotated[str, Field(max_length=LONGEST_ID)] | Annotated[int, Field(ge=0, le=_LARGEST_NUMBER)]
@@ -124,7 +124,7 @@ def parsed(text: str) -> Any:
     try:
         return from_json(text, allow_inf_nan=False)
     except ValueError as exc:
-        raise InvalidArgumentError(f"A frame is one JSON object: {exc}") from exc
+        raise InvalidArgumentError(f"A frame must be one JSON object: {exc}") from exc
 
 
 def id_of(plain: object) -> str | int | None:
@@ -148,7 +148,7 @@ def frame_of(plain: object) -> Hello | Request:
         raise InvalidArgumentError(f"Bad frame{f' at {place}' if place else ''}: {first['msg']}") from exc
 
 
-def asked(request: ApprovalRequest) -> dict[str, Any]:
+def pending_request(request: ApprovalRequest) -> dict[str, Any]:
     """Return an open request with the seconds left to answer it, for clients whose clocks are wrong."""
     return request.to_dict() | {"seconds_left": max(0.0, request.expires - time.time())}
 
@@ -169,7 +169,7 @@ def frame_text(kind: str, **fields: Any) -> str:
 def error_text(error: FileToolsError, frame_id: str | int | None) -> str:
     """Return the frame of a failure, with the same facts as in the other interfaces."""
     envelope = failure_envelope(error)
-    return frame_text("error", id=frame_id, **{name: value for name, value in envelope.items() if name not in _UNTOLD})
+    return frame_text("error", id=frame_id, **{name: value for name, value in envelope.items() if name not in _OMITTED})
 
 
 class Outbox:

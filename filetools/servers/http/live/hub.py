@@ -13,7 +13,7 @@ from filetools.events.types import Event, TreeEvent, from_record
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.reading.feed import FeedPage
 from filetools.models.records import ChangeRecord
-from filetools.servers.http.live.frames import asked, frame_text
+from filetools.servers.http.live.frames import frame_text, pending_request
 from filetools.servers.http.live.open_document import OpenDocument, step_of
 from filetools.tools.call_log import CallLog
 
@@ -39,8 +39,12 @@ class Hub:
         self._members: set[Callable[[str], bool]] = set()
         self._open: dict[str, set[OpenDocument]] = {}
         self._dirty: dict[str, bool] = {}
-        # `_hear` is synchronous so that edits are sent in the same loop iteration; the others must await and run apart.
-        self._subscriptions = [files.on("*", self._hear), files.on("tool:*", self._ask), files.on("feed:*", self._warn)]
+        # `_send_event` is synchronous so that edits are sent in the same loop iteration; the others must await and run apart.
+        self._subscriptions = [
+            files.on("*", self._send_event),
+            files.on("tool:*", self._send_call_event),
+            files.on("feed:*", self._send_resync),
+        ]
 
     @property
     def members(self) -> int:
@@ -70,8 +74,8 @@ class Hub:
 
     def is_held(self, document: OpenDocument) -> bool:
         """Return True if another connection follows the document by the same handle."""
-        told = self._open.get(document.document, ())
-        return any(each is not document and each.handle == document.handle for each in told)
+        followers = self._open.get(document.document, ())
+        return any(each is not document and each.handle == document.handle for each in followers)
 
     def close(self) -> None:
         """Unsubscribe from all events."""
@@ -83,15 +87,15 @@ class Hub:
         epoch = page.position.partition(":")[0]
         return [_record_text(record, f"{epoch}:{record.number}") for record in page.records]
 
-    def _hear(self, event: Event) -> None:
+    def _send_event(self, event: Event) -> None:
         if isinstance(event, TreeEvent) or event.name.startswith(("tool:", "feed:")):
             return
         if isinstance(event, BufferEvent):
-            self._hear_document(event)
+            self._send_document_event(event)
         elif self._members:
-            self._tell(frame_text("event", **event.to_dict()))
+            self._send(frame_text("event", **event.to_dict()))
 
-    def _hear_document(self, event: BufferEvent) -> None:
+    def _send_document_event(self, event: BufferEvent) -> None:
         step = step_of(event)
         if step is not None:
             for document in list(self._open.get(event.document, ())):
@@ -106,32 +110,32 @@ class Hub:
         elif event.name == "buffer:changed":
             return  # clients that have it open get the edits; the others only need the changed flag
         if self._members:
-            self._tell(frame_text("event", **event.to_dict() | {"edits": None}))
+            self._send(frame_text("event", **event.to_dict() | {"edits": None}))
 
-    async def _ask(self, event: Event) -> None:
+    async def _send_call_event(self, event: Event) -> None:
         """Send approval and progress events, in order."""
         if not self._members:
             return
         plain = event.to_dict()
         if event.name == "tool:progress":
             facts = {name: plain.get(name) for name in ("current", "total", "message")}
-            self._tell(frame_text("progress", call=plain["tool_call_id"], **facts))
+            self._send(frame_text("progress", call=plain["tool_call_id"], **facts))
         elif event.name in _STATES:
             approval_id, state = plain["approval_id"], _STATES[event.name]
             open_now = await self._files.approvals() if state == "asked" else []
-            request = next((asked(each) for each in open_now if each.id == approval_id), None)
+            request = next((pending_request(each) for each in open_now if each.id == approval_id), None)
             reason = plain.get("reason")
-            self._tell(frame_text("approval", state=state, approval_id=approval_id, request=request, reason=reason))
+            self._send(frame_text("approval", state=state, approval_id=approval_id, request=request, reason=reason))
 
-    async def _warn(self, event: Event) -> None:
+    async def _send_resync(self, event: Event) -> None:
         """Report that changes of the tree may have been missed."""
         try:
             position = await self._files.position()
         except FileToolsError:  # the workspace is being closed, and with it every connection
             return
-        self._tell(frame_text("resync", reason=event.to_dict().get("reason", "unknown"), position=position))
+        self._send(frame_text("resync", reason=event.to_dict().get("reason", "unknown"), position=position))
 
-    def _tell(self, text: str) -> None:
+    def _send(self, text: str) -> None:
         for offer in list(self._members):
             offer(text)
 

@@ -24,8 +24,8 @@ def step_of(event: BufferEvent) -> DocumentStep | None:
     if not isinstance(plain.get("version"), int) or event.name not in ("buffer:changed", "buffer:saved"):
         return None
     saved = {"edits": [], "dirty": False, "reason": "saved"}
-    told = saved if event.name == "buffer:saved" else {name: plain[name] for name in saved}
-    return told | {"buffer_version": plain["version"], "actor": event.actor.to_dict()}
+    fields = saved if event.name == "buffer:saved" else {name: plain[name] for name in saved}
+    return fields | {"buffer_version": plain["version"], "actor": event.actor.to_dict()}
 
 
 class OpenDocument:
@@ -54,7 +54,8 @@ class OpenDocument:
         """Version of the whole text sent last."""
         self._offer = offer
         self._miss = miss
-        self._known = 0
+        self.known = 0
+        """Version that the client has once it has read all frames sent to it."""
         self._held: list[DocumentStep] | None = None
         self._turn = asyncio.Lock()
 
@@ -75,14 +76,9 @@ class OpenDocument:
         async with self._turn:
             pass
 
-    @property
-    def known(self) -> int:
-        """Version that the client has once it has read all frames sent to it."""
-        return self._known
-
     def is_at(self, version: int, *, is_whole: bool = False) -> None:
         """Record the client's version; call this in the same turn as sending it."""
-        self._known = version
+        self.known = version
         self.whole = version if is_whole else self.whole
         self.is_stale = False
 
@@ -95,12 +91,12 @@ class OpenDocument:
 
     def _pass_on(self, step: DocumentStep) -> None:
         version = step["buffer_version"]
-        if self.is_stale or version <= self._known:
+        if self.is_stale or version <= self.known:
             return
-        if version != self._known + 1:
+        if version != self.known + 1:
             self.is_stale = True
             self._miss()
             return
-        self._known = version
+        self.known = version
         if not self._offer(frame_text("edits", handle=self.handle, since=version - 1, **step)):
             self.is_stale = True

@@ -6,16 +6,16 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Final
 
+from anyio.abc import AsyncResource
 from msgspec import Struct
 
 from filetools.errors import BufferClosedError, FileToolsError, InternalError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.http.live import frames
 from filetools.servers.http.live.documents import OpenDocuments
-from filetools.servers.http.live.frames import PROTOCOL, Outbox, asked, error_text, frame_text
+from filetools.servers.http.live.frames import PROTOCOL, Outbox, error_text, frame_text, pending_request
 from filetools.servers.http.live.hub import Hub
 from filetools.servers.http.options import HttpLimits
 from filetools.tools.call_log import CallLog
@@ -27,7 +27,7 @@ MOST_REQUESTS: Final = 16
 RENEW_SECONDS: Final = 20.0
 LEASE_SECONDS: Final = 60.0
 TOO_BIG: Final = 1009
-_UNEXPECTED: Final = "The request failed unexpectedly; the log of the server says why"
+_UNEXPECTED: Final = "The request failed unexpectedly; see the log of the server"
 
 
 class Ending(Struct, frozen=True):
@@ -38,7 +38,7 @@ class Ending(Struct, frozen=True):
     reason: str
 
 
-class LiveSession:
+class LiveSession(AsyncResource):
     """The state of one connection; used as `async with`. It puts the frames to send into `outbox`.
 
     Args:
@@ -74,12 +74,8 @@ class LiveSession:
         """True once the client has sent `hello`."""
         return self._files is not None
 
-    async def __aenter__(self) -> LiveSession:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def aclose(self) -> None:
+        """Stop all work for the client, and wait for its end."""
         self.outbox.close()
         if self._leave is not None:
             self._leave()
@@ -104,7 +100,7 @@ class LiveSession:
     async def take(self, text: str) -> Ending | None:
         """Process one frame of the client. Return why the connection must end, or None."""
         if len(text.encode("utf-8", "surrogatepass")) > self._limits.body_bytes:
-            return Ending(TOO_BIG, f"a frame has at most {self._limits.body_bytes} bytes")
+            return Ending(TOO_BIG, f"a frame may have at most {self._limits.body_bytes} bytes")
         # Stop serving clients that do not read their responses.
         await self.outbox.room()
         plain: object = None
@@ -128,12 +124,12 @@ class LiveSession:
 
     async def _greet(self, hello: frames.Hello) -> None:
         if self._files is not None:
-            raise InvalidArgumentError("hello is said once")
+            raise InvalidArgumentError("hello may be sent only once")
         files = self._open_files(hello.session)
         self._hub.join(self.offer)
         position = await files.position()
         if hello.since is not None:
-            await files.changes(hello.since, limit=1)  # refuses what is not a position
+            await files.changes(hello.since, limit=1)  # raises an error if it is not a position
             position = hello.since
         is_person = files.actor.kind == "editor"
         if is_person and self._leave is None:
@@ -163,7 +159,7 @@ class LiveSession:
 
     async def _begin(self, frame: frames.Request) -> None:
         if self._files is None or self._documents is None:
-            raise InvalidArgumentError("The first frame is hello")
+            raise InvalidArgumentError("The first frame must be hello")
         await self._free.acquire()
         self._keep(self._answered(frame, self._files, self._documents))
 
@@ -251,7 +247,7 @@ async def _snapshot(files: FileToolsFacade, log: CallLog) -> dict[str, Any]:
         "root": status["root"],
         "documents": status["documents"],
         "locks": [{"path": lock.path, "owner": lock.owner, "since": lock.since} for lock in files.held_locks()],
-        "approvals": [asked(request) for request in await files.approvals()],
+        "approvals": [pending_request(request) for request in await files.approvals()],
         "runs": [record.to_dict() for record in log.running()],
         "mirror": status["mirrors"],
     }

@@ -18,7 +18,7 @@ from filetools.facade.transactions.transaction import TransactionResult
 from filetools.models.history import UndoResult
 from filetools.models.searching import WatchResult
 from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text
-from filetools.servers.http.live.frames import asked
+from filetools.servers.http.live.frames import pending_request
 from filetools.servers.http.openapi import Described, failures
 from filetools.servers.http.operations import FILES, OperationList, UndoOrder, decoded_path, file_location
 from filetools.servers.http.problems import Refusal
@@ -37,7 +37,7 @@ PositionText = Annotated[str, Field(max_length=100)]
 
 
 class ChangesQuery(WatchChanges):
-    """Which changes: those after a position, of a path and below, and how long to wait for the first; numbers are text."""
+    """Selects changes by position and path, and the time to wait for the first. Numbers may be text, as in any query."""
 
     model_config = ConfigDict(strict=False)
 
@@ -46,24 +46,24 @@ class ChangesQuery(WatchChanges):
 
 @router.get("/v1/changes", tags=["changes"], response_model=WatchResult, responses=_ANSWERS)
 async def changes(
-    asked: Annotated[ChangesQuery, Query()],
+    query: Annotated[ChangesQuery, Query()],
     caller: Calling,
     shared: SharedParts,
     accept: Annotated[str, Header(alias="Accept", include_in_schema=False)] = "",
     last_event_id: Annotated[PositionText | None, Header(alias="Last-Event-ID")] = None,
 ) -> Response:
-    """Return changes after a position, oldest first; without one the oldest kept.
+    """Return the changes after a position, oldest first; without a position, start with the oldest recorded change.
 
-    With `Accept: text/event-stream` they come as events `change`, from now on unless `since` or `Last-Event-ID` name a
-    position. `resync` says that what lies before its position is not known any more.
+    With `Accept: text/event-stream` they are sent as events `change`, starting now unless `since` or `Last-Event-ID` names
+    a position. The event `resync` means that changes before its position are no longer available.
     """
     files = caller.files
     if EVENT_STREAM in accept:
-        position = last_event_id or asked.since or await files.position()
-        await files.watch_changes(position, path=asked.path, limit=1)  # refuses a bad position or path
-        return EventStream(_events(files, position, asked.path), shared.closing)
-    start = asked.since or f"{(await files.position()).partition(':')[0]}:0"
-    page = await files.watch_changes(start, path=asked.path, limit=asked.limit, wait_seconds=asked.wait_seconds)
+        position = last_event_id or query.since or await files.position()
+        await files.watch_changes(position, path=query.path, limit=1)  # refuses a bad position or path
+        return EventStream(_events(files, position, query.path), shared.closing)
+    start = query.since or f"{(await files.position()).partition(':')[0]}:0"
+    page = await files.watch_changes(start, path=query.path, limit=query.limit, wait_seconds=query.wait_seconds)
     return JSONResponse(page.to_dict())
 
 
@@ -82,10 +82,10 @@ async def _events(files: FileToolsFacade, since: str, path: str) -> AsyncGenerat
     "/v1/transactions", tags=["changes"], response_model=TransactionResult, responses=failures(404, 409, 423, 504, 507)
 )
 async def transact(given: OperationList, caller: Calling) -> Response:
-    """Do a list of operations together, all or nothing.
+    """Apply a list of operations together, all or nothing.
 
-    Each sees what the ones before it have made. What others changed meanwhile is merged with texts that are written; what
-    overlaps is EDIT_CONFLICT, and nothing is changed.
+    Each operation sees the results of those before it. Concurrent changes by others are merged with written texts; if they
+    overlap, the error is EDIT_CONFLICT and nothing is changed.
     """
     async with caller.files.transaction() as files:
         for operation in given.operations:
@@ -95,10 +95,10 @@ async def transact(given: OperationList, caller: Calling) -> Response:
 
 @router.post("/v1/undo", tags=["changes"], response_model=UndoResult, responses=failures(404, 409, 423, 504, 507))
 async def undo(given: UndoOrder, caller: Calling) -> Response:
-    """Take back changes of the caller: its last one, those of one call, of a path, or since a number. All or nothing.
+    """Undo changes of the caller: its last one, those of one call, of a path, or since a number. All or nothing.
 
-    With `run`, or with the `session` of one, that run of an agent is taken back whole. People take back any, agents those of
-    agents that came the same way.
+    With `run`, or with the `session` of a run, the whole run of an agent is undone. People may undo any run, agents only
+    runs of agents that use the same interface.
     """
     if given.run is not None or given.session is not None:
         return JSONResponse((await _undo_run(given, caller)).to_dict())
@@ -118,7 +118,7 @@ async def undo(given: UndoOrder, caller: Calling) -> Response:
 
 async def _undo_run(given: UndoOrder, caller: Caller) -> UndoResult:
     if given.model_dump(exclude={"dry_run", "partial"}, exclude_none=True).keys() not in ({"run"}, {"session"}):
-        raise InvalidArgumentError("A run is named alone, by run or by session")
+        raise InvalidArgumentError("Select a run only by run or by session, without other fields")
     runs = caller.files.runs
     run = await (runs.of_session(given.session) if given.session is not None else runs.get(given.run or ""))
     if run is None:
@@ -128,7 +128,7 @@ async def _undo_run(given: UndoOrder, caller: Caller) -> UndoResult:
 
 
 class RunsPage(BaseModel):
-    """What `GET /v1/runs` returns."""
+    """Response of `GET /v1/runs`."""
 
     runs: list[dict[str, Any]]
     """Newest first."""
@@ -136,26 +136,26 @@ class RunsPage(BaseModel):
 
 @router.get("/v1/runs", tags=["runs"], responses=failures())
 async def runs(caller: Calling, limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 50) -> RunsPage:
-    """Return the newest runs of agents, newest first, whatever process looks after them."""
+    """Return the runs of agents in all processes, newest first."""
     return RunsPage(runs=[run.to_dict() for run in await caller.files.runs.list(limit)])
 
 
 @router.get("/v1/runs/{run_id}", tags=["runs"], responses=failures(404))
 async def one_run(caller: Calling, run_id: str) -> dict[str, Any]:
-    """Return a run and, as `metadata`, the files that it has made, changed and deleted, each with the URL of what is there."""
+    """Return a run and, as `metadata`, the files that it created, changed and deleted, with the URLs of existing files."""
     run = await caller.files.runs.get(run_id)
     return run.to_dict() | {"metadata": with_urls(await caller.files.runs.metadata(run_id))}
 
 
 @router.delete("/v1/runs/{run_id}", tags=["runs"], responses=failures(404, 409))
 async def stop_run(caller: Calling, shared: SharedParts, run_id: str) -> dict[str, Any]:
-    """Stop a run of this server, and return it. People stop any, agents those of agents that came the same way."""
+    """Stop a run of this server, and return it. People may stop any run, agents only those of agents of the same interface."""
     run = await caller.files.runs.get(run_id)
     require_right(caller, run)
     if run.status != "running":
         raise Refusal(409, "RUN_ENDED", f"The run {run.id} has ended already: {run.status}")
     if shared.agents is None or not await shared.agents.stop(run.id):
-        raise Refusal(409, "RUN_ELSEWHERE", f"Another process looks after the run {run.id}; stop it there")
+        raise Refusal(409, "RUN_ELSEWHERE", f"The run {run.id} belongs to another process; stop it there")
     return (await caller.files.runs.get(run.id)).to_dict()
 
 
@@ -166,7 +166,7 @@ def require_right(caller: Caller, run: Run) -> None:
         Refusal: 403, the run was started by another actor.
     """
     if not caller.is_person and run.actor != (caller.actor.kind, caller.actor.id):
-        raise Refusal(403, "PERMISSION_DENIED", f"The run {run.id} is that of {run.actor[0]} {run.actor[1]!r}")
+        raise Refusal(403, "PERMISSION_DENIED", f"The run {run.id} belongs to {run.actor[0]} {run.actor[1]!r}")
 
 
 def with_urls(metadata: dict[str, Any]) -> dict[str, Any]:
@@ -182,21 +182,21 @@ def with_urls(metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 class ApprovalsPage(BaseModel):
-    """What `GET /v1/approvals` returns."""
+    """Response of `GET /v1/approvals`."""
 
     approvals: list[dict[str, Any]]
     """Open requests, oldest first."""
 
 
 class Answered(BaseModel):
-    """What `POST /v1/approvals/{id}` returns."""
+    """Response of `POST /v1/approvals/{id}`."""
 
     id: str
     answer: str
 
 
 class ApprovalAnswer(Parameters):
-    """What a person says."""
+    """A person's answer to an approval request."""
 
     answer: Literal["allow", "allow_for_run", "deny", "merge", "cancel"]
     edited_text: str | None = None
@@ -205,12 +205,12 @@ class ApprovalAnswer(Parameters):
 
 @router.get("/v1/approvals", tags=["approvals"], responses=failures())
 async def approvals(caller: Calling) -> ApprovalsPage:
-    """Return what waits for a person's answer, in whatever process it was asked."""
-    return ApprovalsPage(approvals=[asked(request) for request in await caller.files.approvals()])
+    """Return the open approval requests of all processes."""
+    return ApprovalsPage(approvals=[pending_request(request) for request in await caller.files.approvals()])
 
 
 @router.post("/v1/approvals/{approval_id}", tags=["approvals"], responses=failures())
 async def answer_approval(caller: Calling, approval_id: str, answer: ApprovalAnswer) -> Answered:
-    """Answer a request. Only who has logged in may; a token of an agent never does."""
+    """Answer an approval request. Only a person who has logged in may answer; the token does not suffice."""
     await caller.files.answer_approval(approval_id, answer.answer, edited_text=answer.edited_text)
     return Answered(id=approval_id, answer=answer.answer)

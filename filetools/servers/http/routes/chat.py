@@ -17,7 +17,7 @@ from filetools.app.agent_runs import AgentRuns
 from filetools.errors import AgentFailedError, FileToolsError
 from filetools.facade.facade import FileToolsFacade
 from filetools.paths.patterns import compile_patterns
-from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text, while_there
+from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text, while_connected
 from filetools.servers.http.openapi import EVERYWHERE, Described
 from filetools.servers.http.problems import MEDIA_TYPE, TITLES, Refusal, problem_of
 from filetools.servers.http.routes.changes import with_urls
@@ -34,11 +34,11 @@ _FAILURES: Final[Described] = {
     status: {"description": TITLES[status], "content": _ERROR} for status in (404, 502, *EVERYWHERE)
 }
 _ANSWERS: Final[Described] = _FAILURES | {
-    200: {"description": "The answer, or its parts.", "content": {EVENT_STREAM: {"schema": {"type": "string"}}}}
+    200: {"description": "The response, or its parts.", "content": {EVENT_STREAM: {"schema": {"type": "string"}}}}
 }
 MOST_MESSAGES: Final = 10_000
 _SYSTEM: Final = ("system", "developer")
-_UNHEARD: Final = {
+_IGNORED: Final = {
     "temperature", "top_p", "max_tokens", "max_completion_tokens", "presence_penalty", "frequency_penalty", "seed", "stop",
     "user", "metadata", "store", "name", "reasoning_effort", "verbosity", "service_tier", "safety_identifier",
     "prompt_cache_key", "include_obfuscation",
@@ -52,10 +52,10 @@ class _ChatModel(Parameters):
 
     @model_validator(mode="before")
     @classmethod
-    def _heard(cls, given: object) -> object:
+    def _without_ignored(cls, given: object) -> object:
         if not isinstance(given, dict):
             return given
-        return {name: value for name, value in given.items() if name not in _UNHEARD and value not in _NOTHING}
+        return {name: value for name, value in given.items() if name not in _IGNORED and value not in _NOTHING}
 
 
 class _TextPart(_ChatModel):
@@ -86,7 +86,7 @@ def _checked(patterns: list[str]) -> list[str]:
 
 
 class ChatOrder(_ChatModel):
-    """What is asked of an agent."""
+    """A request for the agent."""
 
     model: str = Field(pattern="^[!-~]{1,200}$")
     """Any name; a name other than the agent's own is passed to it in its environment."""
@@ -111,10 +111,10 @@ class ChatOrder(_ChatModel):
         except ValidationError as error:
             fault = error.errors()[0]
             field = "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in fault["loc"])
-            said = "It is not supported" if fault["type"] == "extra_forbidden" else fault["msg"]
-            raise refused_field(field.lstrip("."), said) from None
+            reason = "It is not supported" if fault["type"] == "extra_forbidden" else fault["msg"]
+            raise refused_field(field.lstrip("."), reason) from None
         if not order._dialogue or order._dialogue[-1].role != "user":
-            raise refused_field("messages", "The last one but system messages is the user's")
+            raise refused_field("messages", "The last message that is not a system message must be from the user")
         return order
 
     @property
@@ -136,7 +136,7 @@ class ChatOrder(_ChatModel):
 
 @router.get("/v1/models", responses=_FAILURES)
 async def models(shared: SharedParts) -> dict[str, Any]:
-    """Return the one model that has a name here: the agent, named after its program. Requests may name any other."""
+    """Return the only listed model: the agent, named after its program. Requests may name any model."""
     assert shared.options.agent is not None
     model = {"id": shared.options.agent.model, "object": "model", "created": 0, "owned_by": "filetools"}
     return {"object": "list", "data": [model]}
@@ -151,12 +151,12 @@ async def models(shared: SharedParts) -> dict[str, Any]:
     },
 )
 async def complete(request: Request, caller: Calling, shared: SharedParts) -> Response:
-    """Run the agent on a dialogue, and return what it says; with `stream` as it says it. Who goes away stops it.
+    """Run the agent on a dialogue, and return its text; with `stream`, as it arrives. Disconnecting stops the agent.
 
-    The agent finds the model in its environment, as `FILETOOLS_MODEL`, unless that is the name of its program.
+    The agent gets the model in its environment, as `FILETOOLS_MODEL`, unless that is the name of its program.
 
     With the header `X-Claude-File-Discovery: enabled`, or a line of the newest message that starts with `/sc:research`, the
-    files that it made come with the answer as `x_claude_metadata`.
+    response also lists the files that the agent created, as `x_claude_metadata`.
     """
     agent, agents = shared.options.agent, shared.agents
     assert agent is not None
@@ -164,28 +164,28 @@ async def complete(request: Request, caller: Calling, shared: SharedParts) -> Re
     for name in request.headers:
         if name.startswith("x-claude-") and name != DISCOVERY_HEADER:
             # Most of them restrict the agent, which is not possible for an arbitrary program.
-            raise refused_field(name, "This server does not know the header; options of the agent belong into --agent")
+            raise refused_field(name, "The header is not supported; set options of the agent in --agent")
     order = ChatOrder.read(await request.body())
-    answer = _ChatAnswer(order, tells_files=is_enabled(request.headers, order.question))
+    answer = _ChatResponse(order, sends_files=is_enabled(request.headers, order.question))
     texts = answer.texts(agents, caller.files, model="" if order.model == agent.model else order.model)
     if order.stream:
         parts = answer.events(texts)
         # A failure before the agent runs is a normal response with its own status.
         return EventStream(parts, shared.closing, first=await anext(parts))
-    whole = await while_there(answer.whole(texts), request.receive, shared.closing)
+    whole = await while_connected(answer.whole(texts), request.receive, shared.closing)
     if whole is None:
-        raise Refusal(503, "ABORTED", "The server stops, or the client has gone")
+        raise Refusal(503, "ABORTED", "The server stops, or the client has disconnected")
     return Response(json.dumps(whole), media_type="application/json")
 
 
-class _ChatAnswer:
+class _ChatResponse:
     """The response to one request, as a stream or as a whole."""
 
-    def __init__(self, order: ChatOrder, *, tells_files: bool) -> None:
+    def __init__(self, order: ChatOrder, *, sends_files: bool) -> None:
         self._order = order
-        self._tells_files = tells_files
+        self._sends_files = sends_files
         self._rules = compile_patterns(order.file_discovery_patterns)
-        self._said = AgentText()
+        self._text = AgentText()
         self._metadata: dict[str, Any] = {}
         self._same = {"id": "", "object": "chat.completion", "created": int(time.time()), "model": order.model}
 
@@ -200,10 +200,10 @@ class _ChatAnswer:
             self._same["id"] = f"chatcmpl-{run.run.id}"
             yield ""
             async for message in run:
-                if text := self._said.read(message):
+                if text := self._text.read(message):
                     yield text
             self._metadata = with_urls(self._chosen(await run.finish()))
-        why = run.failure or (None if self._said.has_answered else "it ended without an answer")
+        why = run.failure or (None if self._text.has_answered else "it ended without an answer")
         if why is not None:
             raise AgentFailedError(self._order.model, why)
 
@@ -213,8 +213,8 @@ class _ChatAnswer:
             text = "".join([each async for each in texts])
         message = {"role": "assistant", "content": text, "refusal": None}
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
-        told = {**self._same, "choices": [choice], "usage": self._usage()}
-        return attach(told, self._metadata) if self._tells_files else told
+        completion = {**self._same, "choices": [choice], "usage": self._usage()}
+        return attach(completion, self._metadata) if self._sends_files else completion
 
     async def events(self, texts: AsyncGenerator[str, None]) -> AsyncGenerator[str, None]:
         """Yield the events of a stream; a failure after the first event is sent as an event."""
@@ -233,7 +233,7 @@ class _ChatAnswer:
                 yield self._chunk({}, "stop")
                 if self._order.stream_options.include_usage:
                     yield event_text(None, {**self._same, "choices": [], "usage": self._usage()})
-                if self._tells_files:
+                if self._sends_files:
                     yield sse(self._metadata, chunk=self._same)
         yield _DONE
 
@@ -242,10 +242,10 @@ class _ChatAnswer:
         return event_text(None, {**self._same, "choices": [choice]})
 
     def _usage(self) -> dict[str, int]:
-        counts = {name: value for name, value in self._said.usage.items() if type(value) is int}
-        asked = sum(counts.get(f"{kind}input_tokens", 0) for kind in ("", "cache_creation_", "cache_read_"))
-        answered = counts.get("output_tokens", 0)
-        return {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered}
+        counts = {name: value for name, value in self._text.usage.items() if type(value) is int}
+        prompt = sum(counts.get(f"{kind}input_tokens", 0) for kind in ("", "cache_creation_", "cache_read_"))
+        completion = counts.get("output_tokens", 0)
+        return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
     def _chosen(self, metadata: dict[str, Any]) -> dict[str, Any]:
         """Return metadata with only the requested files."""

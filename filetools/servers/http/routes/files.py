@@ -20,7 +20,7 @@ from filetools.models.files import DeleteResult, EditResult, WriteResult
 from filetools.servers.http.conditions import ByteRange, Conditions, asked_range, conditions_of, etag
 from filetools.servers.http.openapi import ANY_BODY, BINARY, CONDITIONS, edits_or_diff, failures
 from filetools.servers.http.operations import EditList, FilePath, file_location
-from filetools.servers.http.problems import Refusal, told_faults
+from filetools.servers.http.problems import Refusal, faults_text
 from filetools.servers.http.shared import Calling, SharedParts
 
 router: Final = APIRouter()
@@ -54,15 +54,15 @@ HARMLESS: Final = {
 async def get_file(request: Request, path: FilePath, caller: Calling) -> Response:
     """Return the bytes of a file on disk, of any size, or one range of them; `HEAD` the same without the bytes.
 
-    The entity tag is the file's version, which the tools call by the same name. Text that an editor has not saved is not
-    among the bytes; the tool `read_file` shows it.
+    The entity tag is the file's version, as in the tools. Unsaved text of editors is not included; the tool `read_file`
+    returns it.
     """
     conditions = conditions_of(request)
     async with AsyncExitStack() as holding:
         file = await holding.enter_async_context(caller.files.open_file(path))
         Conditions(conditions.if_match, None).require(file.version)
         if conditions.is_unmodified(file.version):
-            return Response(status_code=304, headers=file_headers(file))
+            return Response(status_code=304, headers=file_headers(file.version))
         part = asked_range(request, file.version, file.size) if request.method == "GET" else None
         return FileAnswer(request, file, holding.pop_all(), part)
 
@@ -77,8 +77,8 @@ async def get_file(request: Request, path: FilePath, caller: Calling) -> Respons
 async def put_file(request: Request, path: FilePath, caller: Calling, shared: SharedParts) -> Response:
     """Create or replace a file with exactly the bytes that are sent.
 
-    Without a condition it overwrites whatever stands there, and tells its version as `replaced_version`, which stays
-    readable. Text that an editor has not saved is merged with; then the answer has no entity tag.
+    Without a condition it replaces any existing content and returns its version as `replaced_version`, which stays readable.
+    If an editor has unsaved text, the content is merged with it, and the response has no entity tag.
     """
     _refuse_partial(request)
     conditions = conditions_of(request)
@@ -129,9 +129,9 @@ async def delete_file(request: Request, path: FilePath, caller: Calling) -> Resp
 def _refuse_partial(request: Request) -> None:
     """Raise an error if the body is a range or is encoded, and so is not the complete content."""
     if "content-range" in request.headers:
-        raise Refusal(400, "MALFORMED_REQUEST", "A file is sent whole; change parts of it with PATCH")
+        raise Refusal(400, "MALFORMED_REQUEST", "Send the whole file; change parts of it with PATCH")
     if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
-        raise Refusal(415, "UNSUPPORTED_MEDIA_TYPE", "Bytes are taken as they are; send them without an encoding")
+        raise Refusal(415, "UNSUPPORTED_MEDIA_TYPE", "Send the bytes without a content encoding")
 
 
 @router.get("/v1/fds/{fd}", response_class=Response, tags=["descriptors"], responses=failures(304, 404, 416) | BINARY)
@@ -140,7 +140,7 @@ async def get_descriptor(request: Request, fd: str, caller: Calling) -> Response
     text = await caller.descriptors.run(lambda known: known.text(fd).text)
     content = text.encode("utf-8", "surrogatepass")
     version = f"sha256:{hashlib.sha256(content).hexdigest()}"
-    headers = {"ETag": etag(version), "Accept-Ranges": "bytes", "Cache-Control": "no-cache", **HARMLESS}
+    headers = file_headers(version)
     if conditions_of(request).is_unmodified(version):
         return Response(status_code=304, headers=headers)
     part = asked_range(request, version, len(content))
@@ -218,7 +218,10 @@ def patch(files: FileToolsFacade, path: str, body: bytes, content_type: str) -> 
     if kind in _DIFFS:
         return _diff(files, path, body)
     raise Refusal(
-        415, "UNSUPPORTED_MEDIA_TYPE", f"A change is one of {ACCEPTED_PATCHES}", {"Accept-Patch": ACCEPTED_PATCHES}
+        415,
+        "UNSUPPORTED_MEDIA_TYPE",
+        f"The media type of a change must be one of {ACCEPTED_PATCHES}",
+        {"Accept-Patch": ACCEPTED_PATCHES},
     )
 
 
@@ -226,7 +229,7 @@ def _edits(files: FileToolsFacade, path: str, body: bytes) -> FileChange[EditRes
     try:
         given = EditList.model_validate_json(body)
     except ValidationError as exc:
-        raise InvalidArgumentError(told_faults(exc.errors())) from exc
+        raise InvalidArgumentError(faults_text(exc.errors())) from exc
     edits = [each.edit() for each in given.edits]
     return lambda version: files.edit_file(path, edits, expected_version=version, dry_run=given.dry_run)
 
@@ -235,13 +238,13 @@ def _diff(files: FileToolsFacade, path: str, body: bytes) -> FileChange[EditResu
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as exc:
-        raise InvalidArgumentError("A diff is text in UTF-8") from exc
+        raise InvalidArgumentError("A diff must be text in UTF-8") from exc
     return lambda version: files.patch_file(path, text, expected_version=version)
 
 
-def file_headers(file: OpenedFile) -> dict[str, str]:
-    """Return the headers of every response about a file."""
-    return {"ETag": etag(file.version), "Accept-Ranges": "bytes", "Cache-Control": "no-cache", **HARMLESS}
+def file_headers(version: str) -> dict[str, str]:
+    """Return the headers of every response about a file or a descriptor."""
+    return {"ETag": etag(version), "Accept-Ranges": "bytes", "Cache-Control": "no-cache", **HARMLESS}
 
 
 def media_type_of(path: str) -> str:
@@ -265,7 +268,7 @@ class FileAnswer(Response):
         self._file = file
         self._holding = holding
         self._part = part
-        headers = file_headers(file) | {"Content-Length": str(file.size if part is None else part.count)}
+        headers = file_headers(file.version) | {"Content-Length": str(file.size if part is None else part.count)}
         if part is not None:
             headers["Content-Range"] = part.content_range
         # Set as a header, because the framework would add "charset=utf-8" to every text type.

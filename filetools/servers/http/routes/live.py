@@ -9,6 +9,7 @@ from typing import Final
 from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 
 from filetools.facade.facade import FileToolsFacade
+from filetools.servers.http.event_stream import first_of
 from filetools.servers.http.live.session import Ending, LiveSession
 from filetools.servers.http.security import LIVE_PROTOCOL
 from filetools.servers.http.shared import LOGIN, Shared, shared_of
@@ -35,28 +36,13 @@ async def live(websocket: WebSocket) -> None:
     offered = websocket.scope.get("subprotocols", ())
     await websocket.accept(LIVE_PROTOCOL if LIVE_PROTOCOL in offered else None)
     async with LiveSession(open_files, shared.hub, limits=shared.options.limits) as session:
-        ending = await _first_end(websocket, session, shared)
+        ending = await first_of(
+            _receive(websocket, session), _send(websocket, session), _without_hello(session), _stopped(shared)
+        )
     if ending is not None:
         with suppress(TimeoutError, RuntimeError, WebSocketDisconnect):  # it has disconnected, or reads nothing
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await websocket.close(ending.code, ending.reason)
-
-
-async def _first_end(websocket: WebSocket, session: LiveSession, shared: Shared) -> Ending | None:
-    """Transfer frames both ways until the connection must end. Return the reason, or None if the client disconnected."""
-    ways = [
-        asyncio.create_task(_receive(websocket, session)),
-        asyncio.create_task(_send(websocket, session)),
-        asyncio.create_task(_silent(session)),
-        asyncio.create_task(_stopped(shared)),
-    ]
-    try:
-        done, _ = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-        return next(iter(done)).result()
-    finally:
-        for way in ways:
-            way.cancel()
-        await asyncio.gather(*ways, return_exceptions=True)
 
 
 async def _receive(websocket: WebSocket, session: LiveSession) -> Ending | None:
@@ -64,7 +50,7 @@ async def _receive(websocket: WebSocket, session: LiveSession) -> Ending | None:
     while (message := await websocket.receive())["type"] == "websocket.receive":
         text = message.get("text")
         if not isinstance(text, str):
-            await session.refuse("Frames are text, not bytes")
+            await session.refuse("Frames must be text, not bytes")
         elif (ending := await session.take(text)) is not None:
             return ending
     return None
@@ -76,17 +62,17 @@ async def _send(websocket: WebSocket, session: LiveSession) -> Ending | None:
             async with asyncio.timeout(STALLED_SECONDS):
                 await websocket.send_text(text)
         except TimeoutError:
-            return Ending(_TRY_AGAIN, "too slow: nothing was read for a while")
+            return Ending(_TRY_AGAIN, f"too slow: the client did not read for {STALLED_SECONDS:g} s")
         except WebSocketDisconnect:
             return None
-    return Ending(_FAILED, "the workspace cannot be followed any more")
+    return Ending(_FAILED, "changes of the workspace can no longer be followed")
 
 
-async def _silent(session: LiveSession) -> Ending:
+async def _without_hello(session: LiveSession) -> Ending:
     await asyncio.sleep(HELLO_SECONDS)
     if session.has_begun:
         await asyncio.Event().wait()  # it came in time, so this no longer ends the connection
-    return Ending(_POLICY, "the first frame is hello, and comes soon")
+    return Ending(_POLICY, f"hello must be sent first, within {HELLO_SECONDS:g} s")
 
 
 async def _stopped(shared: Shared) -> Ending:

@@ -32,13 +32,13 @@ if (key) (async () => {
   document.getElementById("who").textContent = "You are logged in: in this browser you may edit and approve.";
 })();
 """
-_FREE: Final = "Nobody needs a token here: whatever runs on this machine may read and change these files."
+_FREE: Final = "No token is required: every program on this machine may read and change these files."
 _GUARDED: Final = (
-    "Every caller needs the token, as the header <code>Authorization: Bearer …</code>, or a login. What <code>filetools"
-    " serve</code> prints first says where it is."
+    "Every caller needs the token, in the header <code>Authorization: Bearer …</code>, or a login. The output of"
+    " <code>filetools serve</code> names the file with the token."
 )
-_PAGE: Final = 'You edit beside agents on <a href="/">the editor page</a>.'
-_NO_PAGE: Final = f"A page to edit beside agents is not installed: <code>{install_command('editor')}</code>"
+_PAGE: Final = 'Edit files together with agents on <a href="/">the editor page</a>.'
+_NO_PAGE: Final = f"The editor page is not installed: <code>{install_command('editor')}</code>"
 _HEADER: Final = ' -H "Authorization: Bearer $TOKEN"'
 _STYLE: Final = """
 :root { color-scheme: light dark;
@@ -61,23 +61,23 @@ footer a { margin-right: 1.25rem }
 """
 # The code is in the URL fragment, which browsers do not send, so that only this script can pass it on.
 _LOGIN_SCRIPT: Final = """
-const say = text => { document.getElementById("told").textContent = text; };
+const show = text => { document.getElementById("message").textContent = text; };
 const code = new URLSearchParams(location.hash.slice(1)).get("code");
 history.replaceState(null, "", location.pathname);
 (async () => {
-  if (!code) { say("This page needs the address that 'filetools serve --open' prints."); return; }
+  if (!code) { show("This page needs the address that 'filetools serve --open' prints."); return; }
   const answer = await fetch("/login", {
     method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify({code}),
   });
-  if (!answer.ok) { say("This code was used already, or is too old. Start 'filetools serve --open' again."); return; }
+  if (!answer.ok) { show("This code was already used, or has expired. Start 'filetools serve --open' again."); return; }
   const {next, key} = await answer.json();
   localStorage.setItem("filetools-login", key);
-  say("You are logged in: in this browser you may edit and approve.");
+  show("You are logged in: in this browser you may edit and approve.");
   if (next) location.replace(next);
-})().catch(() => say("The server does not answer."));
+})().catch(() => show("The server does not respond."));
 """
 _LOGIN_BODY: Final = """<h1>filetools</h1>
-<p id="told" role="status">Logging in …</p>
+<p id="message" role="status">Logging in …</p>
 <noscript>Logging in needs JavaScript.</noscript>"""
 
 
@@ -109,11 +109,11 @@ async def about(request: Request, shared: SharedParts) -> Response:
 @router.get("/assets/{digest}/{name}")
 async def asset(request: Request, shared: SharedParts) -> Response:
     """Return a file of the editor page, by digest for the page itself, without it for clients that use only `live.js`."""
-    asked = request.path_params
+    parameters = request.path_params
     known = request.headers.get("if-none-match", "")
-    found = None if shared.page is None else shared.page.file(asked.get("digest"), asked["name"], known)
+    found = None if shared.page is None else shared.page.file(parameters.get("digest"), parameters["name"], known)
     if found is None:
-        raise Refusal(404, "NO_SUCH_ROUTE", "The page has no such file")
+        raise Refusal(404, "NO_SUCH_ROUTE", "The page does not have this file")
     return found
 
 
@@ -134,10 +134,12 @@ async def login_page() -> Response:
 async def log_in(given: LoginCode, shared: SharedParts, origin: Annotated[str | None, Header()] = None) -> Response:
     """Exchange a login code, which becomes invalid, for a cookie for the browser and a key for the page."""
     if origin is None:
-        raise Refusal(403, "WRONG_ORIGIN", "Logging in needs the header Origin: the login counts for that origin alone")
+        raise Refusal(
+            403, "WRONG_ORIGIN", "Logging in requires the header Origin, because a login is valid only for one origin"
+        )
     made = shared.logins.redeem(given.code, origin)
     if made is None:
-        raise Refusal(403, "WRONG_CODE", "This code was used already, is too old, or is not a code")
+        raise Refusal(403, "WRONG_CODE", "This code was already used, has expired, or is invalid")
     answer = JSONResponse({"next": "/", "key": made.key}, headers={"Cache-Control": "no-store"})
     answer.set_cookie(
         cookie_name(shared.options.port), made.secret,
@@ -159,24 +161,24 @@ def _about_page(request: Request, shared: Shared) -> Response:
     sent = _HEADER if is_guarded else ""
     routes = "" if is_guarded else '<footer><a href="/openapi.json">All routes, as OpenAPI</a></footer>'
     body = f"""<h1 id="root">{"filetools" if root is None else escape(root)}</h1>
-<p class="soft">A folder that agents, editors and people share through filetools, and nobody's work is lost.</p>
+<p class="soft">A folder that agents, editors and people change together through filetools, without losing work.</p>
 <p class="note" id="who" role="status">{_GUARDED if is_guarded else _FREE}</p>
 <h2>Files</h2>
-<p>Each has an address. Its entity tag is its version; with <code>If-Match</code> only that version is changed.</p>
+<p>Each file has a URL. Its entity tag is its version; with <code>If-Match</code> only that version is changed.</p>
 <pre>curl{sent} {http}/v1/list
 curl{sent} {http}/v1/files/<var>PATH</var></pre>
 <h2>Tools</h2>
-<p>What agents call, with arguments and results as JSON.</p>
+<p>The tools that agents call, with arguments and results as JSON.</p>
 <pre>curl{sent} {http}/v1/tools
 curl{sent} {http}/v1/tools/grep_files --json '{{"pattern": "TODO"}}'</pre>
 <h2>Agents</h2>
-<p>The same tools over MCP, for any client that speaks HTTP.</p>
+<p>The same tools over MCP, for any MCP client that supports HTTP.</p>
 <pre>claude mcp add --transport http files {http}/mcp{sent}</pre>
 <h2>Editors</h2>
-<p>Open documents, changes and approvals as they happen, over a WebSocket.</p>
+<p>Open documents, changes and approvals in real time, over a WebSocket.</p>
 <pre>{socket}/v1/live</pre>
 <h2>You</h2>
-<p>Start <code>filetools serve --open</code>: it logs your browser in. Only a person who has logged in answers approvals.</p>
+<p>Start <code>filetools serve --open</code> to log your browser in. Only a person who has logged in can answer approvals.</p>
 <p>{_PAGE if shared.page is not None else _NO_PAGE}</p>
 {routes}"""
     return _page(f"{escape(root)} · filetools" if root is not None else "filetools", body, _SCRIPT)

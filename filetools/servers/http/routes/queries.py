@@ -1,4 +1,4 @@
-"""Read-only routes: list, search, grep, the versions of a path, and the state of the server and the workspace."""
+"""Read-only routes: list, search, grep, versions of a path, and the state of the server and the workspace."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RowsQuery = Annotated[int, Field(ge=1, le=MOST_ROWS)]
 
 
 class ListQuery(ListFiles):
-    """Which page of a folder, or of the tree below it; in a query numbers are text."""
+    """Selects a page of a folder, or of the tree below it. Numbers may be text, because queries contain only text."""
 
     model_config = ConfigDict(strict=False)
 
@@ -32,68 +32,68 @@ class ListQuery(ListFiles):
 
 
 class SearchQuery(SearchFiles):
-    """Which names; in a query numbers are text."""
+    """Selects names. Numbers may be text, because queries contain only text."""
 
     model_config = ConfigDict(strict=False)
 
 
 class GrepQuery(GrepFiles):
-    """Which lines; in a query numbers are text."""
+    """Selects lines. Numbers may be text, because queries contain only text."""
 
     model_config = ConfigDict(strict=False)
 
 
 @router.get("/v1/list", tags=["searching"], response_model=ListResult, responses=failures(404, 409, 504))
-async def list_files(asked: Annotated[ListQuery, Query()], caller: Calling) -> Response:
+async def list_files(query: Annotated[ListQuery, Query()], caller: Calling) -> Response:
     """Return one page of a folder, or of the tree below it: folders first, then by name."""
     page = await caller.files.list_files(
-        asked.path, recursive=asked.recursive, limit=asked.limit, cursor=asked.cursor, include_hidden=asked.hidden,
-        use_gitignore=not asked.ignored, max_depth=asked.max_depth,
+        query.path, recursive=query.recursive, limit=query.limit, cursor=query.cursor, include_hidden=query.hidden,
+        use_gitignore=not query.ignored, max_depth=query.max_depth,
     )  # fmt: skip
     return JSONResponse(page.to_dict())
 
 
 @router.get("/v1/search", tags=["searching"], response_model=SearchResult, responses=failures(404, 409, 504))
-async def search_files(asked: Annotated[SearchQuery, Query()], caller: Calling) -> Response:
-    """Return one page of the files and folders whose path fits a pattern."""
+async def search_files(query: Annotated[SearchQuery, Query()], caller: Calling) -> Response:
+    """Return one page of the files and folders whose path matches a pattern."""
     page = await caller.files.search_files(
-        asked.pattern, path=asked.path, all=asked.all, limit=asked.limit, cursor=asked.cursor
+        query.pattern, path=query.path, all=query.all, limit=query.limit, cursor=query.cursor
     )
     return JSONResponse(page.to_dict())
 
 
 @router.get("/v1/grep", tags=["searching"], response_model=GrepResult, responses=failures(404, 409, 504))
-async def grep_files(asked: Annotated[GrepQuery, Query()], caller: Calling) -> Response:
-    """Return one page of the lines in which a pattern matches; text that an editor has not saved counts."""
-    options = asked.model_dump(exclude={"pattern"})
-    return JSONResponse((await caller.files.grep_files(asked.pattern, **options)).to_dict())
+async def grep_files(query: Annotated[GrepQuery, Query()], caller: Calling) -> Response:
+    """Return one page of the lines that match a pattern, including unsaved text of editors."""
+    options = query.model_dump(exclude={"pattern"})
+    return JSONResponse((await caller.files.grep_files(query.pattern, **options)).to_dict())
 
 
 @router.get("/v1/versions/{path:path}", tags=["searching"], response_model=VersionsResult, responses=failures(504))
 async def versions(path: FilePath, caller: Calling, limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 100) -> Response:
-    """Return the versions that a path has had, newest first; the file need not exist any more."""
+    """Return the recorded versions of a path, newest first; the file need not exist."""
     return JSONResponse((await caller.files.versions(path, limit=limit)).to_dict())
 
 
 @router.head("/healthz", response_class=PlainTextResponse, include_in_schema=False)
 @router.get("/healthz", response_class=PlainTextResponse)
 async def healthz() -> str:
-    """Tell that the server answers."""
+    """Return "ok", to show that the server responds."""
     return "ok\n"
 
 
 @router.get("/v1/status")
 async def status(caller: Calling) -> dict[str, Any]:
-    """Return the state of the workspace: position of the feed, mirror, keeper, listeners."""
+    """Return the state of the workspace: position of the feed, mirrors, listeners."""
     return await caller.files.status()
 
 
 @router.get("/metrics", response_class=PlainTextResponse)
 async def metrics(shared: SharedParts) -> Response:
-    """Return counts and gauges in the text form that Prometheus reads."""
+    """Return counters and gauges in the text format of Prometheus."""
     gauges = {
-        "filetools_http_open_requests": ("Requests being answered.", float(shared.metrics.open_requests)),
-        "filetools_live_connections": ("Connections to what is live.", float(shared.hub.members)),
-        "filetools_running_calls": ("Calls of tools under way.", float(len(shared.log.running()))),
+        "filetools_http_open_requests": ("Requests being processed.", float(shared.metrics.open_requests)),
+        "filetools_live_connections": ("Open live connections.", float(shared.hub.members)),
+        "filetools_running_calls": ("Running tool calls.", float(len(shared.log.running()))),
     }
     return Response(shared.metrics.text(gauges), media_type=MEDIA_TYPE)

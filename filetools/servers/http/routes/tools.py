@@ -54,12 +54,12 @@ _ANSWERS: Final[Described] = {
         "content": {**_JSON, EVENT_STREAM: {"schema": {"type": "string"}}},
     },
     400: _either(400, "There is no such tool."),
-    422: _either(422, "The arguments are bad."),
+    422: _either(422, "The arguments are invalid."),
 }
 _EXECUTE_ANSWERS: Final[Described] = {
     **_ANSWERS,
-    429: {**_PROBLEMS[429], **_either(429, "The parsing run has asked for context too often.")},
-    500: _either(500, "The tool crashed; the log says why."),
+    429: {**_PROBLEMS[429], **_either(429, "The parsing run has made too many context calls.")},
+    500: _either(500, "The tool crashed; the log contains the error."),
 }
 Call = Callable[..., Awaitable[dict[str, Any]]]
 """Calls a tool; takes the options of `ToolRegistry.call`."""
@@ -71,21 +71,21 @@ _ARGUMENTS: Final[dict[str, Any]] = {
 
 
 class ToolsPage(BaseModel):
-    """What `GET /v1/tools` returns."""
+    """Response of `GET /v1/tools`."""
 
     tools: list[dict[str, Any]]
     """Name, description and input_schema of each."""
 
 
 class CallsPage(BaseModel):
-    """What `GET /v1/calls` returns."""
+    """Response of `GET /v1/calls`."""
 
     calls: list[dict[str, Any]]
     """Running calls, oldest first."""
 
 
 class Aborted(BaseModel):
-    """What `DELETE /v1/calls/{id}` returns."""
+    """Response of `DELETE /v1/calls/{id}`."""
 
     id: str
     aborted: int
@@ -107,14 +107,14 @@ async def call_tool(
     accept: Accepted = "",
     call_name: CallName = None,
 ) -> Response:
-    """Call a tool; the body is its arguments. A tool that fails is an answer like any other, with status 200.
+    """Call a tool with the body as its arguments. If the tool fails, the status is 200, too, and the envelope has the error.
 
-    With `Accept: text/event-stream` the events `progress` tell how far it is, and `result` ends the stream; closing it
-    before stops the call.
+    With `Accept: text/event-stream`, events `progress` report the progress, and `result` ends the stream; closing the
+    stream earlier stops the call.
     """
     arguments = await _json(request)
     if not isinstance(arguments, dict):
-        return _bad(InvalidArgumentError("The body is a JSON object with the arguments of the tool"))
+        return _bad(InvalidArgumentError("The body must be a JSON object with the arguments of the tool"))
     call = partial(caller.registry.call, name, arguments)
     return await _called(shared, name, call, call_name, is_streamed=_is_streamed(caller, accept, name))
 
@@ -137,10 +137,10 @@ async def execute(
     accept: Accepted = "",
     call_name: CallName = None,
 ) -> Response:
-    """Call the tool that the body names; else the same as `/v1/tools/{name}`.
+    """Call the tool that the body names; otherwise the same as `/v1/tools/{name}`.
 
-    A tool that crashes is status 500. Calls of context tools that name their `parsing_run` are limited: 30 of a run, 120 a
-    minute of all; then status 429.
+    If the tool crashes, the status is 500. Calls of context tools that name their `parsing_run` are limited to 30 in a run
+    and 120 a minute in all runs; beyond that the status is 429.
     """
     try:
         wanted = Execution.read(await _json(request))
@@ -153,16 +153,16 @@ async def execute(
 
 @router.get("/v1/calls", responses=failures())
 async def calls(shared: SharedParts) -> CallsPage:
-    """Return the calls that run in this server, over whatever protocol they came."""
+    """Return the running calls of this server, of all protocols."""
     return CallsPage(calls=[record.to_dict() for record in shared.log.running()])
 
 
 @router.delete("/v1/calls/{call_id}", responses=failures(404))
 async def abort_call(caller: Calling, shared: SharedParts, call_id: str) -> Aborted:
-    """Stop a call. People stop any, agents those of their own session."""
+    """Stop a call. People may stop any call, agents only those of their own session."""
     aborted = shared.log.abort(call_id, caller.actor)
     if not aborted:
-        raise Refusal(404, "NO_SUCH_CALL", f"No call {call_id[:120]!r} runs")
+        raise Refusal(404, "NO_SUCH_CALL", f"There is no running call {call_id[:120]!r}")
     return Aborted(id=call_id, aborted=aborted)
 
 
@@ -199,18 +199,18 @@ async def _streamed(begin: Call) -> AsyncGenerator[str, None]:
     steps: asyncio.Queue[str] = asyncio.Queue(MOST_STEPS)
     abort = AbortSignal()
 
-    def tell(event: str) -> None:
+    def enqueue(event: str) -> None:
         if steps.full():  # a slow client misses the oldest events; the result is complete
             steps.get_nowait()
         steps.put_nowait(event)
 
     def report(current: int, total: int | None, message: str | None) -> None:
-        tell(event_text("progress", {"current": current, "total": total, "message": message}))
+        enqueue(event_text("progress", {"current": current, "total": total, "message": message}))
 
-    def tell_part(part: Result) -> None:
-        tell(event_text("partial", part.to_dict()))
+    def report_part(part: Result) -> None:
+        enqueue(event_text("partial", part.to_dict()))
 
-    call = asyncio.ensure_future(begin(abort=abort, progress=report, partial=tell_part))
+    call = asyncio.ensure_future(begin(abort=abort, progress=report, partial=report_part))
     step: asyncio.Task[str] | None = None
     try:
         while not call.done():
