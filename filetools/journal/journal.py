@@ -123,17 +123,9 @@ class Journal:
         is_moving, path, version, size, mode, number, applied, *opened = self._database.row(_VIEW, (key,))
         blocked = bool(is_moving) and self._is_below_moving(key)
         document = None if opened[0] is None else document_from(opened)
-        if number is None:
-            return View(head=None, blocked=blocked, document=document)
-        head = Head(
-            key=key,
-            path=path,
-            version=version_from(version),
-            size=size,
-            mode=mode,
-            number=number,
-            applied=bool(applied),
-        )
+        head = None if number is None else Head(
+            key=key, path=path, version=version_from(version), size=size, mode=mode, number=number, applied=bool(applied)
+        )  # fmt: skip
         return View(head=head, blocked=blocked, document=document)
 
     def records(

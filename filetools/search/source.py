@@ -26,7 +26,7 @@ from filetools.search.folder import SortedFolder, sorted_folder
 from filetools.stores.store import FileStat, ScanEntry
 
 Abort = Callable[[], bool]
-Facts = tuple[int, int]
+SizeAndTime = tuple[int, int]
 """Size in bytes and time of the last change in nanoseconds since the epoch."""
 
 MIN_CACHED_NAMES: Final = 512
@@ -109,7 +109,7 @@ class Source:
             os.close(descriptor)
             raise
 
-    def facts(self, folders: Mapping[str, Sequence[str]]) -> Iterator[list[Facts | None]]:
+    def facts(self, folders: Mapping[str, Sequence[str]]) -> Iterator[list[SizeAndTime | None]]:
         """Yield size and time of the names in each folder; None for names that no longer exist.
 
         If the folders are in listing order, each is opened relative to its parents among them.
@@ -189,7 +189,7 @@ def _special(row: os.DirEntry[str]) -> EntryType | None:
     return "symlink" if row.is_symlink() else "other"
 
 
-def _facts_at(descriptor: int, name: str) -> Facts | None:
+def _facts_at(descriptor: int, name: str) -> SizeAndTime | None:
     try:
         found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
     except OSError:

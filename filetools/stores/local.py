@@ -75,7 +75,7 @@ class LocalStore(LocalReading, LocalChanging):
 
     @property
     def name(self) -> str:
-        """Short name for messages, such as "primary" or "mirror"."""
+        """As `Store.name`."""
         return self._name
 
     @property

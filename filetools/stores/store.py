@@ -139,7 +139,7 @@ class Store(Protocol):
 
     @property
     def name(self) -> str:
-        """Short name for messages, such as "primary" or "mirror"."""
+        """Short name, such as "primary"; in the journal it identifies a store that is used as a mirror."""
 
     @property
     def tick_ns(self) -> int:

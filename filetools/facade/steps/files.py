@@ -138,7 +138,7 @@ class PutFile(Step):
             self._displaced = self._prepared.exchange()
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
-        """Records of a foreign save between look and exchange: its version, then this change again."""
+        """Return records of a foreign save between look and exchange: its version, then this change again."""
         if self._prepared is None:
             return ()
         taken_ns = time.time_ns()
@@ -161,7 +161,7 @@ class PutFile(Step):
             self._displaced.put_back()
 
     def compensations(self, parts: Parts) -> Sequence[Change]:
-        """The record that sets back the head and the open document."""
+        """Return the record that sets back the head and the open document."""
         back = taken_back(parts, self.seen, self.decision)
         if self.decision.in_buffer:
             return (structs.replace(self._change, compensates=self._number, document=back),)
@@ -260,7 +260,7 @@ class RemoveFile(Step):
             keep_seen(parts, self.seen)
 
     def drafts(self) -> Sequence[Change]:
-        """The deletion."""
+        """Return the record of the deletion."""
         return (
             Change(
                 operation=Operation.DELETE,
@@ -283,7 +283,7 @@ class RemoveFile(Step):
             sync_names(parts, self.path)
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
-        """Records of a foreign save between look and removal: its version, then its deletion."""
+        """Return records of a foreign save between look and removal: its version, then its deletion."""
         if self.seen.is_opaque:
             return ()  # the trash keeps the file
         gone_again = Change(operation=Operation.DELETE, path=self.path, key=self.seen.key, applied=True)
@@ -295,7 +295,7 @@ class RemoveFile(Step):
         put_back(self._displaced, lambda _: False)
 
     def compensations(self, parts: Parts) -> Sequence[Change]:
-        """The record that sets back the head."""
+        """Return the record that sets back the head."""
         stat = self.seen.stat
         assert stat is not None
         return (
@@ -377,7 +377,7 @@ class MoveFile(Step):
         super().prepare(parts)
 
     def drafts(self) -> Sequence[Change]:
-        """The deletion of a replaced destination, and the move."""
+        """Return records of the deletion of a replaced destination, and of the move."""
         source, destination = self.seen
         move = Change(
             operation=Operation.MOVE,
@@ -413,7 +413,7 @@ class MoveFile(Step):
             sync_names(parts, self.destination, self.source)
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
-        """Records of a foreign save at the destination between look and exchange, which is kept as a version."""
+        """Return records that keep a foreign save at the destination, between look and exchange, as a version."""
         source, end = self.seen
         taken_ns = time.time_ns()
         with suppress(FileToolsError):  # only a cache, for which the rename has changed the ctime
@@ -433,7 +433,7 @@ class MoveFile(Step):
             put_back(self._displaced, lambda _: False)
 
     def compensations(self, parts: Parts) -> Sequence[Change]:
-        """Records that set back both heads, and the path of the source's open document."""
+        """Return records that set back both heads, and the path of the source's open document."""
         source, destination = (_former(end, self._number) for end in self.seen)
         document = self.seen[0].view.document
         return (replace(source, returning=None if document is None else document.id), destination)

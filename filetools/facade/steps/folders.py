@@ -89,7 +89,7 @@ class MakeFolderStep(Step):
         self._exists = stat is not None
 
     def decide(self, parts: Parts) -> bool:
-        """False if the folder exists."""
+        """Return False if the folder exists."""
         self.missing = () if self._exists else missing_parents(parts, self.path)
         return not self._exists
 
@@ -224,7 +224,7 @@ class RemoveFolderStep(FolderStep):
             parts.store.make_directory(self.path)
 
     def compensations(self, parts: Parts) -> Sequence[Change]:
-        """One record, which also restores the heads of the files in the folder."""
+        """Return one record, which also restores the heads of the files in the folder."""
         change = Change(
             operation=Operation.CREATE_DIRECTORY, path=self.path, key=self._key, applied=True, compensates=self._number
         )
@@ -254,7 +254,7 @@ class MoveFolder(FolderStep):
         self._see_inside(parts)
 
     def decide(self, parts: Parts) -> bool:
-        """False if the folder already has that name."""
+        """Return False if the folder already has that name."""
         self.missing = missing_parents(parts, self._destination)
         return self._source != self._destination
 
@@ -283,7 +283,7 @@ class MoveFolder(FolderStep):
         parts.store.move(self._destination, self._source)
 
     def compensations(self, parts: Parts) -> Sequence[Change]:
-        """One record, which moves the heads below back to their former names."""
+        """Return one record, which moves the heads below back to their former names."""
         change = Change(
             operation=Operation.MOVE_DIRECTORY,
             path=self._source,

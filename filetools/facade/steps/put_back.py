@@ -89,7 +89,7 @@ class RestoreFolder(Step):
         ]
 
     def drafts(self) -> Sequence[Change]:
-        """The folder, then its contents: recovery restores the folder before its files."""
+        """Return the folder, then its contents: recovery restores the folder before its files."""
         # Recovery finds the folder in the trash by this relation, and a restore learns that it is the removed folder.
         said = (*self.undone, Relation(kind="brings", number=int(self._trash)))
         return [replace(change, relations=said) for change in self._changes]
@@ -107,7 +107,7 @@ class RestoreFolder(Step):
         parts.store.remove(self.path, trash=self._trash)
 
     def compensations(self, parts: Parts) -> Sequence[Change]:
-        """One deletion for each record of this step; the records of a commit have consecutive numbers."""
+        """Return one deletion for each record of this step; the records of a commit have consecutive numbers."""
         first = self._number - len(self._changes) + 1
         return [
             replace(
@@ -169,7 +169,7 @@ class _PutText(Step):
         self._key = require_free(parts, self.path)
 
     def decide(self, parts: Parts) -> bool:
-        """False if the two texts are equal."""
+        """Return False if the two texts are equal."""
         return self.now != self.then
 
     def prepare(self, parts: Parts) -> None:
@@ -195,7 +195,7 @@ class _PutText(Step):
         self._put(parts, self.then, self.now)
 
     def compensations(self, parts: Parts) -> Sequence[Change]:
-        """One record, with the texts swapped."""
+        """Return one record, with the texts swapped."""
         return (self._change(self.then, self.now, compensates=self._number),)
 
     def _put(self, parts: Parts, now: bytes | None, then: bytes | None) -> None:

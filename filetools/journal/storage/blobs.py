@@ -27,13 +27,16 @@ class BlobFolder:
     """A folder of blobs: their names are hashes, any other name is a writer's unfinished work."""
 
     def __init__(self, directory: Path, *, durable: bool) -> None:
-        """Open or create the folder.
+        """Open the folder, or create it so that only its owner may enter it.
 
         Raises:
             StateDamagedError: Something else is at its path.
             OSError: It cannot be made.
         """
-        make_private_folder(directory)
+        with suppress(FileExistsError):
+            directory.mkdir(mode=0o700)
+        if not stat.S_ISDIR(directory.lstat().st_mode):
+            raise StateDamagedError(f"{directory.name} is not a directory")
         self._directory = directory
         self._durable = durable
 
@@ -117,19 +120,6 @@ def _is_old(entry: os.DirEntry[str]) -> bool:
     with suppress(FileNotFoundError):
         return time.time() - entry.stat(follow_symlinks=False).st_mtime > YOUNG_SECONDS
     return False
-
-
-def make_private_folder(directory: Path) -> None:
-    """Make a folder that only its owner may enter, if it is missing.
-
-    Raises:
-        StateDamagedError: Something else is at its path.
-        OSError: It cannot be made.
-    """
-    with suppress(FileExistsError):
-        directory.mkdir(mode=0o700)
-    if not stat.S_ISDIR(directory.lstat().st_mode):
-        raise StateDamagedError(f"{directory.name} is not a directory")
 
 
 def write_all(descriptor: int, content: bytes) -> None:

@@ -32,16 +32,16 @@ MOST_ROWS: Final = 100
 """Maximum number of files named for a change; the rest is counted."""
 _PATCHED: Final = {"add": "added", "delete": "deleted", "update": "updated", "move": "moved"}
 
-Facts = Mapping[str, Any]
+Data = Mapping[str, Any]
 
 
-Row = tuple[str, Sequence[Facts]]
+Row = tuple[str, Sequence[Data]]
 """A line above the facts (empty if the facts already say it) and its hunks."""
 Summary = tuple[Sequence[str], Sequence[Row]]
 """Facts, of which empty ones are omitted, and rows."""
 
 
-def summary_of(result: type[Result], data: Facts) -> Body | None:
+def summary_of(result: type[Result], data: Data) -> Body | None:
     """Return a result in a few lines; None if its type has a body or is not known here.
 
     Args:
@@ -72,11 +72,11 @@ def _lines(rows: Sequence[Row], most_rows: int) -> Iterator[str]:
         yield f"… {rest} more"
 
 
-def _hunk_lines(hunks: Sequence[Facts]) -> list[str]:
+def _hunk_lines(hunks: Sequence[Data]) -> list[str]:
     return [line for hunk in hunks for line in (hunk_place(hunk), *narrowed(hunk["lines"], MOST_LINE_CHARACTERS))]
 
 
-def hunk_place(hunk: Facts) -> str:
+def hunk_place(hunk: Data) -> str:
     """Return the header line of a hunk."""
     return f"@@ -{hunk['oldStart']},{hunk['oldLines']} +{hunk['newStart']},{hunk['newLines']} @@"
 
@@ -85,20 +85,20 @@ def _narrow(line: str) -> str:
     return line if len(line) <= MOST_LINE_CHARACTERS else f"{line[:MOST_LINE_CHARACTERS]}…"
 
 
-def _write(data: Facts) -> Summary:
+def _write(data: Data) -> Summary:
     done = "unchanged" if data.get("unchanged") else "created" if data["created"] else "written"
     merged = "merged with what others wrote, shown above" if data.get("merged") else ""
     facts = (data["path"], done, counted(data["bytes_written"], "byte"), *_versions(data), merged, *_state(data))
     return facts, [("", data.get("foreign", ()))]
 
 
-def _edit(data: Facts) -> Summary:
+def _edit(data: Data) -> Summary:
     count = sum(data.get("counts", ()))
     done = "unchanged" if data.get("unchanged") else f"{count} replaced" if count else "changed"
     return (data["path"], done, *_versions(data), *_state(data)), [("", data["structured_patch"])]
 
 
-def _patch(data: Facts) -> Summary:
+def _patch(data: Data) -> Summary:
     files = data["files"]
     heads = [" · ".join((_moved(each), _PATCHED[each["kind"]], *_versions(each))) for each in files]
     # The content of added files is already in the call.
@@ -108,7 +108,7 @@ def _patch(data: Facts) -> Summary:
     return (counted(len(files), "file"), *_state(data)), list(zip(heads, hunks, strict=True))
 
 
-def _undo(data: Facts) -> Summary:
+def _undo(data: Data) -> Summary:
     rows: list[Row] = [(_undone(each), each.get("structured_patch", ())) for each in data.get("files", ())]
     rows += [(f"conflict: {each['path']}: {each['reason']}", ()) for each in data.get("conflicts", ())]
     rows += [(f"not undone: {each['path']}: {each['reason']}", ()) for each in data.get("not_undone", ())]
@@ -120,37 +120,37 @@ def _undo(data: Facts) -> Summary:
     return (f"{undone} of {counted(len(changes), 'change')} undone", *_state(data)), rows
 
 
-def _undone(file: Facts) -> str:
+def _undone(file: Data) -> str:
     return " · ".join((_moved(file), file["action"].replace("_", " "), *_versions(file)))
 
 
-def _moved(file: Facts) -> str:
+def _moved(file: Data) -> str:
     old, path = file.get("old_path"), file["path"]
     return path if old is None else f"{old} → {path}"
 
 
-def _move(data: Facts) -> Summary:
+def _move(data: Data) -> Summary:
     return (printable(f"{data['source']} → {data['destination']}"), "moved", *_versions(data), *_state(data)), ()
 
 
-def _delete(data: Facts) -> Summary:
+def _delete(data: Data) -> Summary:
     version = data.get("deleted_version")
     was = f"was {short(version)}" if version else counted(data.get("entries", 1), "entry", "entries")
     return (data["path"], "deleted", was, *_state(data)), ()
 
 
-def _directory(data: Facts) -> Summary:
+def _directory(data: Data) -> Summary:
     return (data["path"], "created" if data["created"] else "there already", *_state(data)), ()
 
 
-def _batch(data: Facts) -> Summary:
+def _batch(data: Data) -> Summary:
     results = data["results"]
     parts = (_write(each) if "created" in each else _delete(each) for each in results)
     rows = [(" · ".join(filter(None, facts)), rows[0][1] if rows else ()) for facts, rows in parts]
     return (counted(len(results), "file"), *_state(data)), rows
 
 
-def _info(data: Facts) -> Summary:
+def _info(data: Data) -> Summary:
     last, size, lines = data.get("last_change"), data.get("size"), data.get("total_lines")
     is_text = data.get("encoding") is not None and not data.get("is_binary")
     facts = (
@@ -171,14 +171,14 @@ def _info(data: Facts) -> Summary:
     return facts, ()
 
 
-def _watch(data: Facts) -> Summary:
+def _watch(data: Data) -> Summary:
     changes = data["changes"]
     again = "too many changes to list: read the files again" if data.get("resync") else ""
     facts = (data["path"] or ".", counted(len(changes), "change"), again, f"position {data['position']}")
     return facts, [(_change(each), ()) for each in changes]
 
 
-def _change(change: Facts) -> str:
+def _change(change: Data) -> str:
     at = datetime.fromtimestamp(change["time"], UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     version = (f"version {short(change['version'])}",) if "version" in change else ()
     what = change["operation"].replace("_", " ")
@@ -187,7 +187,7 @@ def _change(change: Facts) -> str:
     )
 
 
-def _versions(data: Facts) -> Iterator[str]:
+def _versions(data: Data) -> Iterator[str]:
     """Yield the current and the previous version; both can be read."""
     version, before = data.get("version"), data.get("replaced_version")
     if version:
@@ -196,7 +196,7 @@ def _versions(data: Facts) -> Iterator[str]:
         yield f"was {short(before)}"
 
 
-def _state(data: Facts) -> Iterator[str]:
+def _state(data: Data) -> Iterator[str]:
     """Yield unusual facts, and the number by which the change can be undone."""
     if data.get("dry_run"):
         yield "dry run: nothing was written"
@@ -210,7 +210,7 @@ def _state(data: Facts) -> Iterator[str]:
         yield f"change {number}"
 
 
-_SUMMARIES: Final[Mapping[type[Result], Callable[[Facts], Summary]]] = {
+_SUMMARIES: Final[Mapping[type[Result], Callable[[Data], Summary]]] = {
     WriteResult: _write,
     EditResult: _edit,
     PatchResult: _patch,
