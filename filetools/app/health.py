@@ -22,7 +22,7 @@ from filetools.tree.leader import Leadership
 
 LEADER_LOCK: Final = "leader.lock"
 _KINDS: Final = {
-    **dict.fromkeys(("beside", "blobs", "limbo", "tmp", "trash"), stat.S_IFDIR),
+    **dict.fromkeys(("beside", "blobs", "displaced", "tmp", "trash"), stat.S_IFDIR),
     **dict.fromkeys((LEADER_LOCK, "notify", "gate", "id", "mark", "position", "reserve", "turn"), stat.S_IFREG),
 }
 """The file type of each name in a state directory."""

@@ -138,14 +138,14 @@ class LocalStore(LocalReading, LocalChanging):
             self._synced_folders[folder] = state
 
     def leftovers(self) -> Iterator[Displaced]:
-        """Yield the files that dead processes left in `.filetools/tmp` and in noted folders, and everything in limbo."""
+        """Yield the files that dead processes left in `.filetools/tmp` and in noted folders, and everything in `displaced`."""
         disk = self._disk
         for name in os.listdir(disk.private.folder("tmp")):
             for left in self._left_at(disk.hidden("tmp", name)):
                 if is_left_behind(name, left.stat.changed_ns):
                     yield left
-        for name in os.listdir(disk.private.folder("limbo")):
-            yield from self._left_at(disk.hidden("limbo", name))
+        for name in os.listdir(disk.private.folder("displaced")):
+            yield from self._left_at(disk.hidden("displaced", name))
         for note, folder in disk.private.notes_of_dead_owners():
             waits = False
             for name in _names_beside(disk, WorkspacePath(folder)):

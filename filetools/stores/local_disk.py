@@ -61,7 +61,7 @@ class LocalDisk(Disk, frozen=True):
         return self.hidden("tmp", self.private.owner.new_name())
 
     def hidden(self, folder: str, name: str) -> HiddenPlace:
-        """Return a place in a folder of the private directory: "limbo" for files that may still be written, or "trash"."""
+        """Return a place in a folder of the private directory: "displaced" for files that may still be written, or "trash"."""
         opened = partial(self.private.opened, folder)
         return HiddenPlace(name, f"{STATE_DIRECTORY}/{folder}/{name}", opened, self.private.owner.new_name)
 

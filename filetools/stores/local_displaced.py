@@ -108,21 +108,21 @@ class LocalDisplaced(HiddenFile):
                     return
         raise ChangedMeanwhileError(path, _TRIES)
 
-    def keep_in_limbo(self, name: str) -> None:
-        """Move it to `.filetools/limbo/<name>`; if that is on another file system, it stays beside its former place.
+    def keep(self, name: str) -> None:
+        """Move it to `.filetools/displaced/<name>`; if that is on another file system, it stays beside its former place.
 
         Raises:
-            PathExistsError: Limbo has that name already.
+            PathExistsError: A displaced file has that name already.
         """
         if self._place is None:
             raise PathNotFoundError(self._path)
-        target = self._disk.hidden("limbo", private_name(name))
+        target = self._disk.hidden("displaced", private_name(name))
         with (
             Explained(self._disk.workspace, self._path),
             self._place.opened() as folder,
-            target.opened() as limbo,
+            target.opened() as kept,
         ):
-            spots = (folder, self._place.name), (limbo, target.name)
+            spots = (folder, self._place.name), (kept, target.name)
             try:
                 rename_without_replacing(self._disk.capabilities, *spots)
             except OSError as exc:

@@ -246,7 +246,7 @@ class PreparedReplacement(PreparedName):
         if identity(hidden) != (self.stat.device, self.stat.inode):
             found = to_file_stat(os.stat(hidden[1], dir_fd=hidden[0], follow_symlinks=False))
             self._place = None
-            LocalDisplaced(self._disk, self._path, place, found).keep_in_limbo(place.name)
+            LocalDisplaced(self._disk, self._path, place, found).keep(place.name)
             raise ChangedMeanwhileError(self._path, 1)
 
     def _exchange(self, place: HiddenPlace, live: Spot, hidden: Spot) -> HiddenPlace:

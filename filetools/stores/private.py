@@ -33,7 +33,7 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.processes import is_alive, own_mark
 from filetools.stores.system import Capabilities, Opened, probe_capabilities
 
-FOLDERS: Final = ("tmp", "trash", "limbo", "beside")
+FOLDERS: Final = ("tmp", "trash", "displaced", "beside")
 ORPHAN_AGE_SECONDS: Final = 3600.0
 """Age from which a temporary file counts as left behind if its process cannot be looked up."""
 FOREIGN_NAME: Final = re.compile(r"\.ft-[0-9a-f]{16}")
@@ -159,7 +159,7 @@ def _explained(workspace: Workspace, directory: Path, error: OSError) -> Excepti
 
 
 def private_name(name: str) -> str:
-    """Return `name` if it is a single name, fit for the trash or limbo.
+    """Return `name` if it is a single name, fit for the trash or `displaced`.
 
     Raises:
         InvalidArgumentError: It is empty, a path, or would leave the folder.

@@ -96,8 +96,8 @@ class Displaced(Protocol):
         Afterwards this object represents that file, so that it can be examined before it is discarded.
         """
 
-    def keep_in_limbo(self, name: str) -> None:
-        """Move it to `.filetools/limbo/<name>`, so that a program that has it open can finish writing before it is read."""
+    def keep(self, name: str) -> None:
+        """Move it to `.filetools/displaced/<name>`, so that a program that has it open can finish writing before it is read."""
 
     def sync(self) -> None:
         """Make its current name durable, but not its bytes; does nothing once it was put back or discarded."""
@@ -338,7 +338,7 @@ class Store(Protocol):
     def leftovers(self) -> Iterator[Displaced]:
         """Yield the temporary files that dead processes left, for the sweep to hash before it discards them.
 
-        Also everything in `.filetools/limbo`, and the temporary files that had to be made in other folders.
+        Also everything in `.filetools/displaced`, and the temporary files that had to be made in other folders.
         """
 
     def probe(self) -> None:

@@ -86,7 +86,7 @@ class SyncManager:
             strict_wait_seconds: How long a call waits for a strict one.
             mirror_probe_seconds: First pause before a mirror that failed is tried again; doubles up to a minute.
             sync_after_seconds: Pause after which written files are synced and leave the backlog.
-            max_foreign_bytes: Larger foreign files are not read; they stay in the mirror's `.filetools/limbo`.
+            max_foreign_bytes: Larger foreign files are not read; they stay in the mirror's `.filetools/displaced`.
         """
         self.context = SyncContext(
             journal=journal,

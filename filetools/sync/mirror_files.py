@@ -59,7 +59,7 @@ class MirrorFiles:
             store: The mirror.
             journal: Keeps the bytes of files that it does not have, before they are removed.
             key: Returns the key of a path in the journal.
-            max_foreign_bytes: Foreign files larger than this are not read; they stay in the mirror's `.filetools/limbo`.
+            max_foreign_bytes: Foreign files larger than this are not read; they stay in the mirror's `.filetools/displaced`.
         """
         self.store = store
         self._own: OrderedDict[tuple[int, ...], str] = OrderedDict()
@@ -108,13 +108,13 @@ class MirrorFiles:
     def discard_displaced(self, path: WorkspacePath, displaced: Displaced) -> None:
         """Discard an entry that came out of `path`, after keeping bytes that the journal does not have.
 
-        A file that cannot be kept stays in the mirror's `.filetools/limbo`.
+        A file that cannot be kept stays in the mirror's `.filetools/displaced`.
         """
         stat = displaced.stat
         is_foreign = stat.type == "file" and not self._forget(stat)
         is_large = stat.size > self._max_foreign_bytes
         if is_foreign and (is_large or not self._is_kept(path, displaced) or not displaced.is_untouched()):
-            displaced.keep_in_limbo(f"mirror-{secrets.token_hex(8)}")
+            displaced.keep(f"mirror-{secrets.token_hex(8)}")
         else:
             displaced.discard()
 
@@ -273,7 +273,7 @@ class MirrorFiles:
             if not self._contents.has(version_of(content)):
                 self._journal.keep_aside(path, self._key(path), content, EXTERNAL)
         except FileToolsError as exc:
-            _log.warning("foreign bytes of %s stay in .filetools/limbo of the mirror: %s", path, exc)
+            _log.warning("foreign bytes of %s stay in .filetools/displaced of the mirror: %s", path, exc)
             return False
         return True
 

@@ -21,7 +21,7 @@ def found(root: Path, name: str, settings: Settings | None = None, mirror: Path 
 @pytest.fixture
 def state(tmp_path: Path) -> Path:
     state = tmp_path / ".filetools/state"
-    for name in ("tmp", "limbo"):
+    for name in ("tmp", "displaced"):
         (state / name).mkdir(parents=True)
     return state
 

@@ -86,7 +86,7 @@ def test_one_failure_at_any_call_is_typed_and_undone_without_a_trace(name: str, 
             assert {path: end.tree[path] for path in end.tree if path not in made} == BEFORE, end
             assert made == end.told_folders, end
             assert str(tmp_path) not in end.error.message, end
-        # A deletion succeeds on a full disk; bytes that do not fit into the journal stay in limbo.
+        # A deletion succeeds on a full disk; bytes that do not fit into the journal are kept as files.
         assert end.left_over == () or end.failed in TIDYING or end.error is None, end
         assert reopened(end.root) == end.tree, end
         assert leftovers(end.root) == [], end

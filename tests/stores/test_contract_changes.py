@@ -80,25 +80,25 @@ def test_put_back_where_nothing_stands_any_more(world: LocalWorld) -> None:
     assert world.look(FILE) == b"one"
 
 
-def test_limbo_refuses_a_taken_name_and_what_is_no_name(world: LocalWorld) -> None:
-    exchanged(world, FILE, b"two").keep_in_limbo("7")
+def test_keeping_refuses_a_taken_name_and_what_is_no_name(world: LocalWorld) -> None:
+    exchanged(world, FILE, b"two").keep("7")
     displaced = exchanged(world, FILE, b"three")
     if not displaced.temporary.startswith(".ft-"):
         with pytest.raises(PathExistsError):
-            displaced.keep_in_limbo("7")
+            displaced.keep("7")
     for name in ("", ".", "..", "a/b", "../../x"):
         with pytest.raises(InvalidArgumentError):
-            displaced.keep_in_limbo(name)
+            displaced.keep(name)
     assert displaced.read() == b"two"
 
 
-def test_limbo_keeps_a_file_for_the_next_start(world: LocalWorld) -> None:
+def test_a_displaced_file_is_kept_for_the_next_start(world: LocalWorld) -> None:
     displaced = exchanged(world, FILE, b"two")
-    displaced.keep_in_limbo("7")
+    displaced.keep("7")
     noted = displaced.temporary
     assert displaced.read() == b"one"
     store = world.reopen()
-    if noted == ".filetools/limbo/7":
+    if noted == ".filetools/displaced/7":
         [found] = store.leftovers()
         assert found.read() == b"one"
         found.discard()

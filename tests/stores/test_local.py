@@ -55,7 +55,7 @@ def plant_private(root: Path, planted: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["link", "dangling", "file"])
-@pytest.mark.parametrize("planted", [".filetools", ".filetools/tmp", ".filetools/trash", ".filetools/limbo"])
+@pytest.mark.parametrize("planted", [".filetools", ".filetools/tmp", ".filetools/trash", ".filetools/displaced"])
 def test_a_planted_private_folder_is_refused_and_not_followed(tmp_path: Path, planted: str, kind: str) -> None:
     root = tmp_path / "root"
     root.mkdir()

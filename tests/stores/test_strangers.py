@@ -56,15 +56,15 @@ def test_a_reader_is_no_writer(world: LocalWorld) -> None:
         assert exchanged(world, FILE, b"two").is_untouched()
 
 
-def test_the_last_bytes_of_a_writer_are_collected_from_limbo(native: LocalWorld) -> None:
+def test_the_last_bytes_of_a_writer_are_in_the_kept_file(native: LocalWorld) -> None:
     with (native.root / FILE).open("r+b", buffering=0) as writer:
         displaced = exchanged(native, FILE, b"ours")
         assert not displaced.is_untouched()
-        displaced.keep_in_limbo("5")
+        displaced.keep("5")
         writer.write(b"the last words")
         assert not displaced.is_untouched()
     [left] = native.store.leftovers()
-    assert (left.is_untouched(), left.read(), left.temporary) == (True, b"the last words", ".filetools/limbo/5")
+    assert (left.is_untouched(), left.read(), left.temporary) == (True, b"the last words", ".filetools/displaced/5")
     assert native.look(FILE) == b"ours"
 
 
@@ -91,7 +91,7 @@ class Meddled(PreparedReplacement):
         return came_out
 
 
-def test_a_save_while_a_link_is_put_back_goes_to_limbo_and_is_never_discarded(native: LocalWorld) -> None:
+def test_a_save_while_a_link_is_put_back_is_kept_and_never_discarded(native: LocalWorld) -> None:
     name = Path(native.store.prepare(FILE, b"ours", new=False).temporary).name
     disk = native.store._disk
     prepared = Meddled(disk, FILE, disk.hidden("tmp", name), to_file_stat((native.private / "tmp" / name).stat()))

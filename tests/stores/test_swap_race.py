@@ -99,7 +99,7 @@ def test_what_a_stranger_exchanges_in_at_the_same_time_is_never_thrown_away(tmp_
     with Swapper(tree):
         for _ in range(dose(3 * TRIES)):
             outcomes[attempt(replace, store, WorkspacePath(tree.path))] += 1
-    hidden = [found for name in ("tmp", "limbo") for found in (tree.root / ".filetools" / name).iterdir()]
+    hidden = [found for name in ("tmp", "displaced") for found in (tree.root / ".filetools" / name).iterdir()]
     assert [found.is_symlink() for found in (tree.live, tree.twin, *hidden)].count(True) == 1, outcomes
     store.close()
     workspace.close()

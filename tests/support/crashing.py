@@ -249,6 +249,6 @@ def snapshot(root: Path) -> Tree:
 def leftovers(root: Path) -> list[str]:
     """Return temporary files that nobody will come back for."""
     private = root / ".filetools/state"
-    hidden = [place.name for folder in ("tmp", "limbo") for place in (private / folder).glob("*")]
+    hidden = [place.name for folder in ("tmp", "displaced") for place in (private / folder).glob("*")]
     # `os.walk` passes over a folder that goes meanwhile; `rglob` fails.
     return hidden + [name for _, *found in os.walk(root) for names in found for name in names if name[:4] == ".ft-"]

@@ -28,7 +28,7 @@ CHANGING: Final = frozenset(
         "prepare", "make_directory", "remove_empty_directory", "remove", "restore", "move", "set_mode", "sync",
         "set_directory_mode", "make_link",
         "Prepared.exchange", "Prepared.discard",
-        "Displaced.put_back", "Displaced.keep_in_limbo", "Displaced.sync", "Displaced.discard",
+        "Displaced.put_back", "Displaced.keep", "Displaced.sync", "Displaced.discard",
     }
 )  # fmt: skip
 UNCOUNTED: Final = frozenset({"state_below"})

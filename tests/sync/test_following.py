@@ -329,7 +329,7 @@ async def test_a_strangers_files_are_kept_before_their_folder_is_removed(
     assert tree(inner) == {}
 
 
-async def test_a_strangers_text_that_cannot_be_kept_stays_in_limbo(inner: LocalStore, tmp_path: Path) -> None:
+async def test_a_strangers_text_that_cannot_be_journaled_is_kept_as_a_file(inner: LocalStore, tmp_path: Path) -> None:
     async with world(tmp_path, inner, max_foreign_bytes=8) as opened:
         await opened.write("a", b"ours")
         (tmp_path / "mirror" / "a").write_bytes(b"too large to be read")
@@ -338,7 +338,7 @@ async def test_a_strangers_text_that_cannot_be_kept_stays_in_limbo(inner: LocalS
         assert opened.kept == []
 
 
-async def test_a_file_that_a_stranger_still_writes_stays_in_limbo(
+async def test_a_file_that_a_stranger_still_writes_is_kept_as_a_file(
     opened: World, inner: LocalStore, tmp_path: Path
 ) -> None:
     await opened.write("a", b"ours")

@@ -1,6 +1,6 @@
 """The leader's sweep of temporary and displaced files that crashed processes and late writers left.
 
-A displaced file that a program still had open for writing stays in `.filetools/limbo`, named by the
+A displaced file that a program still had open for writing stays in `.filetools/displaced`, named by the
 number of the record that displaced it. When it is no longer written, its bytes are recorded as that program's save,
 followed by the head again: they are in the path's history, and `read_file(version=…)` returns them.
 """
@@ -26,19 +26,19 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Displaced
 
 _log = logging.getLogger(__name__)
-_LIMBO_NAME: Final = re.compile(r".*/limbo/(\d+)-[0-9a-f]+")
+_DISPLACED_NAME: Final = re.compile(r".*/displaced/(\d+)-[0-9a-f]+")
 _OWNER: Final = "sweep"
 WAIT_SECONDS: Final = 2.0
 
 
 LateSave = tuple[WorkspacePath, bytes, Displaced]
-"""A file in `.filetools/limbo` that is no longer written, and is not kept yet: its path, its bytes, and the file."""
+"""A file in `.filetools/displaced` that is no longer written, and is not kept yet: its path, its bytes, and the file."""
 
 
 async def sweep(runner: CallRunner) -> None:
     """Remove files that are no longer in use, after recording the bytes of late writers as versions of their paths."""
     for late in await runner.parts.workers.run(partial(_sweep, runner.parts)):
-        with suppress(DiskFullError, LockTimeoutError):  # the file stays in limbo until the next round
+        with suppress(DiskFullError, LockTimeoutError):  # the file stays until the next round
             await runner.record(partial(_keep, runner.parts, late), late[0], _OWNER, WAIT_SECONDS)
 
 
@@ -59,7 +59,7 @@ def _look(parts: Parts, leftover: Displaced) -> list[LateSave]:
         content = leftover.read()
         version = version_of(content)
         if content and not parts.journal.contents.has(version):
-            match = _LIMBO_NAME.fullmatch(leftover.temporary)
+            match = _DISPLACED_NAME.fullmatch(leftover.temporary)
             number = 0 if match is None else int(match[1])
             if number > parts.journal.visible_position():
                 return []  # the record that displaced it, or an earlier one, is not applied yet

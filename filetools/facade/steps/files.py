@@ -232,7 +232,7 @@ class RemoveFile(Step):
         Args:
             path: The file.
             permit: Called with the look at the current file.
-            keeps_bytes: False if the disk is full: bytes that the journal lacks stay in limbo, as a file, until they can be
+            keeps_bytes: False if the disk is full: bytes that the journal lacks are kept as a file, until they can be
                 journaled.
         """
         super().__init__(path)

@@ -290,7 +290,7 @@ def _finish(parts: Parts, active: Sequence[Step], actor: Actor) -> tuple[ChangeR
         if changes:
             surprises = parts.journal.commit(changes, actor)
     except (FileToolsError, HeadMovedError) as exc:
-        _log.warning("the displaced file of %s stays in limbo until a sweep: %s", active[0].paths[0], exc)
+        _log.warning("the displaced file of %s is kept until a sweep: %s", active[0].paths[0], exc)
         for step in active:
             _quietly(step.shelve, parts)
     for step in active:

@@ -105,31 +105,31 @@ class Step(ABC):
         """Return the records that set the heads back to what the look saw."""
 
     def finish(self, parts: Parts) -> None:
-        """Discard the displaced file, or move it into limbo if a program has it open; called last after a success."""
+        """Discard the displaced file, or keep it if a program has it open; called last after a success."""
         displaced = self._taken()
         if displaced is None:
             return
         if displaced.is_untouched():
             displaced.discard()
         else:
-            self._keep_in_limbo(displaced)
+            self._keep_displaced(displaced)
 
     def shelve(self, parts: Parts) -> None:
-        """Leave the displaced file in limbo for the leader's sweep, because it cannot be recorded now."""
+        """Keep the displaced file for the leader's sweep, because it cannot be recorded now."""
         displaced = self._taken()
         if displaced is not None:
-            self._keep_in_limbo(displaced)
+            self._keep_displaced(displaced)
 
     def abandon(self, parts: Parts) -> None:
         """Discard what `prepare` made; called before another try and after a failure, perhaps twice.
 
-        A displaced file that could not be put back is discarded if its bytes are kept; otherwise it stays in limbo.
+        A displaced file that could not be put back is discarded if its bytes are kept; otherwise it is kept.
         """
         displaced = self._taken()
         if displaced is None or not displaced.temporary:
             return
         if displaced.stat.type == "file" and not parts.journal.contents.has(version_of(displaced.read())):
-            self._keep_in_limbo(displaced)
+            self._keep_displaced(displaced)
         else:
             displaced.discard()
 
@@ -138,9 +138,9 @@ class Step(ABC):
         displaced, self._displaced = self._displaced, None
         return displaced
 
-    def _keep_in_limbo(self, displaced: Displaced) -> None:
-        """Move a displaced file into limbo (the folder of displaced files), named by the record that displaced it."""
-        displaced.keep_in_limbo(f"{self._number}-{secrets.token_hex(4)}")
+    def _keep_displaced(self, displaced: Displaced) -> None:
+        """Keep a displaced file, named by the record that displaced it."""
+        displaced.keep(f"{self._number}-{secrets.token_hex(4)}")
 
 
 def sync_names(parts: Parts, *paths: WorkspacePath) -> None:
