@@ -343,7 +343,13 @@ def print_warnings(warnings: Iterable[Mapping[str, Any]]) -> None:
 
 
 def print_table(rows: Iterable[Sequence[str | Text]], *headings: str) -> None:
-    """Print an unruled table, folded to the width of the terminal; without headings it has two columns."""
+    """Print an unruled table, folded to the width of a terminal; in a pipe each row is a line. Facts need no headings."""
+    if not STDOUT.is_terminal:
+        lines = [list(map(str, row)) for row in (headings, *rows) if any(row)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        for cells in lines:
+            print_line("  ".join(map(str.ljust, cells, widths)).rstrip())
+        return
     from rich.table import Table
 
     table = Table(box=None, show_header=any(headings), pad_edge=False, padding=(0, 2, 0, 0))

@@ -87,6 +87,13 @@ def test_a_setting_out_of_range_names_its_source(run: CommandLine) -> None:
     assert done.error.startswith("error INVALID_ARGUMENT: Setting 'worker_threads' from environment")
 
 
+def test_in_a_pipe_a_row_of_a_table_is_one_line_without_blanks_at_its_end(run: CommandLine) -> None:
+    (run.folder / "a.md").write_text("# A\n")
+    lines = [*run("tools").lines, *run("info", "a.md").lines]
+    assert [line for line in lines if line != line.rstrip() or line.startswith(" ")] == []
+    assert any(line.startswith("grep_files") and len(line) > 80 for line in lines)
+
+
 def test_a_closed_pipe_is_quiet(run: CommandLine) -> None:
     for number in range(3000):
         (run.folder / f"a-file-with-a-long-name-{number}.txt").touch()
