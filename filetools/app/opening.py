@@ -33,7 +33,7 @@ from filetools.journal.storage.reserve import Reserve
 from filetools.models.records import Actor
 from filetools.models.words import STATE_PATH, Durability, MirrorPolicy, Preset
 from filetools.paths.lexical import AnyPath
-from filetools.paths.patterns import compile_patterns
+from filetools.paths.patterns import ExcludeRules, compile_patterns
 from filetools.paths.workspace import Workspace
 from filetools.permissions.approvals import Approvals
 from filetools.permissions.gatekeeper import Gatekeeper
@@ -237,7 +237,7 @@ class Opening:
             key=workspace.key,
             notify=notifier.notify,
             open_added=folders.open if state.refusal is None else None,
-            excluded=compile_patterns((), defaults=settings.exclude).matches,
+            excluded=partial(_is_not_mirrored, compile_patterns((), defaults=settings.exclude)),
             mirror_wait_seconds=settings.mirror_wait_seconds,
             strict_wait_seconds=settings.lock_timeout_seconds,
             mirror_probe_seconds=settings.mirror_probe_seconds,
@@ -317,6 +317,11 @@ _OUTCOMES: Mapping[str, Callable[..., Event]] = {
     "allowed": ToolApproved,
     "refused": ToolRejected,
 }
+
+
+def _is_not_mirrored(rules: ExcludeRules, path: str, is_directory: bool) -> bool:
+    """True if a path is left out of mirrors: git in the mirror would change the repository that a `.git` file leads to."""
+    return rules.matches(path, is_directory) or (not is_directory and path.rpartition("/")[2] == ".git")
 
 
 def _event_of(notice: ApprovalNotice) -> Event:

@@ -119,7 +119,7 @@ class MirrorFiles:
             displaced.discard()
 
     def _keep_below(self, path: WorkspacePath) -> None:
-        """Remove the files below a directory that this process did not write, before the directory is removed as a whole.
+        """Remove the files below a directory whose bytes the journal lacks, before the directory is removed as a whole.
 
         Raises:
             HoldsStateError: Another root lies in it, whose journal must not go along.
@@ -128,7 +128,8 @@ class MirrorFiles:
         for file in files_below(self.store, path):
             with suppress(*GONE):
                 stat = self.store.stat(file)
-                if stat is not None and stat.type == "file" and not self._forget(stat):
+                is_foreign = stat is not None and stat.type == "file" and not self._forget(stat)
+                if is_foreign and not self._contents.has(file_version(self.store, file)):
                     self.remove(file)
 
     def refuse_state_below(self, path: WorkspacePath) -> None:

@@ -313,7 +313,7 @@ class BacklogWorker:
         twins = [] if spelled is None else twins_of(path, self._context.primary)
         if goal.kind == "nothing":
             if twins:
-                self._retry(twins)
+                self._retry(twins, is_free=True)
                 return
             self.files.remove(path, only_empty=entry.number == 0)
             self._prune(path.parent)
@@ -323,7 +323,7 @@ class BacklogWorker:
         if is_respelt := spelled is not None and spelled.name != path.name:
             self.files.respell(path)
         if twins:
-            self._retry(twins)
+            self._retry(twins, is_free=False)
         is_renamed = record is not None and self._move_again(record, path, goal)
         if goal.kind == "file":
             if not is_renamed:
@@ -339,11 +339,15 @@ class BacklogWorker:
         if entry.below or is_older or is_respelt or is_unknown:
             self._compare_below(path)
 
-    def _retry(self, twins: Iterable[WorkspacePath]) -> None:
-        """Process paths again that share a name in the mirror, and all refused ones: a name in the mirror may be free now."""
-        self.add_to_backlog(twins)
-        self._context.journal.backlog.reset(self._place)
-        self._is_whole_due = True
+    def _retry(self, twins: Iterable[WorkspacePath], *, is_free: bool) -> None:
+        """Process paths that share a name in the mirror, unless they wait for that; if it `is_free`, also all refused ones."""
+        backlog = self._context.journal.backlog
+        known = [backlog.get(self._place, self._context.key(path)) for path in twins]
+        if any(entry is None or (is_free and entry.tries) for entry in known):
+            self.add_to_backlog(twins)
+            self._is_whole_due = True
+        if is_free:
+            backlog.reset(self._place)
 
     def _move_again(self, record: ChangeRecord, path: WorkspacePath, goal: Wanted) -> bool:
         """Repeat a move of the primary in the mirror, and copy the paths that it lacked; False if that is not possible."""

@@ -153,5 +153,50 @@ async def test_what_was_ignored_at_the_checkpoint_is_listed_as_unknown_and_stays
     assert [(root / name).read_text() for name in ("dist/built.js", "a")] == ["two\n", "one\n"]
 
 
+async def test_a_repository_that_was_only_renamed_is_moved_back(root: Path) -> None:
+    git(root, "clone", "-q", str(root), "vendor/lib")
+    async with filetools.open(root, settings=QUIET) as files:
+        await files.checkpoint("first")
+        (root / "vendor").rename(root / "renamed")
+        files.answer_approvals(Person("allow"))  # a repository is in it
+        result = await files.restore("first")
+    assert result.unknown == []
+    assert not (root / "renamed").exists()
+    assert git(root / "vendor/lib", "status", "--short") == ""
+
+
+async def test_a_repository_that_was_cloned_into_an_empty_folder_stays_whole(root: Path) -> None:
+    (root / "lib").mkdir()
+    async with filetools.open(root, settings=QUIET) as files:
+        await files.checkpoint("first")
+        git(root, "clone", "-q", str(root), "lib")
+        result = await files.restore("first")
+    assert result.unknown == ["lib"]
+    assert git(root / "lib", "status", "--short") == ""
+
+
+async def test_a_folder_that_became_a_repository_stays_one(root: Path, tmp_path: Path) -> None:
+    (root / "part").mkdir()
+    (root / "part/a").write_text("one\n")
+    async with filetools.open(root, settings=QUIET) as files:
+        await files.checkpoint("first")
+        git(root, "init", "-q", "--separate-git-dir", str(tmp_path / "elsewhere"), "part")
+        (root / "part/a").write_text("two\n")
+        result = await files.restore("first")
+    assert result.unknown == ["part/.git"]
+    assert git(root / "part", "status", "--short") == "?? a\n"
+    assert (root / "part/a").read_text() == "one\n"
+
+
+async def test_a_mirror_is_no_second_work_tree(root: Path, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    git(root, "worktree", "add", "-q", str(tree))
+    async with filetools.open(tree, mirror=tmp_path / "mirror", settings=QUIET) as files:
+        await files.sync_all()
+    assert sorted(path.name for path in (tmp_path / "mirror").iterdir()) == [
+        ".filetools", ".gitignore", "a", "dist", "yarn.lock"
+    ]  # fmt: skip
+
+
 async def _paths_of(files: FileToolsFacade) -> list[str]:
     return [f"{record.operation} {record.path}" for record in (await files.changes()).records]

@@ -147,3 +147,16 @@ async def test_a_file_that_was_back_for_an_instant_does_not_stay_in_the_mirror(
         await files.delete_file("a.txt")
         await caught_up(files)
         assert not (tmp_path / "mirror/a.txt").exists()
+
+
+async def test_a_large_file_of_a_deleted_folder_is_not_kept_beside_the_mirror_after_a_restart(tmp_path: Path) -> None:
+    settings = {**QUICK, "max_foreign_bytes": 1000}
+    (tmp_path / "root").mkdir()
+    for is_deleted in (False, True):
+        async with filetools.open(tmp_path / "root", mirror=tmp_path / "mirror", settings=settings) as files:
+            if is_deleted:
+                await files.delete_directory("d", recursive=True)
+            else:
+                await files.write_file("d/large.txt", "x" * 5000)
+            await files.sync_all()
+    assert list((tmp_path / "mirror/.filetools/displaced").iterdir()) == []

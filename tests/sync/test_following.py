@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+import time
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from filetools.events.activity import SyncError, SyncPaused, SyncResumed
 from filetools.stores.local import LocalStore
 from filetools.sync.identity import MirrorIdentity
 from filetools.sync.mirror_files import MARKER
+from filetools.sync.worker import BacklogWorker
 from tests.support.crashing import grow, snapshot
 from tests.support.inside import parts
 from tests.support.mirror_worlds import (
@@ -292,6 +295,28 @@ async def test_a_mirror_that_ignores_case_keeps_what_is_left_of_two_twins(tmp_pa
                 await opened.delete(gone)
                 await opened.until_paid()
                 assert small(inner) == small(opened.primary)
+
+
+@pytest.mark.parametrize("make", CASELESS)
+async def test_a_refused_twin_does_not_keep_the_mirror_busy(
+    tmp_path: Path, make: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds, work = list[float](), BacklogWorker.round
+
+    def counted(self: BacklogWorker, *, is_whole: bool, is_hasty: bool) -> float:
+        rounds.append(time.monotonic())
+        return work(self, is_whole=is_whole, is_hasty=is_hasty)
+
+    monkeypatch.setattr(BacklogWorker, "round", counted)
+    settings = {"watch": False, "durability": "relaxed", "mirror_probe_seconds": 0.5, "sync_after_seconds": 0.5}
+    (tmp_path / "root").mkdir()
+    with caseless(tmp_path, make) as disk:
+        async with filetools.open(tmp_path / "root", mirror=disk / "mirror", settings=settings) as files:
+            await files.look()
+            for name in ("a.txt", "A.txt", "b.txt"):
+                await files.write_file(name, name)
+            await asyncio.sleep(2.0)
+    assert len(rounds) <= 14
 
 
 async def test_excluded_paths_are_never_mirrored_and_owe_nothing(inner: LocalStore, tmp_path: Path) -> None:

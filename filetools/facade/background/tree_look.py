@@ -83,7 +83,8 @@ def _current(parts: Parts, uncertain: Uncertain, check_open: Callable[[], None])
         if (row := rows.get(key) or index.get(key)) is not None:
             rows[key] = structs.replace(row, version=None)
     closed, moving = _read_unread(parts, rows, check_open)
-    closed = sorted({*closed, *uncertain.closed})
+    read = {row.path for row in rows.values() if row.version is not None}
+    closed = sorted({*closed, *uncertain.closed} - read)
     rules = parts.observer.rules_version(), closed
     ignoring = sorted((row.path, row.version) for row in rows.values() if row.path.rpartition("/")[2] == IGNORE_FILE)
     return TreeLook(

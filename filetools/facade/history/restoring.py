@@ -110,7 +110,13 @@ def _complete(
     # The entries of a folder before the folder.
     for key, path in sorted(beyond.items(), reverse=True):
         node = tree.at(path)
-        if node is None or not repositories.isdisjoint(within(key)):
+        if not repositories.isdisjoint(within(key)):
+            continue
+        if path.rpartition("/")[2] == ".git":  # it makes its folder a repository
+            unknown.add(path)
+            tree.leave(path)
+            continue
+        if node is None:
             continue
         standing = target.now.get(key)
         if standing is not None and standing.kind != "directory" and standing.version is None:
@@ -128,8 +134,13 @@ def _complete(
 
 
 def _repositories(tree: DraftTree, now: Mapping[str, SnapshotRow], rows: Mapping[str, SnapshotRow]) -> set[str]:
-    """Return the folders that are not in the snapshot and hold a repository: a restore must not take one apart."""
-    new = [row.path for key, row in now.items() if row.kind == "directory" and key not in rows]
+    """Return the folders that have come to hold a repository since the snapshot: a restore must not take one apart.
+
+    They are not in the snapshot, neither here nor where they were moved from, or were empty.
+    """
+    sources = {tree.key(node.source) for _, node in tree.drafted.values() if node is not None}
+    filled = {folder for key in rows for folder in within(key.rpartition("/")[0])}
+    new = [row.path for key, row in now.items() if row.kind == "directory" and key not in filled | sources | {ROOT}]
     return {path for path in new if tree.standing(f"{path}/.git") is not None}
 
 

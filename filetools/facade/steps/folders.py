@@ -113,8 +113,12 @@ class MakeFolderStep(Step):
             self._is_made = parts.store.make_directory(self.path)
         except PathExistsError as exc:
             raise PathNotDirectoryError(self.path) from exc
-        if self._mode is not None:
-            parts.store.set_directory_mode(self.path, self._mode)
+        try:
+            if self._mode is not None:
+                parts.store.set_directory_mode(self.path, self._mode)
+        except BaseException:
+            self.set_back(parts)
+            raise
 
     def set_back(self, parts: Parts) -> None:
         """Remove the folder if this step made it, unless somebody has put something in it."""
