@@ -100,6 +100,7 @@ _STRICTEST_FIRST: Final[Mapping[str, tuple[Any, ...]]] = {
 _LOWERED: Final = frozenset({"max_read_bytes", "max_write_bytes", "max_text_lines", "max_text_characters"})
 _EXTENDED: Final = frozenset({"protected_paths", "hidden_paths"})
 """The settings that a tree's own settings can narrow, by how they are compared; all others are ignored."""
+_IN_TREE: Final = "settings.toml in the tree"
 
 
 def _check(settings: Settings | DescriptorSettings) -> None:
@@ -344,15 +345,9 @@ def load_settings(
 
 def _narrowed(settings: Settings, file: Path, sources: dict[str, str]) -> Settings:
     """Return settings narrowed by those of the tree; values that would widen them are ignored and logged."""
-    try:
-        found = _read_toml(file)
-        asked = Settings(**_checked(Settings, found))
-    except InvalidArgumentError as exc:
-        _say_once(f"the tree's own settings are not used: {exc}")
-        return settings
     narrower: dict[str, Any] = {}
-    for name in found:
-        mine, theirs = getattr(settings, name), getattr(asked, name)
+    for name, theirs in _asked(file).items():
+        mine = getattr(settings, name)
         if name in _STRICTEST_FIRST:
             order = _STRICTEST_FIRST[name]
             value = min(mine, theirs, key=order.index)
@@ -363,10 +358,29 @@ def _narrowed(settings: Settings, file: Path, sources: dict[str, str]) -> Settin
         else:
             value = mine
         if value != mine:
-            narrower[name], sources[name] = value, "settings.toml in the tree"
+            narrower[name], sources[name] = value, _IN_TREE
         if value != theirs and name not in _EXTENDED:
             _say_once(f"{name} = {theirs!r} in {str(file)!r} is not used: settings in a tree can only narrow yours")
     return replace(settings, **narrower) if narrower else settings
+
+
+def _asked(file: Path) -> dict[str, Any]:
+    """Return the tree's valid settings. A wrong file never fails an opening; what may have protected is at its strictest."""
+    strictest = {name: order[0] for name, order in _STRICTEST_FIRST.items()} | dict.fromkeys(_EXTENDED, ("**",))
+    try:
+        found = _read_toml(file)
+    except InvalidArgumentError as exc:
+        _say_once(f"the strictest settings are used until {str(file)!r} is mended: {exc}")
+        return strictest
+    asked: dict[str, Any] = {}
+    for name, value in found.items():
+        try:
+            asked |= _checked(Settings, {name: value}, {name: _IN_TREE})
+        except InvalidArgumentError as exc:
+            if name in strictest:
+                asked[name] = strictest[name]
+            _say_once(f"{name} is {'as strict as can be' if name in asked else 'not used'}: {exc}")
+    return asked
 
 
 @cache

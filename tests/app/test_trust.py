@@ -81,11 +81,48 @@ async def test_settings_of_a_clone_narrow(root: Path) -> None:
         await refused("TOOL_BLOCKED", files.write_file("a.txt", "A"))
 
 
-async def test_settings_of_a_clone_that_are_wrong_stop_nobody(root: Path, caplog: pytest.LogCaptureFixture) -> None:
-    cloned_settings(root, 'permissions = "everything"\n')
+@pytest.mark.parametrize("wrong", ["retention_bites = 3", "max_read_bytes = -1", "watch = 'perhaps'", "[unknown]"])
+async def test_a_wrong_setting_of_a_clone_leaves_the_others_in_force(
+    root: Path, caplog: pytest.LogCaptureFixture, wrong: str
+) -> None:
+    cloned_settings(root, f'permissions = "read_only"\nhidden_paths = ["secret*"]\n{wrong}\n')
+    (root / "secret.txt").write_text("S\n")
     async with filetools.open(root, settings=QUIET) as files:
-        assert files.settings.permissions == "allow"
-    assert "the tree's own settings are not used" in caplog.text
+        assert files.settings.max_read_bytes == filetools.Settings().max_read_bytes
+        await refused("PATH_HIDDEN", files.read_file("secret.txt"))
+        await refused("TOOL_BLOCKED", files.write_file("a.txt", "A"))
+    assert f"Setting {wrong.split(' =')[0].strip('[]')!r} from settings.toml in the tree: " in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "name", "used"),
+    [
+        ("permissions = 'everything'", "permissions", "read_only"),
+        ("hidden_paths = 'secret*'", "hidden_paths", (*filetools.Settings().hidden_paths, "**")),
+        ("protected_paths = 5", "protected_paths", (*filetools.Settings().protected_paths, "**")),
+        ("hard_links = 'never'", "hard_links", "refuse"),
+    ],
+)
+async def test_a_wrong_value_that_may_have_protected_counts_as_the_strictest(
+    root: Path, caplog: pytest.LogCaptureFixture, wrong: str, name: str, used: object
+) -> None:
+    cloned_settings(root, wrong)
+    async with filetools.open(root, settings=QUIET) as files:
+        assert getattr(files.settings, name) == used
+    assert f"Setting {name!r} from settings.toml in the tree: " in caplog.text
+
+
+@pytest.mark.parametrize("text", [b"permissions = read_only\n", b"permissions = 'ask'\n<<<<<<< HEAD\n", b"\xff"])
+async def test_a_clone_whose_settings_cannot_be_read_opens_and_shows_agents_nothing(
+    root: Path, caplog: pytest.LogCaptureFixture, text: bytes
+) -> None:
+    cloned_settings(root, "")
+    (root / ".filetools/settings.toml").write_bytes(text)
+    (root / "a.txt").write_text("A\n")
+    async with filetools.open(root, permissions="allow", settings=QUIET) as files:
+        await refused("PATH_HIDDEN", files.read_file("a.txt"))
+        await refused("PATH_HIDDEN", files.write_file("a.txt", "B"))
+    assert "Cannot read settings.toml of the settings" in caplog.text
 
 
 async def test_the_state_of_a_copy_is_set_aside_until_it_is_accepted(
