@@ -1,4 +1,4 @@
-"""Files that other programs have moved just before a transaction changes them."""
+"""Entries that other programs made or moved before a transaction changes them."""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ async def test_a_name_that_no_call_can_use_keeps_its_folder_from_being_made_anew
         file.write(b"x")
     async with filetools.open(root, settings={"durability": "relaxed", "watch": False}) as files:
         await files.look()
+        changes = await files.transaction().__aenter__()
+        await changes.delete_directory("d", recursive=True)
+        await changes.create_file("d/new.txt", "new\n")
         with pytest.raises(InvalidPathError, match="only with its folder"):
-            async with files.transaction() as changes:
-                await changes.delete_directory("d", recursive=True)
-                await changes.create_file("d/new.txt", "new\n")
+            await changes.__aexit__(None, None, None)
     assert [os.path.exists(nameless), (root / "d/new.txt").exists()] == [True, False]
