@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Literal, NamedTuple
@@ -282,6 +283,16 @@ class TreeIndex:
             return None
         position, moment, rules = row[0].split(" ")
         return Looked(int(position), float(moment), rules)
+
+    def tracked(self) -> set[str]:
+        """Return the paths that `note_tracked` stored last."""
+        row = self._database.row("SELECT value FROM meta WHERE name = 'tracked'")
+        return set() if row is None else set(json.loads(row[0]))
+
+    def note_tracked(self, paths: Iterable[str]) -> None:
+        """Store the paths of ignored files that git tracks."""
+        value = json.dumps(sorted(paths))
+        self._database.change("INSERT OR REPLACE INTO meta VALUES ('tracked', ?)", [(value,)])
 
     def to_look_at(self) -> dict[str, TreeRow]:
         """Return the rows of files and links that were never read, and of ignore files, by key."""

@@ -76,6 +76,32 @@ async def test_a_file_that_git_comes_to_track_was_not_created_then(root: Path) -
         assert await _paths_of(files) == ["modify other.lock"]
 
 
+async def test_tracked_files_that_git_deletes_come_back(root: Path) -> None:
+    async with filetools.open(root, settings=QUIET) as files:
+        await files.checkpoint("first")
+    git(root, "rm", "-q", "-f", "yarn.lock", "dist/app.js")
+    async with filetools.open(root, settings=QUIET) as files:
+        changed = [(change.change, change.path) for change in (await files.diff_tree("first")).changes]
+        assert changed == [("deleted", "dist/app.js"), ("deleted", "yarn.lock")]
+        result = await files.restore("first")
+        assert sorted(change.path for change in result.changes) == ["dist/app.js", "yarn.lock"]
+        assert (await files.diff_tree("first")).changes == []
+    assert [(root / path).read_text() for path in ("yarn.lock", "dist/app.js")] == ["one\n", "one\n"]
+
+
+async def test_a_submodule_in_a_renamed_folder_is_moved_back(root: Path, tmp_path: Path) -> None:
+    (root / "libs/part").mkdir(parents=True)
+    (root / "libs/part/a").write_text("one\n")
+    git(root, "init", "-q", "--separate-git-dir", str(tmp_path / "elsewhere"), "libs/part")
+    async with filetools.open(root, settings=QUIET) as files:
+        await files.checkpoint("first")
+        (root / "libs").rename(root / "vendor")
+        files.answer_approvals(Person("allow"))
+        result = await files.restore("first")
+    assert (result.unknown, (root / "vendor").exists()) == ([], False)
+    assert git(root / "libs/part", "status", "--short") == "?? a\n"
+
+
 async def test_what_the_settings_exclude_stays_excluded_whoever_tracks_it(root: Path) -> None:
     async with filetools.open(root, settings={**QUIET, "exclude": ["dist"]}) as files:
         await files.checkpoint("first")

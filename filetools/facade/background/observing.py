@@ -79,9 +79,17 @@ class TreeObserver:
         """Called with each observation of a call's paths, in its thread."""
 
     def read_tracked(self) -> None:
-        """Read which files git tracks although ignore rules match them: they are not left out. Runs git."""
-        found = tracked_although_ignored(str(self._workspace.root))
-        tracked = [path for path in found if not self._rules.matches(path, is_directory=False)]
+        """Read which files git tracks although ignore rules match them: they are not left out. Runs git.
+
+        Those that git has ceased to track stay until their deletion is recorded.
+        """
+        index = self._journal.tree_index
+        former, found = index.tracked(), tracked_although_ignored(str(self._workspace.root))
+        tracked = {path for path in found if not self._rules.matches(path, is_directory=False)}
+        tracked.update(path for path in former if index.get(self._workspace.key(WorkspacePath(path))) is not None)
+        if tracked != former:
+            with suppress(DiskFullError):
+                index.note_tracked(tracked)
         self._tracked = frozenset(above for path in tracked for above in (path, *WorkspacePath(path).folders))
 
     def left_out(self) -> LeftOut:

@@ -6,7 +6,7 @@ snapshot, the snapshot wins.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import replace
 
@@ -82,7 +82,8 @@ def _complete(
         The paths that are not in the snapshot and whose origin is unknown, so that they stay; and the paths that cannot be
         read and that, or whose entries, differ from the snapshot.
     """
-    unknown = _repositories(tree, target.now, rows)
+    sources = {tree.key(node.source) for _, node in tree.drafted.values() if node is not None}
+    unknown = _repositories(tree, target.now, rows, sources)
     for path in unknown:
         tree.leave(path)
     repositories = set(map(tree.key, unknown))
@@ -112,7 +113,7 @@ def _complete(
         node = tree.at(path)
         if not repositories.isdisjoint(within(key)):
             continue
-        if path.rpartition("/")[2] == ".git":  # it makes its folder a repository
+        if path.rpartition("/")[2] == ".git" and key not in sources:  # it makes its folder a repository
             unknown.add(path)
             tree.leave(path)
             continue
@@ -133,12 +134,13 @@ def _complete(
     return unknown, refused
 
 
-def _repositories(tree: DraftTree, now: Mapping[str, SnapshotRow], rows: Mapping[str, SnapshotRow]) -> set[str]:
+def _repositories(
+    tree: DraftTree, now: Mapping[str, SnapshotRow], rows: Mapping[str, SnapshotRow], sources: Set[str]
+) -> set[str]:
     """Return the folders that have come to hold a repository since the snapshot: a restore must not take one apart.
 
-    They are not in the snapshot, neither here nor where they were moved from, or were empty.
+    They are not in the snapshot, or were empty, and are none of the `sources` of moves, which are keys.
     """
-    sources = {tree.key(node.source) for _, node in tree.drafted.values() if node is not None}
     filled = {folder for key in rows for folder in within(key.rpartition("/")[0])}
     new = [row.path for key, row in now.items() if row.kind == "directory" and key not in filled | sources | {ROOT}]
     return {path for path in new if tree.standing(f"{path}/.git") is not None}

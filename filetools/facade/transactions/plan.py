@@ -13,7 +13,7 @@ from filetools.changes.decision import PutDecision
 from filetools.changes.knowledge import read_as
 from filetools.changes.overlay import OverlayNode
 from filetools.changes.rebasing import CHANGED, on_top
-from filetools.errors import VersionMismatchError
+from filetools.errors import InvalidPathError, VersionMismatchError
 from filetools.facade.deciding.actor_knowledge import permit_leaving, refuse_unsaved, seen_by
 from filetools.facade.parts import Parts
 from filetools.facade.steps.files import MoveFile, PutFile, RemoveFile
@@ -109,6 +109,8 @@ def _made_folder(node: OverlayNode, before: DiskPath) -> Iterator[Step]:
 
 
 def _removal(parts: Parts, held: HeldTree, actor: Actor, before: DiskPath) -> Step:
+    if not parts.workspace.is_addressable(before.path):
+        raise InvalidPathError(before.path, "no call can name it, so it goes only with its folder, which stays")
     if before.kind != "directory":
         return RemoveFile(before.path, partial(permit_removal, parts, actor, before))
     below = held.before_below(before.path)

@@ -1,10 +1,14 @@
-"""Files that other programs have moved just before a transaction changes them."""
+"""Entries that other programs made or moved before a transaction changes them."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import pytest
+
 import filetools
+from filetools.errors import InvalidPathError
 
 
 async def test_a_file_that_replaced_a_moved_one_with_equal_bytes_is_created_before_it_is_deleted(
@@ -23,3 +27,19 @@ async def test_a_file_that_replaced_a_moved_one_with_equal_bytes_is_created_befo
             await changes.delete_file("note.md.bak")
         told = [f"{record.operation} {record.path}" for record in (await files.changes(start)).records]
     assert told == ["move note.md.bak", "create note.md", "delete note.md", "delete note.md.bak"]
+
+
+async def test_a_name_that_no_call_can_use_keeps_its_folder_from_being_made_anew(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "d").mkdir(parents=True)
+    nameless = os.fsencode(root / "d") + b"/n\xff"
+    with open(nameless, "wb") as file:
+        file.write(b"x")
+    async with filetools.open(root, settings={"durability": "relaxed", "watch": False}) as files:
+        await files.look()
+        changes = await files.transaction().__aenter__()
+        await changes.delete_directory("d", recursive=True)
+        await changes.create_file("d/new.txt", "new\n")
+        with pytest.raises(InvalidPathError, match="only with its folder"):
+            await changes.__aexit__(None, None, None)
+    assert [os.path.exists(nameless), (root / "d/new.txt").exists()] == [True, False]
