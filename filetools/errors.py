@@ -636,7 +636,13 @@ class WorkspaceGoneError(
     action="Open the workspace again.",
     sentence="The workspace is gone: {}",
 ):
-    """Raised when the root was deleted, replaced or unmounted while open, or does not exist."""
+    """Raised when the root was deleted, replaced or unmounted while open."""
+
+
+class NoRootError(
+    WorkspaceGoneError, action="Make the folder first, or name another.", sentence="The root does not exist or is not a folder: {!r}"
+):
+    """Raised when no folder is at the root's path."""
 
 
 class StateDamagedError(

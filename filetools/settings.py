@@ -136,8 +136,9 @@ def _converted(kind: _Kind, name: str, value: Any, origin: str) -> Any:
     if name not in types:
         from difflib import get_close_matches  # only needed for misspelt names
 
-        near = get_close_matches(name, types, n=1) or [", ".join(types)]
-        raise InvalidArgumentError(f"{about}: unknown key {name!r}; did you mean {near[0]!r}?")
+        near = get_close_matches(name, types, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known are the fields of filetools.settings.{kind.__name__}"
+        raise InvalidArgumentError(f"{about}: unknown key {name!r}; {hint}")
     if name == "file_descriptor" and isinstance(value, Mapping):
         sources = dict.fromkeys(value, origin.removeprefix(" from ")) if origin else None
         return DescriptorSettings(**_checked(DescriptorSettings, value, sources))

@@ -202,7 +202,7 @@ def add_mirror(
         marker, names = _looked_at(place)
         is_same = known is not None and not is_moved and known.is_or_was(marker)
         if names and not (adopt or is_same):
-            whose = "it holds files already" if marker is None else "it is, or was, a mirror of another root"
+            whose = "it holds files already" if marker is None else "it is, or was, a mirror already"
             raise _refusal(place, whose)
         row = mirrors.register(str(place))
         if not is_same:

@@ -85,8 +85,8 @@ def open_workspace(
         An async context manager that yields a `FileToolsFacade` for a new actor.
 
     Raises:
-        InvalidArgumentError: Root, mirror and state directory contain each other, or the mirror is neither a path nor a
-            store.
+        InvalidArgumentError: Root, mirror and state directory contain each other, one of them is empty, or the mirror is
+            neither a path nor a store.
 
     On entering also: InvalidArgumentError (a setting is unknown or out of range), WorkspaceGoneError, StateElsewhereError,
     StateDamagedError, StateVersionError, AccessDeniedError, DiskFullError.
@@ -95,6 +95,9 @@ def open_workspace(
     if settings is not None:
         known = vars(settings) if isinstance(settings, Settings) else settings
         given = {**known, **{name: value for name, value in given.items() if value is not None}}
+    for name, folder in (("root", root), ("mirror", mirror), ("state_dir", state_dir)):
+        if folder == "":
+            raise InvalidArgumentError(f"The argument {name} is empty; '.' is the working folder")
     place = Path(os.path.abspath(root))
     state = None if state_dir is None else Path(os.path.abspath(state_dir))
     if state == place / STATE_DIRECTORY:

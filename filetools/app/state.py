@@ -21,10 +21,10 @@ from filetools.errors import (
     AccessDeniedError,
     FileToolsError,
     InvalidArgumentError,
+    NoRootError,
     NoStateError,
     StateDamagedError,
     StateElsewhereError,
-    WorkspaceGoneError,
 )
 from filetools.journal.storage.birth import DATABASE_NAME
 from filetools.journal.storage.blobs import sync_directory
@@ -98,13 +98,13 @@ def prepare_state(root: Path, state_directory: Path | None, *, create: bool = Tr
 
     Raises:
         NoStateError: The root has no state, and `create` is False.
-        WorkspaceGoneError: The root is not a directory.
+        NoRootError: The root is not a directory.
         StateElsewhereError: The root keeps its state in another directory.
         StateUntrustedError: Another user owns the state directory, or can write it.
         AccessDeniedError, DiskFullError, StateDamagedError, StorageFailedError: It cannot be created.
     """
     if not root.is_dir():
-        raise WorkspaceGoneError(f"{root.name!r} is not a directory")
+        raise NoRootError(root.name)
     if not create and lacks_state(root, state_directory):
         raise NoStateError
     private = root / STATE_PATH

@@ -83,7 +83,21 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     },
 }
 """Module and first sentence of each command, by its heading in the help."""
-_FOLDER: Final = click.Path(path_type=Path)
+
+
+class _Folder(click.Path):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(_filled(ctx, param, value), param, ctx)
+
+
+def _filled(ctx: click.Context | None, param: click.Parameter | None, value: Any) -> Any:
+    """Refuse an empty text, as of a variable that is not set: it would name the working folder, or act as the person."""
+    if value == "":
+        raise click.BadParameter("It is empty.", ctx, param)
+    return value
+
+
+_FOLDER: Final = _Folder(path_type=Path)
 _SHARED: Final = {
     "root": click.option("--root", type=_FOLDER, metavar="DIR", help="Root; default: nearest parent with .filetools, or here."),
     "state_dir": click.option("--state-dir", type=_FOLDER, metavar="DIR", help="State directory of the root."),
@@ -91,7 +105,9 @@ _SHARED: Final = {
     "durability": click.option(
         "--durability", type=click.Choice(get_args(Durability)), help="commit: changes survive a power cut; relaxed: a crash."
     ),
-    "actor": click.option("--actor", metavar="NAME", help="Act as this agent, with its permissions; else as you."),
+    "actor": click.option(
+        "--actor", metavar="NAME", callback=_filled, help="Act as this agent, with its permissions; else as you."
+    ),
     "as_json": click.option("--json", "as_json", is_flag=True, help="Print results and errors as JSON, one per line."),
 }  # fmt: skip
 

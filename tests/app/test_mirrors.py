@@ -48,7 +48,7 @@ async def mirrors(files: filetools.FileToolsFacade) -> dict[str, dict[str, Any]]
         ("../other", "a root of its own"),
         ("../state", "a root of its own"),
         ("../full", "holds files already"),
-        ("../taken", "a mirror of another root"),
+        ("../taken", "it is, or was, a mirror already"),
         ("../file", "Not a directory"),
     ],
 )

@@ -81,6 +81,15 @@ def test_a_root_that_is_no_folder_is_refused_with_2_and_said_to_be_so(
     assert (done.code, "The root is not a folder: 'notes.md'" in done.error) == (2, True)
 
 
+@pytest.mark.parametrize("option", ["--root", "--state-dir", "--mirror", "--actor"])
+def test_an_option_that_a_script_left_empty_is_refused(run: CommandLine, option: str) -> None:
+    done = run("write", "a.txt", "--content", "x", option, "")
+    assert (done.code, done.error.startswith("error INVALID_ARGUMENT: "), option in done.error) == (2, True, True)
+    assert not (run.folder / "a.txt").exists()
+    if option != "--mirror":
+        assert run(option, "", "write", "a.txt", "--content", "x").code == 2
+
+
 def test_a_setting_out_of_range_names_its_source(run: CommandLine) -> None:
     done = run("ls", more={"FILETOOLS_WORKER_THREADS": "0"})
     assert done.code == 2

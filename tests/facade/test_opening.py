@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final, TypeVar
 import pytest
 
 import filetools
-from filetools.errors import BatchFailedError, StateDamagedError, WorkspaceGoneError
+from filetools.errors import BatchFailedError, InvalidArgumentError, StateDamagedError, WorkspaceGoneError
 from filetools.facade.facade import FileToolsFacade
 from filetools.journal.storage.schema import SCHEMA_VERSION
 from filetools.stores.mirror import DirectoryMirror
@@ -159,7 +159,15 @@ async def test_a_root_that_is_not_a_directory_is_refused(tmp_path: Path, kind: s
         os.mkfifo(root)
     elif kind == "dangling":
         root.symlink_to("nowhere")
-    assert await code_of_opening(root) == "WORKSPACE_GONE"
+    error = await refused("WORKSPACE_GONE", filetools.open(root).__aenter__())
+    assert error.message == "The root does not exist or is not a folder: 'root'"
+    assert error.suggested_action == "Make the folder first, or name another."
+
+
+@pytest.mark.parametrize("given", [{"root": ""}, {"root": ".", "mirror": ""}, {"root": ".", "state_dir": ""}])
+def test_an_empty_text_is_not_the_working_folder(given: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgumentError, match="is empty"):
+        filetools.open(**given)
 
 
 @pytest.mark.parametrize("kind", ["file", "link", "fifo"])

@@ -54,6 +54,7 @@ async def test_a_value_out_of_range_is_refused_by_name(tmp_path: Path, name: str
         ({"retention_seconds": 0}, "'retention_seconds'"),
         ({"file_descriptor": {"max_bytes": 0}}, "'file_descriptor.max_bytes'"),
         ({"file_descriptor": {"page_size": 9}}, "did you mean 'default_page_size'"),
+        ({"file_descriptor": {"zzz": 9}}, "'zzz'; known are the fields of filetools.settings.DescriptorSettings$"),
     ],
 )
 def test_settings_made_by_a_program_are_checked(given: dict[str, Any], named: str) -> None:
@@ -83,6 +84,10 @@ def test_a_refused_variable_is_named_with_its_value_and_what_is_accepted(name: s
     ("given", "told"),
     [
         ({"exclude": [1]}, "Setting 'exclude' from argument: [1] is not a list of texts"),
+        (
+            {"zzz": 1},
+            "Setting 'zzz' from argument: unknown key 'zzz'; known are the fields of filetools.settings.Settings",
+        ),
         (
             {"file_descriptor": {"enabled": 1}},
             "Setting 'file_descriptor.enabled' from argument: 1 is not true or false",

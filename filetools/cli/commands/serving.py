@@ -170,7 +170,7 @@ def _folders(names: Sequence[str]) -> list[Folder]:
     """Return the folders of the command line; if there are several, missing ones are skipped with a warning."""
     from filetools.servers.mcp.roots_server import folder_at
 
-    found = {name: folder_at(name) for name in names}
+    found = {name: folder_at(name) if name else None for name in names}
     missing = [name for name, folder in found.items() if folder is None]
     if missing and len(missing) == len(found):
         raise click.BadParameter(f"There is no directory {missing[0]!r}.", param_hint="ROOT")

@@ -111,6 +111,9 @@ def test_a_removed_mirror_keeps_its_files_and_gets_nothing_more(run: CommandLine
     assert (done.code, "its files stay" in done.text) == (0, True)
     assert run("write", "new.txt", "--content", "1", "--json").json["data"]["mirror"] == "off"
     assert (snapshot(backup), listed(run)) == (former, [])
+    again = run("mirror", "add", "../backup").error
+    assert "cannot be a mirror: it is, or was, a mirror already" in again
+    assert "--adopt" in again
 
 
 def test_a_root_that_was_copied_leaves_the_mirror_alone_until_it_is_adopted(run: CommandLine) -> None:

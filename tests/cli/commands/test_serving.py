@@ -15,6 +15,7 @@ from tests.support.terminal import CommandLine
     ("arguments", "told"),
     [
         (("mcp",), "needs a ROOT"),
+        (("mcp", ""), "There is no directory ''"),
         (("mcp", ".", ".."), "serves one ROOT; only mcp-filesystem accepts several"),
         (("mcp", ".", "--dialect", "mcp-filesytem"), "did you mean 'mcp-filesystem'?"),
         (("mcp", ".", "--dialect", "mcp-filesystem", "--editor"), "does not support the tools of editors"),
