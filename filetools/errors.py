@@ -640,7 +640,9 @@ class WorkspaceGoneError(
 
 
 class NoRootError(
-    WorkspaceGoneError, action="Make the folder first, or name another.", sentence="The root does not exist or is not a folder: {!r}"
+    WorkspaceGoneError,
+    action="Make the folder first, or name another.",
+    sentence="The root does not exist or is not a folder: {!r}",
 ):
     """Raised when no folder is at the root's path."""
 
