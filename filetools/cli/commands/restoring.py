@@ -260,7 +260,8 @@ def _summary(result: UndoResult, verb: str) -> str:
         already = "Nothing had to be changed: everything is in that state already."
         return already if result.changes else f"Nothing to {verb}."
     if result.dry_run:
-        return f"{_counted(result.files)} would be {done}; nothing was changed."
+        option = " with --partial" if result.conflicts else ""
+        return f"{_counted(result.files)} would be {done}{option}; nothing was changed."
     return f"{_counted(result.files)} {done}; 'filetools {'undo' if verb == 'redo' else 'redo'}' reverts this."
 
 

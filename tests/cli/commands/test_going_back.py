@@ -47,6 +47,9 @@ def test_a_conflict_ends_with_3_shows_both_texts_and_changes_nothing(run: Comman
         "\nNothing would be undone.\n"
     )
     assert run("undo", "--of", "alice", "--partial").error.endswith("\nNothing was undone.\n")
+    run("write", "b.txt", "--content", "b", "--actor", "alice")
+    dry = run("undo", "--of", "alice", "--since", "10m", "--dry-run")
+    assert dry.error.endswith("\n1 file would be undone with --partial; nothing was changed.\n")
 
 
 def test_undo_and_redo_of_the_last_change(run: CommandLine) -> None:
