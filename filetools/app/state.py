@@ -255,6 +255,11 @@ def _read(file: Path) -> bytes | None:
 def _explained(directory: Path, error: OSError) -> FileToolsError:
     if error.errno in (errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.EISDIR):
         return planted_state()
+    if error.errno == errno.ENOENT:
+        return InvalidArgumentError(
+            f"The state directory cannot be made: {str(directory)!r}",
+            suggested_action="Choose a state_dir in a writable folder.",
+        )
     return translate(f"the state directory {str(directory)!r}", error)
 
 

@@ -159,7 +159,7 @@ run_option = click.option(
 dry_run_option = click.option("--dry-run", is_flag=True, help="Only report what would happen.")
 
 
-_AGO: Final = re.compile(r"(\d+)\s*([smhd])")
+_AGO: Final = re.compile(r"(\d+)\s*([smhd])(?:\s+ago)?")
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
 since_option = click.option("--since", metavar="WHEN", help="A number in the log, 12:30, 2026-11-20, or 10m ago.")
@@ -183,17 +183,26 @@ def time_or_number(given: str | None) -> int | datetime | None:
             given = f"{now:%Y-%m-%d} {given.zfill(5)}"
         return datetime.fromisoformat(given).astimezone()
     except ValueError as exc:
-        raise InvalidArgumentError(f"{given!r} is neither a number in the log nor a time") from exc
+        raise InvalidArgumentError(
+            f"{given!r} is neither a number in the log nor a time such as 12:30, 2026-11-20 or 10m ago"
+        ) from exc
 
 
 async def whole_version(files: FileToolsFacade, path: str, given: str | None) -> str | None:
-    """Expand the first digits of a version; other texts are returned unchanged for the workspace to validate.
+    """Expand the first digits of a version; the version of a file too large to be hashed is returned unchanged.
 
     Raises:
-        InvalidArgumentError: The path has no such version, or several.
+        InvalidArgumentError: The path has no such version, or several, or it is not a version.
     """
-    match = _PREFIX.fullmatch(given or "")
-    if given is None or match is None or len(match[1]) == 64:
+    if given is None or given.startswith("stat:"):
+        return given
+    match = _PREFIX.fullmatch(given.lower())
+    if match is None:
+        raise InvalidArgumentError(
+            f"A version is named by at least 4 of its hex digits, not by {given!r}", path=path,
+            suggested_action="List them with versions().",
+        )  # fmt: skip
+    if len(match[1]) == 64:
         return given
     known = {entry.version for entry in (await files.versions(path, limit=_MOST_VERSIONS)).versions}
     found = [version for version in known if version.startswith(f"sha256:{match[1]}")]

@@ -38,7 +38,7 @@ ACTOR_STYLES: Final[Mapping[str, str]] = {
     "system": "blue",
 }
 """Styles of actors' names, by kind."""
-_FOLDERS: Final = (
+FOLDERS: Final = (
     Operation.CREATE_DIRECTORY, Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY, Operation.MODIFY_DIRECTORY,
 )  # fmt: skip
 MOST_UNREAD: Final = 50
@@ -58,7 +58,7 @@ def change_line(record: ChangeRecord) -> Text:
         (f"{record.number:>6}  {moment(record.time)}  ", "dim"),
         (f"{printable(record.actor.id):<10} ", ACTOR_STYLES[record.actor.kind]),
         (f"{verb:<9}", VERB_STYLES.get(verb, "")),
-        path_text(record.path, record.old_path, is_folder=record.operation in _FOLDERS),
+        path_text(record.path, record.old_path, is_folder=record.operation in FOLDERS),
     )
 
 
@@ -109,7 +109,7 @@ def change_to_dict(record: ChangeRecord, epoch: str) -> dict[str, Any]:
 
 async def patch_of(files: FileToolsFacade, record: ChangeRecord, *, exact: bool = False) -> str | None:
     """Return a change of a file's text as a unified diff; None if the text did not change, or is not available."""
-    if record.operation in _FOLDERS or record.before_unknown or record.before == record.after:
+    if record.operation in FOLDERS or record.before_unknown or record.before == record.after:
         return None
     try:
         if record.before is not None and record.after is not None:

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -121,7 +121,7 @@ class CommandRunner:
         if self.options.mirror is not None:
             self.perform(work)
             return
-        with handling_signals(dict.fromkeys(TERMINATING, _exit)):
+        with ending_cleanly():
             self._run(self._opening(create=False), work)
 
     @property
@@ -265,9 +265,13 @@ def handling_signals(handlers: Mapping[str, Callable[[int, Any], None]]) -> Iter
             signal.signal(number, former[number])
 
 
-def _exit(number: int, _: object) -> NoReturn:
-    """End the process as Ctrl-C does, so that temporary state is cleaned up."""
-    raise SystemExit(KILLED + number)
+def ending_cleanly() -> AbstractContextManager[None]:
+    """End the process on SIGTERM and SIGHUP as Ctrl-C does, so that whatever is temporary is removed."""
+
+    def end(number: int, _: object) -> NoReturn:
+        raise SystemExit(KILLED + number)
+
+    return handling_signals(dict.fromkeys(TERMINATING, end))
 
 
 def require_packages(extra: str, what: str, *packages: str) -> None:

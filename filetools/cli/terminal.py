@@ -59,10 +59,9 @@ def exit_code(code: str, cause: object = None) -> int:
 
 
 _HINTS: Final = {
-    "INVALID_ARGUMENT": "Correct what the message names, then run the command again.",
     "FILE_NOT_FOUND": "Look for it with 'filetools ls'.",
     "DIR_NOT_FOUND": "Look for it with 'filetools ls', or make it with 'filetools mkdir'.",
-    "FILE_EXISTS": "Choose another path; 'filetools mv' and 'filetools cp' replace a file with -f.",
+    "FILE_EXISTS": "Choose another path, or move what is there; 'filetools mv' and 'filetools cp' replace a file with -f.",
     "IS_A_DIRECTORY": "Name a file; 'filetools ls' lists what is in the folder.",
     "DIR_NOT_EMPTY": "Pass -r to remove the folder with everything in it.",
     "FILE_TOO_LARGE": "Read a part with --offset and --limit.",
@@ -70,7 +69,7 @@ _HINTS: Final = {
     "ABSOLUTE_PATH": "Name a path inside the workspace; --root selects the workspace.",
     "EDIT_NOT_FOUND": "Read the file with 'filetools read', and copy --old from it exactly.",
     "EDIT_AMBIGUOUS": "Include more of the surrounding text in --old, or pass --all.",
-    "VERSION_MISMATCH": "Read the file with 'filetools read', then run the command again.",
+    "VERSION_MISMATCH": "Read the file with 'filetools read', then pass --expected-version {current_version}.",
     "VERSION_GONE": "List the kept versions with 'filetools versions'.",
     "FD_NOT_FOUND": "'filetools fd list' lists them; --actor selects the agent.",
     "RUN_NOT_FOUND": "'filetools runs' lists them.",
@@ -79,7 +78,7 @@ _HINTS: Final = {
     "SYNC_FAILED": "'filetools mirror list' shows why a mirror is behind.",
     "LOCK_TIMEOUT": "Run the command again when the other operation has finished.",
 }
-"""Hints that replace those of the library, which address callers of its API."""
+"""Hints that replace those of the library, which address callers of its API; in braces, a detail of the error."""
 
 _TOOLS: Final = {
     "append_file": "append",
@@ -138,7 +137,7 @@ def hint_of(error: FileToolsError) -> str:
     """Return an error's hint in terms of commands and options."""
     given = error.suggested_action or error.action
     if given == error.action and error.code in _HINTS:
-        return _HINTS[error.code]
+        return _HINTS[error.code].format_map(error.details)
     return translated(given)
 
 
@@ -318,7 +317,9 @@ def print_error(error: FileToolsError, *, as_json: bool = False) -> None:
     if as_json:
         print_json(envelope_of(error))
         return
-    print_refusal(sentence_of(error), hint_of(error), code=f" {error.code}")
+    # The library's own advice for wrong arguments says no more than the message.
+    is_bare = error.code == "INVALID_ARGUMENT" and error.suggested_action == error.action
+    print_refusal(sentence_of(error), None if is_bare else hint_of(error), code=f" {error.code}")
 
 
 def print_refusal(sentence: str, hint: str | None, *, code: str = "") -> None:

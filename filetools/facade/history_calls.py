@@ -390,8 +390,10 @@ class HistoryCalls(ActorCalls):
         self._runner.check_open()
         found = await self._parts.workers.run(partial(find, name))
         if found is None:
-            known = ", ".join(each.name for each in (await self.checkpoints()).checkpoints) or "none"
-            raise InvalidArgumentError(f"There is no checkpoint {name!r}; known are {known}")
+            known = ", ".join(each.name for each in (await self.checkpoints()).checkpoints)
+            raise InvalidArgumentError(
+                f"There is no checkpoint {name!r}; " + (f"known are {known}" if known else "there are none yet")
+            )
         return found
 
     async def _take_back(

@@ -20,6 +20,7 @@ from filetools.errors import (
     SymlinkNotAllowedError,
 )
 from filetools.models.words import EntryType
+from filetools.paths.explain import translate
 from filetools.paths.resolver import FOLDER_FLAGS
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.folder import SortedFolder, sorted_folder
@@ -105,8 +106,10 @@ class Source:
             descriptor = self._local.open_directory(WorkspacePath(path))
         try:
             return self._opened(descriptor), descriptor
-        except BaseException:
+        except BaseException as exc:
             os.close(descriptor)
+            if isinstance(exc, OSError):
+                raise translate(path, exc) from exc  # in /proc, reading an open folder may be denied
             raise
 
     def facts(self, folders: Mapping[str, Sequence[str]]) -> Iterator[list[SizeAndTime | None]]:

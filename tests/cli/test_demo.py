@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import signal
+import socket
 from pathlib import Path
 
 from filetools.cli.demo.play import PARTS, PROJECT
@@ -38,3 +42,17 @@ def test_the_picture_in_the_documents_is_of_the_present_demo() -> None:
     drawing = PICTURE.read_text(encoding="utf-8").replace("&#160;", " ")
     assert all(title in drawing for title in PARTS), "run: make picture"
     assert "BROKEN" not in drawing
+
+
+def test_sigterm_ends_the_server_of_the_page_and_removes_the_folder(run: CommandLine, tmp_path: Path) -> None:
+    run.environment |= {"TMPDIR": str(tmp_path), "BROWSER": "true"}
+    with run.started("demo", "--open") as process:
+        output = b""
+        while b"http://" not in output:
+            output += process.output.readline()
+        port = int(output.rpartition(b"http://")[2].partition(b":")[2].partition(b"/")[0])
+        os.kill(process.pid, signal.SIGTERM)
+        assert process.wait() == 128 + signal.SIGTERM
+    assert not [*tmp_path.glob("filetools-demo-*")]
+    with socket.socket() as client:
+        assert client.connect_ex(("127.0.0.1", port)) == errno.ECONNREFUSED

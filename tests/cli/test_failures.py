@@ -114,3 +114,24 @@ def test_each_code_has_its_exit_code(code: str, expected: int) -> None:
 def test_a_batch_fails_as_its_cause_does() -> None:
     assert code_of(BatchFailedError(VersionMismatchError("a", "x", "y"))) == 3
     assert code_of(BatchFailedError(LockTimeoutError("a", 30))) == 4
+
+
+def test_hints_help_with_the_command_that_failed(run: CommandLine) -> None:
+    def hint(*arguments: str) -> str:
+        return run(*arguments).error.partition("\nhint: ")[2].rstrip("\n")
+
+    version = run("read", "notes.md", "--json").json["data"]["version"]
+    assert hint("append", "notes.md", "--content", "x", "--expected-version", "0" * 64) == (
+        f"Read the file with 'filetools read', then pass --expected-version {version}."
+    )
+    assert hint("mkdir", "notes.md").startswith("Choose another path, or move what is there; ")
+    assert hint("restore", "nope") == ""
+    assert "a terminal outside of 'filetools run'" in hint("approve", "nope")
+    assert hint("status", "--state-dir", "/proc/nope") == "Choose a --state-dir in a writable folder."
+
+
+def test_a_version_is_named_by_four_digits(run: CommandLine) -> None:
+    version = run("write", "a.txt", "--content", "a", "--json").json["data"]["version"]
+    assert "by at least 4 of its hex digits, not by '880'" in run("read", "a.txt", "--version", "880").error
+    for digits in (version[7:11], version[7:25].upper()):
+        assert run("read", "a.txt", "--version", digits).code == 0

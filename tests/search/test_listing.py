@@ -21,6 +21,7 @@ from filetools.errors import (
     SymlinkNotAllowedError,
 )
 from filetools.models.searching import Entry, ListResult
+from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.search.listing import list_page
 from filetools.search.options import ListOptions, decode_cursor, encode_cursor
@@ -430,3 +431,20 @@ def test_what_exists_throughout_is_given_exactly_once_in_order(
 
 def _order(path: str) -> list[tuple[str, str]]:
     return [(name.casefold(), name) for name in path.split("/")]
+
+
+class Replaced(DirectStore):
+    """Opens a file instead of a folder, as if the folder could be opened and not be read."""
+
+    def open_directory(self, path: WorkspacePath) -> int:
+        return os.open(self.root / "a.txt", os.O_RDONLY)
+
+
+def test_a_folder_that_opens_and_cannot_be_read_is_refused_with_a_typed_error(tmp_path: Path) -> None:
+    grow(tmp_path, {"a.txt": "", "d": {}})
+    store = Replaced(Workspace.open(tmp_path))
+    with pytest.raises(PathNotDirectoryError) as caught:
+        list_page(store, WorkspacePath("d"), NAMES)
+    assert caught.value.path == "d"
+    store.close()
+    store.workspace.close()

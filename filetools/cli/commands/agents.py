@@ -282,8 +282,9 @@ async def approve(
     # An agent's shell has no terminal, and a run of an agent names its session.
     if named_session() is not None or open_terminal() is None:
         raise AccessDeniedError(
-            approval_id, "only a person may answer, at a terminal outside of runs or on the editor page"
-        )
+            approval_id, "only a person may answer, at a terminal outside of runs or on the editor page",
+            suggested_action="Run the command in a terminal outside of 'filetools run', or answer on the editor page.",
+        )  # fmt: skip
     await files.answer_approval(approval_id, answer)
     runner.show(
         {"approval_id": approval_id, "answer": answer},

@@ -253,11 +253,12 @@ def _show_conflicts(conflicts: list[models.UndoConflict]) -> None:
 
 
 def _summary(result: UndoResult, verb: str) -> str:
-    if not any(change.outcome not in ("conflict", "unknown") for change in result.changes):
-        return f"Nothing to {verb}."
-    if not result.files:
-        return "Nothing had to be changed: everything is in that state already."
     done = {"undo": "undone", "redo": "redone", "restore": "restored"}[verb]
+    if not result.files and (result.conflicts or result.unknown):
+        return f"Nothing {'would be' if result.dry_run else 'was'} {done}."
+    if not result.files:
+        already = "Nothing had to be changed: everything is in that state already."
+        return already if result.changes else f"Nothing to {verb}."
     if result.dry_run:
         return f"{_counted(result.files)} would be {done}; nothing was changed."
     return f"{_counted(result.files)} {done}; 'filetools {'undo' if verb == 'redo' else 'redo'}' reverts this."

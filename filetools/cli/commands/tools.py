@@ -155,7 +155,7 @@ Pieces = list[tuple[str, str]]
 
 @command(
     "context",
-    ("as_json",),
+    ("root", "as_json"),
     examples=("filetools context", "filetools context ~/api --json", "filetools context --prompt"),
 )
 @click.argument("path", default=".", help="Any folder; by default the working folder.")
@@ -172,7 +172,9 @@ def context(runner: CommandRunner, path: str, *, prompt: bool) -> None:
             lambda registry: {"projects": registry.list_projects(), "instances": registry.instances()}
         )
 
-    found = overview(path, base=str(runner.workplace.folder), **runner.peek(registered) or {})
+    place = runner.workplace
+    base = place.folder if place.is_inside else place.root
+    found = overview(path, base=str(base), **runner.peek(registered) or {})
     runner.show(found, (lambda _: print_line(found["prompt"].rstrip("\n"))) if prompt else _show_context)
 
 

@@ -21,6 +21,7 @@ from filetools.cli.command import FOLDER, command
 from filetools.cli.parameters import run_option
 from filetools.cli.records import (
     ACTOR_STYLES,
+    FOLDERS,
     MOST_LISTED,
     VERBS,
     actor_lines,
@@ -261,12 +262,13 @@ def _show_latest(latest: list[dict[str, Any]], *, has_state: bool) -> None:
         return
     print_line(
         ("The newest changes ", "bold"),
-        ("'filetools log' shows all; 'filetools checkpoint' sets a point to compare with", "dim"),
+        ("('filetools log' shows all; 'filetools checkpoint' sets a point to compare with)", "dim"),
     )
     for each in latest:
-        verb, actor = VERBS[Operation(each["operation"])], each["actor"]
+        operation, actor = Operation(each["operation"]), each["actor"]
+        shown = path_text(each["path"], each.get("old_path"), is_folder=operation in FOLDERS)
         print_line(
-            f"{verb:<9} {path_text(each['path'], each.get('old_path'))}  ",
+            f"{VERBS[operation]:<9} {shown}  ",
             (printable(actor["id"]), ACTOR_STYLES[actor["kind"]]),
         )
 

@@ -22,7 +22,7 @@ from filetools.app.opening import open_workspace
 from filetools.cli.command import command
 from filetools.cli.demo.agent import SETTINGS, insert, remark
 from filetools.cli.demo.page import page_of
-from filetools.cli.runner import CommandRunner, require_packages
+from filetools.cli.runner import CommandRunner, ending_cleanly, require_packages
 from filetools.cli.terminal import FAILED, STDOUT, print_beside, print_json, print_table
 from filetools.content.editing.edits import Edit
 from filetools.content.editing.text_edits import TextEdit
@@ -142,7 +142,8 @@ def demo(runner: CommandRunner, *, on_page: bool) -> None:
         require_packages("editor", "the editor page", "rocher", "fastapi", "uvicorn", "mcp")
     started = time.monotonic()
     STDOUT.console.quiet = runner.options.as_json
-    found = asyncio.run(_play(on_page=on_page))
+    with ending_cleanly():
+        found = asyncio.run(_play(on_page=on_page))
     found.append(CountRow("seconds", f"{time.monotonic() - started:.1f}"))
     holds = all(finding.holds for finding in found)
     if runner.options.as_json:

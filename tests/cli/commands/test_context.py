@@ -138,3 +138,9 @@ async def test_in_a_root_its_instances_and_its_project_are_told(run: CommandLine
         done = await asyncio.to_thread(run, "context", "--prompt")
     assert done.text.startswith(f"## Available Projects\n\n### orders\n- ID: {project}\n- Path: ~/project\n")
     assert done.text.endswith("- Directory: ~/project\n- Status: idle\n- Project: orders\n")
+
+
+def test_paths_are_relative_to_a_root_that_is_named_from_outside(run: CommandLine, tmp_path: Path) -> None:
+    for options in (("--root", str(run.folder), "context"), ("context", "--root", str(run.folder))):
+        assert run(*options, "src", "--json", cwd=tmp_path).json["data"]["path"].endswith("/src")
+        assert run(*options, "--json", cwd=tmp_path).json["data"]["path"].endswith(run.folder.name)

@@ -12,10 +12,10 @@ def text(run: CommandLine) -> str:
 
 
 REFUSED = [
-    ("undo --since yesterday", 2, ""),
+    ("undo --since yesterday", 2, "nor a time such as 12:30, 2026-11-20 or 10m ago\n"),
     ("undo --call nope", 2, ""),
     ("undo --change 999", 2, ""),
-    ("restore nope", 2, ""),
+    ("restore nope", 2, "There is no checkpoint 'nope'; there are none yet\n"),
     ("checkpoint --delete nope", 2, ""),
     ("undo 2", 2, "--change 2"),
     ("undo no/such/path", 1, "ls"),
@@ -43,6 +43,10 @@ def test_a_conflict_ends_with_3_shows_both_texts_and_changes_nothing(run: Comman
     assert "error EDIT_CONFLICT: src/app.py cannot be taken back" in done.error
     dry = run("undo", "--of", "alice", "--dry-run", "--json")
     assert (dry.code, len(dry.json["data"]["conflicts"])) == (3, 1)
+    assert run("undo", "--of", "alice", "--since", "10m ago", "--dry-run").error.endswith(
+        "\nNothing would be undone.\n"
+    )
+    assert run("undo", "--of", "alice", "--partial").error.endswith("\nNothing was undone.\n")
 
 
 def test_undo_and_redo_of_the_last_change(run: CommandLine) -> None:

@@ -107,7 +107,9 @@ def test_without_a_checkpoint_of_ones_own_nothing_is_compared_by_itself(run: Com
     assert run("run", "sh", "-c", "echo x > new").code == 0
     done = run("diff")
     assert (done.code, "You have no checkpoint" in done.error) == (2, True)
-    assert "The newest changes" in run("status").text
+    run("mkdir", "folder")
+    assert "\nThe newest changes ('filetools log' shows all; " in run("status").text
+    assert "\nmade      folder/  ann\n" in run("status").text
     assert run("diff", "--run", "run-0").error.startswith("error RUN_NOT_FOUND")
     assert run("diff", "--run", "run-0", "--since", names(run)[0]).code == 2
     assert run("diff", "--since", names(run)[0]).code == 1
