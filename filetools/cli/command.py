@@ -97,11 +97,11 @@ def _filled(ctx: click.Context | None, param: click.Parameter | None, value: Any
     return value
 
 
-_FOLDER: Final = _Folder(path_type=Path)
+FOLDER: Final = _Folder(path_type=Path)
 _SHARED: Final = {
-    "root": click.option("--root", type=_FOLDER, metavar="DIR", help="Root; default: nearest parent with .filetools, or here."),
-    "state_dir": click.option("--state-dir", type=_FOLDER, metavar="DIR", help="State directory of the root."),
-    "mirror": click.option("--mirror", type=_FOLDER, metavar="DIR", help="Folder that gets a copy of every change."),
+    "root": click.option("--root", type=FOLDER, metavar="DIR", help="Root; default: nearest parent with .filetools, or here."),
+    "state_dir": click.option("--state-dir", type=FOLDER, metavar="DIR", help="State directory of the root."),
+    "mirror": click.option("--mirror", type=FOLDER, metavar="DIR", help="Folder that gets a copy of every change."),
     "durability": click.option(
         "--durability", type=click.Choice(get_args(Durability)), help="commit: changes survive a power cut; relaxed: a crash."
     ),

@@ -90,6 +90,12 @@ def test_an_option_that_a_script_left_empty_is_refused(run: CommandLine, option:
         assert run(option, "", "write", "a.txt", "--content", "x").code == 2
 
 
+@pytest.mark.parametrize("words", [("init",), ("mirror", "add")])
+def test_a_folder_that_a_script_left_empty_is_refused(run: CommandLine, words: tuple[str, ...]) -> None:
+    assert run(*words, "").code == 2
+    assert not (run.folder / ".filetools").exists()
+
+
 def test_a_setting_out_of_range_names_its_source(run: CommandLine) -> None:
     done = run("ls", more={"FILETOOLS_WORKER_THREADS": "0"})
     assert done.code == 2

@@ -17,7 +17,7 @@ import filetools.models as models
 from filetools.app.mirrors import ListedMirror, add_mirror, list_mirrors, remove_mirror
 from filetools.app.state import prepare_state
 from filetools.app.trust import accept, brought_journal, newest_aside
-from filetools.cli.command import command
+from filetools.cli.command import FOLDER, command
 from filetools.cli.parameters import run_option
 from filetools.cli.records import (
     ACTOR_STYLES,
@@ -59,9 +59,7 @@ from filetools.models.words import STATE_PATH
     ("root", "state_dir", "as_json"),
     examples=("filetools init", "filetools init ~/project", "filetools init --root ~/project/vendored"),
 )
-@click.argument(
-    "path", type=click.Path(path_type=Path), required=False, help="An existing folder; else the working folder."
-)
+@click.argument("path", type=FOLDER, required=False, help="An existing folder; else the working folder.")
 def init(runner: CommandRunner, path: Path | None) -> None:
     """Make a folder a root, with a state directory that records its history.
 
@@ -320,9 +318,7 @@ _ALL_OF_IT: Final = ("root", "state_dir", "as_json")
     examples=("filetools mirror add ../backup", "filetools mirror list --json", "filetools mirror remove ../backup"),
 )
 @click.argument("action", type=click.Choice(["list", "add", "remove"]), default="list", help="list, add or remove.")
-@click.argument(
-    "folder", type=click.Path(path_type=Path), required=False, metavar="[DIR]", help="Folder of the mirror."
-)
+@click.argument("folder", type=FOLDER, required=False, metavar="[DIR]", help="Folder of the mirror.")
 @click.option("--adopt", is_flag=True, help="With add: accept a folder with other content, and make it equal.")
 def mirror(
     runner: CommandRunner, action: Literal["list", "add", "remove"], folder: Path | None, *, adopt: bool
