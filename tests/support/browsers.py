@@ -56,8 +56,8 @@ class Watched:
 
     errors: list[str] = field(default_factory=list)
     strange_requests: list[str] = field(default_factory=list)
-    expected: list[str] = field(default_factory=list)
-    """Patterns of errors that a test brings about itself, such as a server that is gone."""
+    expected: list[str] = field(default_factory=lambda: ["WebSocket is closed before the connection is established"])
+    """Patterns of errors that a test brings about itself, such as a server that is gone, or a page closed as it connects."""
 
     def expect(self, *patterns: str) -> None:
         """Let errors pass that match."""
