@@ -16,6 +16,7 @@ from filetools.journal.storage.contents import version_from
 from tests.support import inside
 from tests.support.dose import dose
 from tests.support.journals import tree_of
+from tests.support.opened import ScriptedOpening
 from tests.support.storms.pictures import on_disk, replayed
 
 
@@ -105,3 +106,20 @@ async def test_a_file_that_is_written_as_soon_as_a_program_has_made_it_was_creat
         (files.actor.kind, "modify"),
     ]
     await judge(files, root)
+
+
+async def test_a_file_that_changes_at_every_look_has_all_of_its_states_in_the_feed(tmp_path: Path) -> None:
+    place, changes = tmp_path / "a.txt", iter(range(20))
+
+    def change(method: str, path: str) -> None:
+        if (method, path) == ("stat", "a.txt") and is_on and (number := next(changes, None)) is not None:
+            place.write_text(f"{number}\n")
+
+    is_on = False
+    async with ScriptedOpening(tmp_path, before=change) as files:
+        await files.write_file("a.txt", "first\n")
+        is_on = True
+        await files.append_file("a.txt", "ours\n")
+        records = (await files.changes()).records
+    assert place.read_text().endswith("ours\n")
+    assert [after.before for after in records[1:]] == [before.after for before in records[:-1]]

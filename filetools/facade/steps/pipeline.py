@@ -129,6 +129,9 @@ class Pipeline:
             self._report_found(news)
             for step in steps:  # all: what has moved to the path of one may come from that of another
                 step.look(parts)
+        else:
+            if news:  # they still change, and the newest change is not recorded
+                raise HeadMovedError(steps[0].paths[0])
         for check in self._checks:
             check()
         decided = []
