@@ -85,7 +85,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
 """Module and first sentence of each command, by its heading in the help."""
 
 
-class _Folder(click.Path):
+class _FilledPath(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return super().convert(_filled(ctx, param, value), param, ctx)
 
@@ -97,7 +97,7 @@ def _filled(ctx: click.Context | None, param: click.Parameter | None, value: Any
     return value
 
 
-FOLDER: Final = _Folder(path_type=Path)
+FOLDER: Final = _FilledPath(path_type=Path)
 _SHARED: Final = {
     "root": click.option("--root", type=FOLDER, metavar="DIR", help="Root; default: nearest parent with .filetools, or here."),
     "state_dir": click.option("--state-dir", type=FOLDER, metavar="DIR", help="State directory of the root."),

@@ -82,7 +82,7 @@ class OrderedWalk:
             None if options.include_hidden else (lambda names, _: [name for name in names if name[0] != "."])
         )
         self._usual = combined((self._hidden, rules.in_directory(ROOT)))
-        """NameFilter for every folder without ignore rules, if the patterns depend only on names."""
+        """The filter for every folder without ignore rules, if the patterns depend only on names."""
         self._depth = options.max_depth if options.recursive else 1
         self._levels: list[_Level] = []
 

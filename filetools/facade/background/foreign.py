@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from filetools.errors import LockTimeoutError, WorkspaceGoneError
+from filetools.errors import FileToolsError, LockTimeoutError, WorkspaceGoneError
 from filetools.events import types as events
 from filetools.facade.background.observing import FilteredHints
 from filetools.facade.parts import Parts
@@ -99,7 +99,8 @@ class ForeignChanges:
             await self._parts.workers.run(partial(self._start, self._watcher))
 
     def _start(self, watcher: TreeWatcher) -> None:
-        self._parts.observer.read_tracked()
+        with suppress(FileToolsError):  # the next look reads it again, but nobody starts the watcher again
+            self._parts.observer.read_tracked()
         watcher.start()
         watcher.watch(map(WorkspacePath, self._parts.journal.tree_index.paths("directory").values()))
 
