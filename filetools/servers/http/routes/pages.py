@@ -1,4 +1,4 @@
-"""The pages for browsers: the front page, the login, and the files of the editor page."""
+"""The pages for browsers: the front page and the login."""
 
 from __future__ import annotations
 
@@ -101,20 +101,6 @@ async def front(request: Request, shared: SharedParts) -> Response:
 async def about(request: Request, shared: SharedParts) -> Response:
     """Return the about page, which describes the server."""
     return _about_page(request, shared)
-
-
-@router.head("/assets/{name}")
-@router.get("/assets/{name}")
-@router.head("/assets/{digest}/{name}")
-@router.get("/assets/{digest}/{name}")
-async def asset(request: Request, shared: SharedParts) -> Response:
-    """Return a file of the editor page, by digest for the page itself, without it for clients that use only `live.js`."""
-    parameters = request.path_params
-    known = request.headers.get("if-none-match", "")
-    found = None if shared.page is None else shared.page.file(parameters.get("digest"), parameters["name"], known)
-    if found is None:
-        raise Refusal(404, "NO_SUCH_ROUTE", "The page does not have this file")
-    return found
 
 
 class LoginCode(Parameters):
