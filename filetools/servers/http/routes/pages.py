@@ -13,7 +13,6 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from pydantic import Field
 
 from filetools.distribution import install_command
-from filetools.servers.http.openapi import failures
 from filetools.servers.http.problems import Refusal
 from filetools.servers.http.security import cookie_name, wants_page
 from filetools.servers.http.shared import LOGIN_SECONDS, Shared, SharedParts
@@ -116,7 +115,7 @@ async def login_page() -> Response:
     return _page("filetools: log in", _LOGIN_BODY, _LOGIN_SCRIPT)
 
 
-@router.post("/login", responses=failures())
+@router.post("/login")
 async def log_in(given: LoginCode, shared: SharedParts, origin: Annotated[str | None, Header()] = None) -> Response:
     """Exchange a login code, which becomes invalid, for a cookie for the browser and a key for the page."""
     if origin is None:
