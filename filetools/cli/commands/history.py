@@ -6,7 +6,7 @@ import errno
 import os
 import re
 import secrets
-import shutil
+import stat
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -281,15 +281,18 @@ class _Raising(CommandRunner):
 
 
 def _replace(place: Path, content: bytes) -> None:
+    mode = None
+    with suppress(FileNotFoundError):
+        mode = place.stat().st_mode
     # A rename would replace even a device, or a read-only file.
-    if place.exists() and not (place.is_file() and os.access(place, os.W_OK)):
+    if mode is not None and not (stat.S_ISREG(mode) and os.access(place, os.W_OK)):
         raise OSError(errno.EINVAL, "It is not a file that can be written", str(place))
     temporary = place.parent / f".filetools-{secrets.token_hex(8)}"
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_bytes(content)
-        if place.exists():
-            shutil.copymode(place, temporary)
+        if mode is not None:
+            temporary.chmod(stat.S_IMODE(mode))
         temporary.replace(place)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(place)) from error
