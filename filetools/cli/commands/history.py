@@ -285,8 +285,10 @@ def _replace(place: Path, content: bytes) -> None:
     with suppress(FileNotFoundError):
         mode = place.stat().st_mode
     # A rename would replace even a device, or a read-only file.
-    if mode is not None and not (stat.S_ISREG(mode) and os.access(place, os.W_OK)):
-        raise OSError(errno.EINVAL, "It is not a file that can be written", str(place))
+    if mode is not None and not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "It is not a file", str(place))
+    if mode is not None and not os.access(place, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(place))
     temporary = place.parent / f".filetools-{secrets.token_hex(8)}"
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
