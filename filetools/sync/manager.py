@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Future
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import filetools.events as events
-from filetools.errors import FileToolsError, InvalidArgumentError, SyncFailedError
+from filetools.errors import InvalidArgumentError, SyncFailedError
 from filetools.events.activity import PauseReason
 from filetools.events.types import Event
 from filetools.journal.changes import MirrorRow
@@ -33,8 +32,6 @@ from filetools.writer.worker_pool import WorkerPool
 CLOSE_SECONDS: Final = 2.0
 """How long closing waits for a mirror; the next opening copies the rest."""
 MIB: Final = 1024 * 1024
-
-_log = logging.getLogger(__name__)
 
 
 async def no_look() -> None:
@@ -111,7 +108,6 @@ class SyncManager:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
         self._look: Callable[[], Coroutine[Any, Any, object]] = no_look
-        self._looking: asyncio.Task[None] | None = None
         self._is_synchronising = False
         for row, store in mirrors:
             self._attach(row, store)
@@ -218,10 +214,12 @@ class SyncManager:
         self._loop, self._thread, self._look = asyncio.get_running_loop(), threading.get_ident(), look
         for mirror in self._mirrors:
             mirror.start()
-        if self._open_added is not None:
-            await self._look_for_added(self._open_added)
-            self._looking = asyncio.create_task(self._keep_looking(self._open_added), name="filetools mirrors")
-            self._looking.add_done_callback(_log_failure)
+        await self._look_for_added()
+
+    async def tend(self) -> None:
+        """Wait a moment, then attach mirrors that other processes have added, and drop those that they have removed."""
+        await asyncio.sleep(self.context.probe_seconds)
+        await self._look_for_added()
 
     async def sync_all(
         self,
@@ -286,9 +284,7 @@ class SyncManager:
 
     async def aclose(self) -> None:
         """End the mirrors' threads; waits at most `CLOSE_SECONDS` for one that hangs. May be called twice."""
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
+        self._open_added = None  # no more mirrors are attached
         for mirror in self._mirrors:
             await in_thread(partial(mirror.close, CLOSE_SECONDS))
 
@@ -303,17 +299,10 @@ class SyncManager:
         places = {WorkspacePath(path) for each in several for path in (each.path, each.old_path) if path is not None}
         return number, [self.context.key(path) for path in places]
 
-    async def _keep_looking(self, open_added: Callable[[MirrorRow], Store]) -> None:
-        """Attach mirrors that other processes add, and drop those that they remove."""
-        while True:
-            await asyncio.sleep(self.context.probe_seconds)
-            try:
-                await self._look_for_added(open_added)
-            except FileToolsError as exc:
-                _log.debug("the mirrors of the root cannot be read now: %s", exc)
-
-    async def _look_for_added(self, open_added: Callable[[MirrorRow], Store]) -> None:
+    async def _look_for_added(self) -> None:
         rows = await self.context.workers.run(self.context.journal.mirrors.all)
+        if self._open_added is None:
+            return
         places = {row.place for row in rows}
         for mirror in self._mirrors:
             if mirror.place not in places:
@@ -323,7 +312,7 @@ class SyncManager:
         attached = {mirror.place for mirror in self._mirrors}
         for row in rows:
             if row.root is not None and row.place not in attached:
-                self._attach(row, open_added(row)).start()
+                self._attach(row, self._open_added(row)).start()
 
     def _free_name(self) -> str:
         taken = {mirror.name for mirror in self._mirrors}
@@ -344,8 +333,3 @@ class SyncManager:
             return
         with suppress(RuntimeError):  # the loop is closed, and nobody listens
             self._loop.call_soon_threadsafe(self._publish, event)
-
-
-def _log_failure(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (error := task.exception()) is not None:
-        _log.critical("%s has stopped", task.get_name(), exc_info=error)

@@ -39,9 +39,11 @@ class MirrorProgress(Struct, frozen=True, kw_only=True):
     """The progress of a mirror, and whether it answers."""
 
     reached: int = 0
-    """Number up to which every change is in the mirror, except those that it refused or that were not applied yet."""
-    unsettled: int | None = None
-    """Number of the first change that was not applied yet."""
+    """Number up to which every change is in the mirror, except those of refused and unsettled paths."""
+    refused: frozenset[str] = frozenset()
+    """Keys of paths whose newest change the mirror refused."""
+    unsettled: frozenset[str] = frozenset()
+    """Keys of paths whose newest change was not applied yet."""
     is_ready: bool = True
     error: str | None = None
 
@@ -66,6 +68,10 @@ class Waiter(NamedTuple):
     keys: Sequence[str]
     answer: Future[bool]
     """True once the mirror has followed; False if it fails or has refused one of the keys. Cannot be cancelled."""
+
+    def is_reached(self, progress: MirrorProgress) -> bool:
+        """True if the mirror has, or has refused, everything that the call waits for."""
+        return progress.reached >= self.number and progress.unsettled.isdisjoint(self.keys)
 
 
 class Mirror:
@@ -191,25 +197,12 @@ class Mirror:
 
     def _answer(self) -> None:
         with self._changed:
-            is_over = not self._progress.is_ready or self._is_closed
-            done = [each for each in self._waiters if is_over or self._has(each.number, each.keys)]
+            progress = self._progress
+            is_over = not progress.is_ready or self._is_closed
+            done = [each for each in self._waiters if is_over or each.is_reached(progress)]
             self._waiters = [each for each in self._waiters if each not in done]
         for each in done:
-            each.answer.set_result(self._has(each.number, each.keys) and not any(map(self._is_refused, each.keys)))
-
-    def _is_refused(self, key: str) -> bool:
-        if self._leadership.is_leading:
-            return self.worker.retried(key) == "refused"
-        entry = self._context.journal.backlog.get(self.place, key)
-        return entry is not None and entry.tries > 0
-
-    def _has(self, number: int, keys: Sequence[str]) -> bool:
-        progress = self._progress
-        if progress.reached < number:
-            return False
-        if self._leadership.is_leading:
-            return all(self.worker.retried(key) != "unsettled" for key in keys)
-        return progress.unsettled is None or number < progress.unsettled
+            each.answer.set_result(each.is_reached(progress) and progress.refused.isdisjoint(each.keys))
 
     def wait_for_round(self, seconds: float) -> bool:
         """Wait until the whole backlog was processed once more and synced; False after `seconds`."""
