@@ -39,12 +39,11 @@ from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sync.comparison import REMOVALS, Plan, UnsettledError, Versions, Wanted, compared, wanted
 from filetools.sync.context import SyncContext
-from filetools.sync.identity import MirrorIdentity
 from filetools.sync.mirror_files import GONE, MirrorFiles, sync_place, twins_of
 from filetools.tree.reading import is_text
 
 if TYPE_CHECKING:
-    from filetools.sync.mirror import Mirror
+    from filetools.sync.mirror import Mirror, MirrorIdentity
 
 LONGEST_PAUSE_SECONDS: Final = 60.0
 MOST_UNSYNCED: Final = 500
