@@ -264,16 +264,13 @@ class Mirror:
         waiter = Waiter(number, keys, Future())
         waiter.answer.set_running_or_notify_cancel()  # the mirror also answers a call that has given up
         with self._changed:
-            # Also if it is late, so that the process that writes updates its note.
-            takes_calls = self.takes_calls and not self._is_closed
-            if takes_calls:
+            if self.takes_calls and not self._is_closed:
                 self._waiters.append(waiter)
-            if not self._leadership.is_leading:
+            else:
+                waiter.answer.set_result(False)
+            if not self._leadership.is_leading:  # also if it is late, so that the process that writes updates its note
                 self.wake(is_urgent=True)
-        if not takes_calls:
-            waiter.answer.set_result(False)
-        elif self._leadership.is_leading:
-            self._answer()  # it may have everything already
+        self._answer()  # it may have everything already
         return waiter
 
     def give_up(self, waiter: Waiter) -> None:
@@ -309,14 +306,9 @@ class Mirror:
         with self._changed:
             self._changed.wait_for(lambda: self._is_known or self.is_paused or self._thread is None, seconds)
 
-    def pause(self) -> None:
-        """Do not write until `resume`; another process may."""
-        self.is_paused = True
-        self.wake(is_urgent=True)
-
-    def resume(self) -> None:
-        """Write again, beginning now."""
-        self.is_paused = False
+    def set_paused(self, is_paused: bool) -> None:
+        """Do not write while it is paused, so that another process may; or write again, beginning now."""
+        self.is_paused = is_paused
         self.wake(is_urgent=True)
 
     def close(self, seconds: float) -> None:
@@ -329,9 +321,10 @@ class Mirror:
 
     # -- called by the worker ----------------------------------------------------------------------------------------
 
-    def goes_on(self) -> bool:
-        """False once the mirror was paused or closed."""
-        return not (self._is_closed or self.is_paused)
+    def go_on(self) -> None:
+        """Raise StoppedError once the mirror was paused or closed."""
+        if self._is_closed or self.is_paused:
+            raise StoppedError
 
     # -- the thread --------------------------------------------------------------------------------------------------
 
@@ -371,7 +364,7 @@ class Mirror:
                 if is_urgent:
                     self._context.notify()
                 self._take_note()
-                return _POLL_SECONDS if self._waiters else self._context.probe_seconds
+                return _POLL_SECONDS if self._waiters else self._context.settings.mirror_probe_seconds
             # The whole backlog also for another process: differences that it found have no record.
             is_heard = time.monotonic() < self._heard_until
             pause = self.worker.round(is_whole=is_urgent or is_heard, is_hasty=is_urgent)
@@ -388,7 +381,9 @@ class Mirror:
                 self.report(is_ready=True)
             return pause
         self._failures += 1
-        return float(min(self._context.probe_seconds * 2 ** (self._failures - 1), LONGEST_PAUSE_SECONDS))
+        return float(
+            min(self._context.settings.mirror_probe_seconds * 2 ** (self._failures - 1), LONGEST_PAUSE_SECONDS)
+        )
 
     def _leads(self) -> bool:
         if self._leadership.is_leading:

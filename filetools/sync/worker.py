@@ -121,7 +121,7 @@ class BacklogWorker:
         """The look at the whole tree that filling waits for."""
         self._look_at = 0.0
         """Time of the next check of the mirror's folder; 0 if it is unknown which folder that is."""
-        self._fill_at = time.monotonic() + context.sync_after_seconds
+        self._fill_at = time.monotonic() + context.settings.sync_after_seconds
 
     def round(self, *, is_whole: bool, is_hasty: bool) -> float:
         """Do all work that is due; returns the seconds until more may be.
@@ -146,7 +146,7 @@ class BacklogWorker:
         if is_hasty or self._sync_at <= time.monotonic():
             self.make_durable()
         fill_at = math.inf if self.identity.is_filled else self._fill_at
-        soonest = min(self._backlog_at, self._sync_at, fill_at, now + self._context.probe_seconds)
+        soonest = min(self._backlog_at, self._sync_at, fill_at, now + self._context.settings.mirror_probe_seconds)
         return max(0.0, soonest - time.monotonic())
 
     def _look_at_folder(self, now: float) -> None:
@@ -212,7 +212,7 @@ class BacklogWorker:
         while entries := self._context.journal.backlog.behind(self._place, after, limit=1):
             (entry,) = entries
             after = entry.key
-            self._go_on()
+            self._mirror.go_on()
             retry = self._retries.get(entry.key)
             is_written = entry.number > 0 and self.has_written(entry)
             if retry is not None and retry.is_refused and entry.tries and retry.at > time.monotonic():
@@ -239,7 +239,7 @@ class BacklogWorker:
                 self.forget()
                 raise StoppedError from None
             for several in _by_change(entries):
-                self._go_on()
+                self._mirror.go_on()
                 if len(several) > 1:  # a move: the path that exists in the primary comes first
                     several.sort(key=lambda entry: self._context.primary.stat(WorkspacePath(entry.path)) is None)
                 for entry in several:
@@ -351,7 +351,7 @@ class BacklogWorker:
 
     def _compare_below(self, folder: WorkspacePath) -> None:
         """Compare a folder with the primary's, and copy all that the mirror lacks below it."""
-        plan = self.compare(folder, is_fresh=False, go_on=self._go_on)
+        plan = self.compare(folder, is_fresh=False, go_on=self._mirror.go_on)
         self._process_all(plan.changes)
         for error in plan.failed.values():
             raise error
@@ -369,10 +369,6 @@ class BacklogWorker:
                     return
             folder = folder.parent
 
-    def _go_on(self) -> None:
-        if not self._mirror.goes_on():
-            raise StoppedError
-
     # -- results of an entry -----------------------------------------------------------------------------------------
 
     def _note_done(self, entry: BacklogEntry) -> None:
@@ -381,7 +377,7 @@ class BacklogWorker:
         retry = self._retries.get(entry.key)
         if retry is not None and (retry.number == entry.number or 0 < retry.number < entry.number):
             del self._retries[entry.key]
-        self._sync_at = min(self._sync_at, time.monotonic() + self._context.sync_after_seconds)
+        self._sync_at = min(self._sync_at, time.monotonic() + self._context.settings.sync_after_seconds)
 
     def _defer(self, entry: BacklogEntry) -> None:
         """Try a path again soon, because others are changing it."""
@@ -396,7 +392,7 @@ class BacklogWorker:
         """Count one more refusal; the path is tried again with growing pauses, and delays no other."""
         self._context.journal.backlog.refuse(self._place, entry, f"{error.code}: {error.message}")
         if entry.tries + 1 < MAX_TRIES:
-            pause = min(self._context.probe_seconds * 2**entry.tries, LONGEST_PAUSE_SECONDS)
+            pause = min(self._context.settings.mirror_probe_seconds * 2**entry.tries, LONGEST_PAUSE_SECONDS)
             self._try_again(entry, pause, is_refused=True)
             return
         self._try_again(entry, math.inf, is_refused=True)
@@ -424,7 +420,7 @@ class BacklogWorker:
 
         Only from a folder that is an older state of this mirror, paths that were deleted since are removed.
         """
-        plan = self.compare(ROOT, is_fresh=False, go_on=self._go_on)
+        plan = self.compare(ROOT, is_fresh=False, go_on=self._mirror.go_on)
         if ROOT in plan.failed:
             raise plan.failed[ROOT]
         self.add_to_backlog(plan.failed, below=True)
@@ -453,7 +449,7 @@ class BacklogWorker:
                 self._mirror.report(error=f"it is filled later: the tree could not be looked at ({exc})")
             else:
                 return True
-        self._fill_at = time.monotonic() + self._context.probe_seconds
+        self._fill_at = time.monotonic() + self._context.settings.mirror_probe_seconds
         return False
 
 
