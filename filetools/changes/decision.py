@@ -66,8 +66,6 @@ class PutDecision(Struct, frozen=True, kw_only=True):
     """Codec that the actor named in this call, or when it read the file."""
     is_merged: bool = False
     """True if others' text is in it."""
-    is_same_change: bool = False
-    """True if others have made the same change since the writer read the file."""
     is_strict: bool = False
     """True if the caller named the version that it changes, so that a transaction merges nothing into it."""
     edits: Sequence[TextEdit] | None = None
@@ -84,8 +82,6 @@ class PutDecision(Struct, frozen=True, kw_only=True):
     """Unsaved text that is replaced on purpose, as bytes; it is kept as a version first."""
     relations: tuple[Relation, ...] = ()
     """Older records that this change undoes or builds on."""
-    warnings: tuple[dict[str, Any], ...] = ()
-    """Warnings for the caller."""
 
     @property
     def told_version(self) -> str:

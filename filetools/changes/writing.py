@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from collections.abc import Callable
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -99,15 +98,8 @@ def decide_write(now: SeenPath, *, new: NewText, knowledge: Knowledge, settings:
     if is_new:
         require_read(now, knowledge, new)
     known = base_of_write(now, knowledge, new)
-    is_stale = known is not None and known.base != now.version
-    if is_new and known is not None and is_stale:
-        plain = _merged(now, plain, new, coded, knowledge, known, settings)
-    if plain.facts.version == now.version:
-        plain = replace(plain, is_same_change=is_stale)
-    elif coded.text is not None and now.kind is not None and len(coded.content) < (now.size or 0):
-        # A text that leaves most of a file out is shorter than the file; other texts are not searched.
-        line = left_out(lambda: inspect(bytes_now(now), name=now.path)[1], coded.text)
-        plain = plain if line is None else replace(plain, warnings=(_left_out(now.path, line),))
+    if is_new and known is not None and known.base != now.version:
+        return _merged(now, plain, new, coded, knowledge, known, settings)
     return plain
 
 
@@ -281,55 +273,6 @@ def _merged(
     )
 
 
-_MOST_CHARACTERS: Final = 4 * 1024 * 1024
-_PLACEHOLDER: Final = re.compile(
-    r"""(?ix)
-    \b(?:rest|remainder|remaining|existing|other|previous|original)\b [^\n]{0,40}
-        \b(?:unchanged|(?:the|as)\ same|same\ as|stays?|remains?|as\ before|as\ is|here|omitted|unmodified|goes|continues)\b
-    | (?:\.\.\.|\u2026)\s*(?:the\s+)?(?:rest|remainder|remaining|existing|unchanged|other|omitted|same)\b
-    | \b(?:unchanged|omitted|unmodified)\b [^\n]{0,20}(?:\.\.\.|\u2026)
-    | \b(?:same|unchanged)\s+as\s+before\b
-    """
-)
-_SIGNS: Final = (
-    "unchanged", "omitted", "unmodified", "rest", "remain", "existing", "other", "previous", "original", "as before",
-    "...", "\u2026",
-)  # fmt: skip
-"""One of these is in every placeholder: a substring is found a hundred times faster than the expression."""
-_LONGEST_LINE: Final = 200
-
-
-def left_out(old: Callable[[], str | None], new: str) -> int | None:
-    """Return the line of a new text, from 1, that says that the rest is as before, if most of the old text is gone.
-
-    Args:
-        old: Returns the text before, which is read only where such a line is; None if there is none.
-        new: The text that takes its place.
-    """
-    lines = new.splitlines() if len(new) <= _MOST_CHARACTERS else []
-    placeholders = [at for at, line in enumerate(lines, 1) if _is_placeholder(line)]
-    if not placeholders or (text := old()) is None or len(text) > _MOST_CHARACTERS:
-        return None
-    before = {line.strip() for line in text.splitlines()} - {""}
-    is_mostly_gone = 2 * len(before & {line.strip() for line in lines}) < len(before)
-    return next((at for at in placeholders if is_mostly_gone and lines[at - 1].strip() not in before), None)
-
-
-def _left_out(path: str, line: int) -> dict[str, Any]:
-    """Return the warning for a text that leaves most of a file out and says that it stays."""
-    message = (
-        f"Line {line} says that the rest is unchanged, but this text is now the whole file and most of what stood"
-        f" there is gone. Undo this call, or write the whole text."
-    )
-    return {"code": "LEFT_OUT", "path": path, "line": line, "message": message}
-
-
-def _is_placeholder(line: str) -> bool:
-    folded = line.lower()
-    has_sign = len(line) <= _LONGEST_LINE and [sign for sign in _SIGNS if sign in folded]
-    return bool(has_sign) and _PLACEHOLDER.search(line) is not None
-
-
 CONTEXT_LINES: Final = 3
 ChangeBytes: TypeAlias = Callable[[bytes, TextFormat], BytesOutcome]
 
@@ -408,5 +351,4 @@ def with_text(
         in_buffer=False,
         shown=None,
         kept_unsaved=None,
-        warnings=(),
     )

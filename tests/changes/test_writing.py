@@ -109,10 +109,6 @@ def test_a_refusal_names_the_version_that_would_have_been_taken() -> None:
     assert refusal_of(decide).details["current_version"] == now.version
 
 
-def test_the_same_bytes_are_no_change_by_others() -> None:
-    assert not write(SEEN, "a.txt", OLD.decode()).is_same_change
-
-
 def test_changes_to_other_lines_are_merged() -> None:
     theirs = OLD.replace(b"one", b"ONE")
     decided = write(seen_with("a.txt", theirs, OLD), "a.txt", OLD.decode().replace("five", "FIVE"), knows(OLD))
@@ -130,12 +126,6 @@ def test_a_named_older_version_is_merged_if_asked() -> None:
     assert write(seen, "a.txt", mine, known, expected_version=expected, on_stale="merge").content == (
         b"ONE\ntwo\nthree\nfour\nFIVE\n"
     )
-
-
-def test_a_change_that_others_have_made_is_told() -> None:
-    theirs = OLD.replace(b"one", b"ONE")
-    decided = write(seen_with("a.txt", theirs, OLD), "a.txt", theirs.decode(), knows(OLD))
-    assert decided.is_same_change
 
 
 def test_a_version_that_was_only_reported_stands_for_the_text_that_its_writer_knows() -> None:
@@ -174,10 +164,6 @@ def test_a_text_is_written_in_the_encoding_that_its_writer_read_it_in() -> None:
     content = "\xe4\xf6".encode("utf-16-le")
     decided = write(seen_with("a.txt", content), "a.txt", "\xe4", knows(content, encoding="utf-16-le"))
     assert (decided.content, decided.encoding) == ("\xe4".encode("utf-16-le"), "utf-16-le")
-
-
-def test_a_text_that_leaves_most_of_the_file_out_is_told() -> None:
-    assert write(SEEN, "a.txt", "... rest unchanged\n").warnings[0]["line"] == 1
 
 
 def test_bytes_replace_a_file_whatever_their_writer_knows() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from msgspec import structs
 
@@ -21,7 +21,7 @@ from filetools.facade.steps.look import Look, content_of, facts_of, unseen
 from filetools.facade.steps.step import Step
 from filetools.facade.steps.unsaved import unsaved_error, unsaved_text
 from filetools.journal.changes import HeadMovedError
-from filetools.models.records import Actor, sayable
+from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 
 MOST_LOOKS: Final = 3
@@ -144,19 +144,6 @@ def permit_move(parts: Parts, actor: Actor, source: Look, destination: Look) -> 
         refuse_unsaved(parts, destination)
     for seen in (source, destination):
         knowledge.refuse_changed(*seen_by(parts, seen, actor))
-
-
-def same_change(parts: Parts, seen: Look, actor: Actor) -> tuple[dict[str, Any], ...]:
-    """Return the warning for a writer whose change somebody else has already made since it looked."""
-    records = parts.journal.records(key=seen.key, limit=1, newest_first=True)
-    is_recorded = seen.is_recorded and bool(records)
-    if is_recorded and all(
-        getattr(records[0].actor, name) == getattr(actor, name) for name in ("kind", "id", "session")
-    ):
-        return ()
-    who = sayable(records[0].actor.to_dict()) if is_recorded else "another program"
-    message = f"The same change was made by {who} since you saw it; yours added nothing."
-    return ({"code": "SAME_CHANGE", "path": seen.path, "message": message, "version": seen.version},)
 
 
 def record_steps(parts: Parts, actor: Actor, steps: Sequence[Step]) -> None:

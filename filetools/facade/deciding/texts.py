@@ -41,7 +41,7 @@ from filetools.errors import (
     PathNotFoundError,
     VersionMismatchError,
 )
-from filetools.facade.deciding.actor_knowledge import same_change, seen_by
+from filetools.facade.deciding.actor_knowledge import seen_by
 from filetools.facade.parts import Parts
 from filetools.facade.requests import WriteRequest
 from filetools.facade.steps.files import Decide
@@ -86,10 +86,7 @@ def _written(parts: Parts, look: Look, request: WriteRequest, now: SeenPath, kno
         if plain.facts.version != now.version:
             changes.require_read(now, knowledge, request)
             return _beside(parts, look, request, now, knowledge, plain, text=coded.text, opened=opened)
-    decision = changes.decide_write(now, new=request, knowledge=knowledge, settings=settings)
-    if decision.is_same_change and opened is None:
-        return structs.replace(decision, warnings=same_change(parts, look, knowledge.actor))
-    return decision
+    return changes.decide_write(now, new=request, knowledge=knowledge, settings=settings)
 
 
 def _beside(
