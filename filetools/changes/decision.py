@@ -12,7 +12,7 @@ from filetools.content.facts import ContentFacts
 from filetools.content.formats import decode
 from filetools.journal.changes import Relation
 from filetools.journal.documents import DocumentChange
-from filetools.models.words import Newline
+from filetools.models.words import Newline, OnConflict
 from filetools.paths.workspace_path import WorkspacePath
 
 
@@ -49,6 +49,12 @@ class PutDecision(Struct, frozen=True, kw_only=True):
 
     content: bytes
     facts: ContentFacts
+    text: str | None = None
+    """The text of the bytes if it is known: decoding them could give another one."""
+    base: str | None = None
+    """Version of the text that the change was made from, which may be unsaved; None for the file's."""
+    on_conflict: OnConflict = "merge"
+    """What to do about an editor's unsaved text; edits care only where they overlap with it."""
     mode: int | None = None
     """Permission bits; None keeps those of the replaced file."""
     like: WorkspacePath | None = None
@@ -92,4 +98,6 @@ class PutDecision(Struct, frozen=True, kw_only=True):
         """Return what a read would return afterwards; None for binary content."""
         if self.shown is not None:
             return self.shown.text
+        if self.text is not None:
+            return self.text
         return None if self.facts.text_format is None else decode(self.content, self.facts.text_format, path=path)

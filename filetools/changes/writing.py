@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -36,14 +36,16 @@ from filetools.content.formats import UTF8, TextFormat, encode, format_named
 from filetools.content.version import version_of
 from filetools.errors import EncodingError, InvalidArgumentError
 from filetools.journal.seen_versions import SeenVersion
+from filetools.models.words import OnConflict
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
 
 OnStale: TypeAlias = Literal["merge", "refuse"]
 NewlineChoice: TypeAlias = Literal["exact", "keep"]
+ON_CONFLICT: Final[tuple[OnConflict, ...]] = get_args(OnConflict)
 
 
-class NewText(Struct, frozen=True, kw_only=True):
+class WriteRequest(Struct, frozen=True, kw_only=True):
     """The text or bytes of a write, with its options."""
 
     content: str | bytes
@@ -55,11 +57,26 @@ class NewText(Struct, frozen=True, kw_only=True):
     """Version that the writer names: the full form, or 12 or more hex digits of it."""
     on_stale: OnStale | None = None
     """If the file is not at the named version: "merge" merges the text into what is there, None refuses."""
+    on_conflict: OnConflict = "merge"
+    """What to do about an editor's unsaved text; see `write_file`."""
     require_read: bool = False
     """True if a writer that does not name the version must have read or written all of the file."""
     require_version: bool = False
     """True if a writer that replaces a file must name its version."""
     create_parents: bool = True
+
+    def __post_init__(self) -> None:
+        if self.on_stale not in (None, "merge", "refuse"):
+            raise InvalidArgumentError(f"on_stale must be 'merge', 'refuse' or left out, not {self.on_stale!r}")
+        if self.on_conflict not in ON_CONFLICT:
+            known = ", ".join(map(repr, ON_CONFLICT))
+            raise InvalidArgumentError(f"on_conflict must be one of {known}, not {self.on_conflict!r}")
+        if self.newline not in (None, "exact", "keep"):
+            raise InvalidArgumentError(f"newline must be 'exact', 'keep' or left out, not {self.newline!r}")
+        if not isinstance(self.content, str | bytes):
+            raise InvalidArgumentError(f"content must be text or bytes, not {type(self.content).__name__}")
+        if not isinstance(self.expected_version, str | None):
+            raise InvalidArgumentError(f"expected_version must be text, not {type(self.expected_version).__name__}")
 
     @property
     def is_strict(self) -> bool:
@@ -78,7 +95,9 @@ class EncodedText(Struct, frozen=True, kw_only=True):
     """True if LF became CRLF, because the file has only that."""
 
 
-def decide_write(now: SeenPath, *, new: NewText, knowledge: Knowledge, settings: Settings) -> PutDecision:
+def decide_write(
+    now: SeenPath, *, new: WriteRequest, knowledge: Knowledge, settings: Settings, is_forced: bool = False
+) -> PutDecision:
     """Replace or create a file. What its writer knows is replaced; what others have changed since is merged or refused.
 
     Args:
@@ -86,30 +105,13 @@ def decide_write(now: SeenPath, *, new: NewText, knowledge: Knowledge, settings:
         new: What is asked for.
         knowledge: What the writer knows of the file.
         settings: Limits, and which files are prose.
+        is_forced: True to replace the file whatever the writer knows.
 
     Raises:
         VersionMismatchError: The file is not at the named version, or must be read first.
         EditConflictError: Changes of others overlap with these; both sides are in the details.
         EncodingError: The file's encoding lacks a character, or base64 is malformed.
         FileTooLargeError, PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError, InvalidArgumentError
-    """
-    plain, coded = plain_write(now, new=new, knowledge=knowledge, settings=settings)
-    is_new = plain.facts.version != now.version
-    if is_new:
-        require_read(now, knowledge, new)
-    known = base_of_write(now, knowledge, new)
-    if is_new and known is not None and known.base != now.version:
-        return _merged(now, plain, new, coded, knowledge, known, settings)
-    return plain
-
-
-def plain_write(
-    now: SeenPath, *, new: NewText, knowledge: Knowledge, settings: Settings
-) -> tuple[PutDecision, EncodedText]:
-    """Return the decision of a write before others' text is merged into it, and the text in the file's form.
-
-    Raises:
-        FileToolsError: As `decide_write`, except for what its writer does not know.
     """
     require_file_or_nothing(now, settings)
     coded = encoded(now, new, knowledge)
@@ -120,12 +122,22 @@ def plain_write(
         content=coded.content, sent=coded.content, sent_version=version, encoding=named,
         newline="crlf" if coded.keeps_crlf else None,
         facts=describe(coded.content, coded.text, coded.text_format, name=now.path, version=version),
-        is_strict=new.is_strict,
+        is_strict=new.is_strict, text=coded.text, on_conflict=new.on_conflict,
     )  # fmt: skip
-    return plain, coded
+    is_new = version != now.version
+    if is_new and not is_forced:
+        require_read(now, knowledge, new)
+    known = base_of_write(now, knowledge, new)
+    if not is_new or known is None:
+        return plain
+    if now.unsaved is not None:  # it is merged with that
+        return replace(plain, base=known.base)
+    if is_forced or known.base == now.version:
+        return plain
+    return _merged(now, plain, new, coded, knowledge, known, settings)
 
 
-def require_read(now: SeenPath, knowledge: Knowledge, new: NewText) -> None:
+def require_read(now: SeenPath, knowledge: Knowledge, new: WriteRequest) -> None:
     """Refuse to replace a file whose version the writer does not name, or which it has not read, if that is required.
 
     An agent that has read only a part of a version cannot replace the file, even if it names the version.
@@ -151,7 +163,7 @@ def require_read(now: SeenPath, knowledge: Knowledge, new: NewText) -> None:
     raise stale_error(now, knowledge, None, reason=f"{reason}; it is at {now.standing[0]}")
 
 
-def base_of_write(now: SeenPath, knowledge: Knowledge, new: NewText) -> SeenVersion | None:
+def base_of_write(now: SeenPath, knowledge: Knowledge, new: WriteRequest) -> SeenVersion | None:
     """Return the version that a text was made from; None if its writer knows none, and replaces the file.
 
     Raises:
@@ -175,7 +187,7 @@ def base_of_write(now: SeenPath, knowledge: Knowledge, new: NewText) -> SeenVers
     return known
 
 
-def decide_append(now: SeenPath, *, new: NewText, knowledge: Knowledge, settings: Settings) -> PutDecision:
+def decide_append(now: SeenPath, *, new: WriteRequest, knowledge: Knowledge, settings: Settings) -> PutDecision:
     """Add to the end of a file, whatever its content. Otherwise as `decide_write`."""
     require_file_or_nothing(now, settings)
     require_version(now, knowledge, new.expected_version)
@@ -188,11 +200,11 @@ def decide_append(now: SeenPath, *, new: NewText, knowledge: Knowledge, settings
     return PutDecision(
         content=content, facts=facts, added_bytes=len(added.content), is_strict=new.is_strict,
         edits=None if added.text is None else (TextEdit(place, place, added.text),),
-        newline="crlf" if added.keeps_crlf else None, encoding=knowledge.encoding,
+        newline="crlf" if added.keeps_crlf else None, encoding=knowledge.encoding, on_conflict=new.on_conflict,
     )  # fmt: skip
 
 
-def encoded(now: SeenPath, new: NewText, knowledge: Knowledge, *, is_continuation: bool = False) -> EncodedText:
+def encoded(now: SeenPath, new: WriteRequest, knowledge: Knowledge, *, is_continuation: bool = False) -> EncodedText:
     """Return the bytes of a new text, in the form of the file that it replaces.
 
     Args:
@@ -247,7 +259,7 @@ def from_base64(text: str, path: str) -> bytes:
 def _merged(
     now: SeenPath,
     plain: PutDecision,
-    new: NewText,
+    new: WriteRequest,
     coded: EncodedText,
     knowledge: Knowledge,
     known: SeenVersion,
@@ -307,6 +319,7 @@ def changed_text(
     return PutDecision(
         content=made.content,
         facts=describe(made.content, text, after, name=path, version=version),
+        text=text,
         edits=edits,
         report=EditReport(
             text=text,
@@ -341,6 +354,7 @@ def with_text(
     return replace(
         decision,
         content=content,
+        text=text,
         facts=describe(content, text, text_format, name=path, version=version_of(content)),
         added_bytes=None,
         newline=None,

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from filetools.changes.writing import NewlineChoice, OnStale
+from filetools.changes.writing import NewlineChoice, OnStale, WriteRequest
 from filetools.content.editing.edits import Edit, apply_edits_to_bytes, insert_lines_in_bytes
 from filetools.errors import (
     ApprovalDeniedError,
@@ -38,7 +38,7 @@ from filetools.facade.deciding.texts import (
     decide_write,
 )
 from filetools.facade.progress import Abort, Progress, progress_reporter
-from filetools.facade.requests import WriteRequest, chosen_edits
+from filetools.facade.requests import chosen_edits
 from filetools.facade.steps import unsaved
 from filetools.facade.steps.files import PutFile
 from filetools.facade.steps.pipeline import Outcome

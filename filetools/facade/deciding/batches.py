@@ -7,12 +7,13 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from filetools.changes.writing import WriteRequest
 from filetools.errors import AbortedError, BatchFailedError, FileToolsError, InvalidArgumentError
 from filetools.facade.deciding.actor_knowledge import permit_removal
 from filetools.facade.deciding.outcomes import delete_result, write_result
 from filetools.facade.deciding.proposals import REFUSALS
 from filetools.facade.deciding.texts import decide_write
-from filetools.facade.requests import WriteRequest, refuse_many
+from filetools.facade.requests import refuse_many
 from filetools.facade.runner import CallRunner
 from filetools.facade.steps.files import PutFile, RemoveFile
 from filetools.facade.steps.pipeline import ReportProgress

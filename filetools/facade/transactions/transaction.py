@@ -11,6 +11,7 @@ from typing import Any, Final, Never
 from pydantic import Field
 
 from filetools.changes.decision import PutDecision
+from filetools.changes.writing import WriteRequest
 from filetools.errors import EditConflictError, InvalidArgumentError
 from filetools.facade.calls import ActorCalls
 from filetools.facade.deciding.proposals import Taken, taken_by
@@ -18,13 +19,12 @@ from filetools.facade.deciding.texts import DecideWrite, decide_as_allowed
 from filetools.facade.parts import Parts
 from filetools.facade.read_calls import ReadCalls
 from filetools.facade.reading.feed import Feed
-from filetools.facade.requests import WriteRequest
 from filetools.facade.runner import CallRunner
 from filetools.facade.steps.files import Decide, MoveFile, PutFile, RemoveFile
 from filetools.facade.steps.look import Look
 from filetools.facade.steps.pipeline import Outcome
 from filetools.facade.steps.step import Step
-from filetools.facade.steps.unsaved import followed
+from filetools.facade.steps.unsaved import with_document
 from filetools.facade.transactions.buffering import BufferingRunner
 from filetools.facade.transactions.plan import DecidePut, steps_of
 from filetools.facade.tree_calls import TreeCalls
@@ -250,7 +250,7 @@ def _shown(decide: DecidePut, parts: Parts, seen: Look) -> PutDecision:
         decision = decide(parts, seen)
     except EditConflictError:
         decision = decide.plain
-    return followed(parts, seen, decision)
+    return with_document(parts, seen, decision)
 
 
 def _always(decide: Decide, _on_conflict: OnConflict) -> Decide:
