@@ -50,7 +50,7 @@ class PutDecision(Struct, frozen=True, kw_only=True):
     content: bytes
     facts: ContentFacts
     text: str | None = None
-    """The text of the bytes if it is known: decoding them could give another one."""
+    """The text of the bytes, in the encoding that its writer meant; None if they must be decoded to know it."""
     base: str | None = None
     """Version of the text that the change was made from, which may be unsaved; None for the file's."""
     on_conflict: OnConflict = "merge"
@@ -98,6 +98,4 @@ class PutDecision(Struct, frozen=True, kw_only=True):
         """Return what a read would return afterwards; None for binary content."""
         if self.shown is not None:
             return self.shown.text
-        if self.text is not None:
-            return self.text
         return None if self.facts.text_format is None else decode(self.content, self.facts.text_format, path=path)

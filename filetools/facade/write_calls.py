@@ -13,15 +13,10 @@ from filetools.content.editing.edits import Edit, apply_edits_to_bytes, insert_l
 from filetools.errors import (
     ApprovalDeniedError,
     ChangedMeanwhileError,
-    EditAmbiguousError,
-    EditNotFoundError,
     InvalidArgumentError,
-    PathExistsError,
-    PathNotFoundError,
 )
 from filetools.facade.calls import MOST_QUESTIONS, ActorCalls
 from filetools.facade.deciding import batches
-from filetools.facade.deciding.actor_knowledge import tried
 from filetools.facade.deciding.outcomes import edit_result, number_of, write_result
 from filetools.facade.deciding.patching import PatchCall
 from filetools.facade.deciding.proposals import Texts, conflict_proposal
@@ -41,7 +36,7 @@ from filetools.facade.progress import Abort, Progress, progress_reporter
 from filetools.facade.requests import chosen_edits
 from filetools.facade.steps import unsaved
 from filetools.facade.steps.files import PutFile
-from filetools.facade.steps.pipeline import Outcome
+from filetools.facade.steps.pipeline import Outcome, try_steps
 from filetools.models.files import BatchResult, EditResult, PatchResult, WriteResult
 from filetools.models.records import EXTERNAL
 from filetools.models.words import OnConflict
@@ -190,17 +185,11 @@ class WriteCalls(ActorCalls):
         call = PatchCall(self._runner, self.actor, patch)
         if dry_run:
             await self._authorise("apply_patch", call.paths, {}, change=False)
-            return await self._parts.workers.run(partial(call.preview, self._parts))
+            await self._parts.workers.run(partial(try_steps, self._parts, call.steps))
+            return call.result(None)
         shown = {"patch": patch.encode("utf-8", "backslashreplace").decode()}
         allowed = await self._authorise_steps("apply_patch", call.paths, shown, call.steps, deleted=call.deleted)
-        try:
-            return call.result(await self._runner.change(call.steps, self.actor, permits=[allowed]))
-        except (EditNotFoundError, EditAmbiguousError, PathNotFoundError, PathExistsError) as first:
-            if len(call.patches) > 1:
-                # It stopped at the first file; report what is wrong with the others, too.
-                look = PatchCall(self._runner, self.actor, patch)
-                await self._parts.workers.run(partial(look.add_refusals, self._parts, first))
-            raise
+        return call.result(await self._runner.change(call.steps, self.actor, permits=[allowed]))
 
     async def copy_file(self, source: AnyPath, destination: AnyPath, *, overwrite: bool = False) -> WriteResult:
         """Copy a file's bytes and mode; a destination that ends in "/" is a folder to copy it into.
@@ -259,7 +248,8 @@ class WriteCalls(ActorCalls):
         if dry_run:
             await self._authorise(tool, [change.path], {}, change=False)
             step = PutFile(change.path, change.decide)
-            return edit_result(*await self._parts.workers.run(partial(tried, self._parts, step)))
+            await self._parts.workers.run(partial(try_steps, self._parts, [step]))
+            return edit_result(step.seen, step.decision)
         on_conflict = self._on_conflict if self._on_conflict in ("merge_or_ask", "ask_if_attended") else "merge"
         step, outcome = await self._decided(
             tool, change.path, arguments, on_conflict,

@@ -91,6 +91,7 @@ def with_document(parts: Parts, seen: Look, decision: PutDecision) -> PutDecisio
         if text is None:
             return decision
         return structs.replace(decision, document=replaced(opened, text, decision.facts, decision.edits))
+    text = text if decision.text is None else decision.text
     if on_conflict == "cancel" and not is_edit:
         raise unsaved_error(seen.path, document.version, is_cancelled=True)
     if text is None:

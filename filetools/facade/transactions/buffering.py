@@ -18,7 +18,7 @@ from filetools.facade.parts import Parts
 from filetools.facade.runner import CallRunner
 from filetools.facade.steps.files import MoveFile, PutFile, RemoveFile
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
-from filetools.facade.steps.pipeline import Outcome, ReportProgress, ignore_progress
+from filetools.facade.steps.pipeline import Outcome, ReportProgress, decide_all, ignore_progress
 from filetools.facade.steps.step import Step
 from filetools.facade.transactions.held import FOLDER_MODE, HeldTree, OverlayStore
 from filetools.journal.changes import HeadMovedError
@@ -117,13 +117,12 @@ class BufferingRunner(CallRunner):
                 for number, step in enumerate(steps):
                     report_progress(number, len(steps))
                     step.look(self.parts)
-                    record = None
-                    if step.decide(self.parts):
-                        act(self.parts, self.held, step)
-                        # It says that something will change, and has no number yet.
-                        record = ChangeRecord(
-                            number=0, operation=Operation.MODIFY, path=step.paths[-1], actor=actor, time=time.time()
-                        )
+                for step in decide_all(self.parts, steps):
+                    act(self.parts, self.held, step)
+                    # It says that something will change, and has no number yet.
+                    record = ChangeRecord(
+                        number=0, operation=Operation.MODIFY, path=step.paths[-1], actor=actor, time=time.time()
+                    )
                     step.recorded(record)
             except (FileToolsError, HeadMovedError):
                 self.held.restore()
