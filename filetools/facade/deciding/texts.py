@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -41,7 +40,6 @@ from filetools.facade.parts import Parts
 from filetools.facade.steps.files import Decide
 from filetools.facade.steps.look import Look, content_of, facts_of
 from filetools.facade.steps.unsaved import (
-    UnsavedQuestion,
     disk_text,
     overwritten,
     put_beside,
@@ -187,10 +185,6 @@ class TextChange(Struct, frozen=True, kw_only=True):
         return replace(made, is_strict=self.expected_version is not None, mode=self.mode, on_conflict=self.on_conflict)
 
 
-DecideWith: TypeAlias = Callable[[OnConflict], Decide]
-"""Returns the decision of a call for one policy about unsaved text."""
-
-
 class AnsweredPut(Struct, frozen=True, kw_only=True):
     """Applies a person's answer if the file and its unsaved text are still what they saw. A `Decide`."""
 
@@ -200,8 +194,8 @@ class AnsweredPut(Struct, frozen=True, kw_only=True):
     disk_version: str | None
     own: Decide
     """The call's own decision; what it refuses is refused."""
-    again: Decide | None = None
-    """Decides about unsaved text that they have not seen; None if they saw none that would be dropped."""
+    drops_unsaved: bool
+    """True if they saw unsaved text that would be dropped; they are asked again if there is another one."""
     actor: Actor
 
     def __call__(self, parts: Parts, look: Look) -> PutDecision:
@@ -214,17 +208,21 @@ class AnsweredPut(Struct, frozen=True, kw_only=True):
         """
         opened = unsaved_text(parts, look)
         unsaved = None if opened is None else parts.documents.texts.bytes_of(opened)[1]
-        if (unsaved, look.version) != (self.unsaved_version, self.disk_version):
-            if self.again is not None:
-                return self.again(parts, look)
+        is_seen = (unsaved, look.version) == (self.unsaved_version, self.disk_version)
+        if not is_seen and not self.drops_unsaved:
             seen, current = (self.unsaved_version or self.disk_version), (unsaved or look.version)
             reason = "it is not what the person saw who gave it another text; repeat the call unchanged"
             raise VersionMismatchError(look.path, seen, current, reason=reason)
-        own = with_document(parts, look, self.own(parts, look))
+        own = self.own(parts, look)
+        if self.drops_unsaved:
+            own = replace(own, on_conflict="allow" if is_seen else "ask")
+        if not is_seen:
+            return own
+        own = with_document(parts, look, own)
         if own.text_for(look.path) == self.text:
             return own
         made = self._instead(parts, look, own, (disk_text(parts, look) or "") if opened is None else opened.text)
-        if opened is not None and self.again is None:
+        if opened is not None and not self.drops_unsaved:
             # They saw the unsaved text, and their change of it is merged into it like any other change.
             made = put_beside(parts, look, opened, opened.text, self.text, made)
         elif opened is not None:
@@ -251,21 +249,13 @@ class AnsweredPut(Struct, frozen=True, kw_only=True):
         return made
 
 
-def decide_as_allowed(permit: Permit, decide: DecideWith, on_conflict: OnConflict, actor: Actor) -> Decide:
-    """Return the decision of a call that a person has allowed."""
-    proposal, drops = permit.proposal, permit.proposal.replacing_unsaved is not None
+def decide_as_allowed(permit: Permit, own: Decide, actor: Actor) -> Decide:
+    """Return the decision of a call that a person has allowed: its own one, or that for the text that they saw or gave."""
+    proposal = permit.proposal
     text = proposal.replacing_unsaved if permit.edited_text is None else permit.edited_text
     if text is None:
-        return decide(on_conflict)
+        return own
     return AnsweredPut(
-        text=text, unsaved_version=proposal.unsaved_version, disk_version=proposal.version,
-        own=decide("allow" if drops else on_conflict), again=decide("ask") if drops else None, actor=actor,
-    )  # fmt: skip
-
-
-def decide_as_settled(question: UnsavedQuestion, text: str | None, decide: DecideWith, actor: Actor) -> Decide:
-    """Return the decision of a call after a person let it replace unsaved text, by its own text or by one that they gave."""
-    return AnsweredPut(
-        text=question.proposed if text is None else text, unsaved_version=question.unsaved_version,
-        disk_version=question.disk_version, own=decide("allow"), again=decide("ask"), actor=actor,
+        text=text, unsaved_version=proposal.unsaved_version, disk_version=proposal.version, own=own,
+        drops_unsaved=proposal.replacing_unsaved is not None, actor=actor,
     )  # fmt: skip

@@ -112,7 +112,6 @@ class BufferingRunner(CallRunner):
         with self.held.lock:
             self.tracker.load(actor)
             self.held.save()
-            known = self.tracker.own()
             try:
                 for number, step in enumerate(steps):
                     report_progress(number, len(steps))
@@ -126,7 +125,6 @@ class BufferingRunner(CallRunner):
                     step.recorded(record)
             except (FileToolsError, HeadMovedError):
                 self.held.restore()
-                self.tracker.use(known)
                 raise
 
 
@@ -150,10 +148,6 @@ class TransactionTracker(ReadTracker):
         self._own: dict[str, Rows] = {}
         self._own_texts: dict[str, bytes] = {}
 
-    def is_loaded(self, actor: Actor) -> bool:
-        """Return True if what the actor saw in earlier openings is in memory."""
-        return self._outer.is_loaded(actor)
-
     def load(self, actor: Actor) -> None:
         """Load what the actor saw in earlier openings."""
         self._outer.load(actor)
@@ -166,14 +160,6 @@ class TransactionTracker(ReadTracker):
         """
         content = self._own_texts.get(version)
         return self._outer.text(version) if content is None else content
-
-    def own(self) -> dict[str, Rows]:
-        """Return the rows that are known only here, for `use`."""
-        return dict(self._own)
-
-    def use(self, own: dict[str, Rows]) -> None:
-        """Return to what was known."""
-        self._own = own
 
     def publish(self, actor: Actor, steps: Sequence[Step], key_of: Callable[[WorkspacePath], str]) -> None:
         """Record in the workspace what the actor knows of the files that its transaction has changed."""
