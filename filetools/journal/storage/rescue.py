@@ -29,6 +29,7 @@ from filetools.journal.records import SELECT_RECORD, record_from
 from filetools.journal.storage.birth import (
     DATABASE_NAME,
     PARTS,
+    POSITION_FILE,
     connect,
     connect_to_empty,
     create_empty,
@@ -40,7 +41,6 @@ from filetools.journal.storage.birth import (
 from filetools.journal.storage.blobs import BlobFolder, sync_directory
 from filetools.journal.storage.contents import inflated
 from filetools.journal.storage.gate import Gate
-from filetools.journal.storage.position import POSITION_FILE
 from filetools.journal.storage.schema import create_tables, schema_of
 from filetools.journal.storage.translation import TRANSLATED
 
