@@ -200,7 +200,6 @@ def grep(
 
 def _unsaved(parts: Parts, path: WorkspacePath) -> Unsaved:
     documents, key = parts.journal.documents, parts.workspace.key(path)
-    own = None if path.is_root else parts.view(key).document
 
     def text_of(document_id: str) -> Callable[[], str | None]:
         def text() -> str | None:
@@ -209,8 +208,8 @@ def _unsaved(parts: Parts, path: WorkspacePath) -> Unsaved:
 
         return text
 
-    dirty = documents.unsaved_below(key)
-    if own is not None and own.is_dirty:
-        dirty.append(own)
+    dirty = [
+        each for each in documents.all() if each.is_dirty and (path.is_root or f"{each.key}/".startswith(f"{key}/"))
+    ]
     texts = {document.key: (document.path, text_of(document.id)) for document in dirty}
     return Unsaved(texts=texts, key=parts.workspace.key)
