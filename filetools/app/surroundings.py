@@ -22,7 +22,6 @@ from filetools.distribution import DISTRIBUTION, install_command, installed_vers
 from filetools.journal.changes import MirrorRow
 from filetools.models.words import STATE_DIRECTORY, STATE_PATH
 from filetools.paths.patterns import compile_patterns
-from filetools.search.contents.candidates import find_ripgrep
 from filetools.settings import Settings
 from filetools.tree.polling import reason_at
 
@@ -46,7 +45,7 @@ _PURPOSES: Final = {
     "openai-agents": "agents built with the OpenAI Agents SDK",
     "otel": "traces",
     "pydantic-ai": "agents built with pydantic-ai",
-    "search": "regular expressions, and ripgrep for fast searching",
+    "search": "regular expressions",
     "server": "filetools serve",
     "sync": "programs without an event loop",
 }
@@ -190,17 +189,12 @@ def facts() -> dict[str, str | None]:
     }
 
 
-def programs() -> Iterator[Check]:
-    """Check for the external programs that filetools uses if they are installed."""
-    for name, place, lack, remedy in (
-        ("rg", find_ripgrep(), "searching is slower", install_command("search")),
-        ("git", which("git"), "nothing is known of the history", "install git with your system"),
-    ):
-        yield (
-            Check(name=name, state="ok", text="found")
-            if place
-            else Check(name=name, state="note", text=lack, remedy=remedy)
-        )
+def _git() -> Check:
+    if which("git"):
+        return Check(name="git", state="ok", text="found")
+    return Check(
+        name="git", state="note", text="nothing is known of the history", remedy="install git with your system"
+    )
 
 
 def extras() -> dict[str, dict[str, list[str]]]:
@@ -215,8 +209,8 @@ def extras() -> dict[str, dict[str, list[str]]]:
 
 
 def installation() -> list[Check]:
-    """Check which programs and extras are installed, with the command to install the missing ones."""
-    return [*programs(), *(_extra(name, **packages) for name, packages in extras().items())]
+    """Check if git and the extras are installed, with the command to install the missing ones."""
+    return [_git(), *(_extra(name, **packages) for name, packages in extras().items())]
 
 
 def _extra(name: str, present: list[str], missing: list[str]) -> Check:

@@ -230,7 +230,6 @@ _TO_LOOK_AT: Final = (
     f" OR path = '{IGNORE_FILE}' OR path LIKE '%/{IGNORE_FILE}')"
 )
 _LOOKED: Final = "SELECT value FROM meta WHERE name = 'looked_at'"
-_FOLDER_OF_INODE: Final = "SELECT path FROM tree WHERE inode = ? AND device = ? AND kind = 'directory'"
 _NOTE_READ: Final = (
     "UPDATE tree SET version = ?1, ctime = ?2 WHERE key = ?3 AND (version IS NULL OR version = ?1) AND kind = ?4"
     " AND inode = ?5 AND size = ?6 AND mtime = ?7 AND ctime IN (?8, -1)"
@@ -306,11 +305,6 @@ class TreeIndex:
         """Return the row of a key; None if no entry is known there."""
         row = self._database.row(f"{_ROWS} AND key = ?", (key,))
         return None if row is None else row_from(row)
-
-    def folder_of_inode(self, device: int, inode: int) -> str | None:
-        """Return the path of the folder known to have an inode."""
-        row = self._database.row(_FOLDER_OF_INODE, (inode, device))
-        return None if row is None else str(row[0])
 
     def note_read(self, read: Iterable[ReadVersion]) -> None:
         """Store the versions that were read in rows that have none, if the entry is unchanged."""

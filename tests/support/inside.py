@@ -162,11 +162,16 @@ def foreign_of(files: FileToolsFacade) -> ForeignChanges:
     return files._runner.on_changes.__self__._foreign  # type: ignore[attr-defined,no-any-return]
 
 
+def hint(files: FileToolsFacade, folder: tuple[int, int], *names: str) -> None:
+    """Note that names in a folder, given by device and inode, may have changed."""
+    for name in names:
+        foreign_of(files)._agenda.hints.note(folder, name)
+
+
 def is_calm(files: FileToolsFacade) -> bool:
     """Whether there is nothing to look at of what other programs do, neither now nor soon."""
     foreign = foreign_of(files)
-    is_waiting = foreign._working.locked() or foreign._news or foreign._unsettled
-    return foreign._agenda.due_at() is None and not (is_waiting or foreign._is_whole_due)
+    return foreign._agenda.due_at() is None and not (foreign._working.locked() or foreign._is_whole_due)
 
 
 def is_polling(notifier: Notifier) -> bool:

@@ -8,7 +8,7 @@ from typing import Final
 
 from filetools.errors import StateDamagedError, StateVersionError
 
-SCHEMA_VERSION: Final = 35
+SCHEMA_VERSION: Final = 36
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
 IS_PENDING: Final = "synced = 0 AND (state = 'pending') = 1"
 IS_UNSYNCED: Final = "synced = 0 AND (state = 'pending') = 0"
@@ -165,9 +165,9 @@ _TABLES: Final = (
         bom BLOB NOT NULL,
         version INTEGER NOT NULL,
         dirty INTEGER NOT NULL,
-        parents TEXT NOT NULL
+        parents TEXT NOT NULL,
+        text BLOB NOT NULL
     ) WITHOUT ROWID""",
-    "CREATE TABLE document_texts (id TEXT PRIMARY KEY, version INTEGER NOT NULL, text BLOB NOT NULL) WITHOUT ROWID",
     """CREATE TABLE document_edits (
         id TEXT NOT NULL,
         version INTEGER NOT NULL,
