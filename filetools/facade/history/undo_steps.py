@@ -391,7 +391,7 @@ def split_buffered(
     history: History, chosen: Sequence[ChangeRecord]
 ) -> tuple[list[ChangeRecord], list[ChangeRecord], list[ChangeRecord]]:
     """Divide changes into those of files, those of documents not saved since, and those whose save is undone too."""
-    children = history.children(record.number for record in chosen if record.state is RecordState.BUFFER)
+    children = history.sources((each.number for each in chosen if each.state is RecordState.BUFFER), "parent")
     numbers = {record.number for record in chosen}
     files: list[ChangeRecord] = []
     waiting: list[ChangeRecord] = []

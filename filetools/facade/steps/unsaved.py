@@ -289,8 +289,9 @@ def refuse_unsaved_below(parts: Parts, folder: WorkspacePath, key: str) -> None:
     Raises:
         EditConflictError: Names the first such document.
     """
-    for document in parts.journal.documents.unsaved_below(key):
-        raise unsaved_error(document.path, document.version, f"and lies in {folder}")
+    for document in parts.journal.documents.all():
+        if document.is_dirty and document.key.startswith(f"{key}/"):
+            raise unsaved_error(document.path, document.version, f"and lies in {folder}")
 
 
 def keep_unsaved(parts: Parts, seen: Look, decision: PutDecision) -> None:
