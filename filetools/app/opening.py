@@ -29,7 +29,7 @@ from filetools.facade.reading.feed import Feed
 from filetools.facade.runner import CallRunner
 from filetools.journal.changes import MirrorRow
 from filetools.journal.journal import Journal
-from filetools.journal.storage.reserve import Reserve
+from filetools.journal.storage.database import Reserve
 from filetools.models.records import Actor
 from filetools.models.words import STATE_PATH, Durability, MirrorPolicy, Preset
 from filetools.paths.lexical import AnyPath
