@@ -96,7 +96,9 @@ def test_a_folder_that_a_script_left_empty_is_refused(run: CommandLine, words: t
     assert not (run.folder / ".filetools").exists()
 
 
-@pytest.mark.parametrize("words", [("--root", ".", "tools"), ("--root", ".", "mcp", "."), ("--state-dir", "s", "trust")])
+@pytest.mark.parametrize(
+    "words", [("--root", ".", "tools"), ("--root", ".", "mcp", "."), ("--state-dir", "s", "trust")]
+)
 def test_a_place_named_before_a_command_that_takes_none_is_refused(run: CommandLine, words: tuple[str, ...]) -> None:
     done = run(*words)
     assert (done.code, done.text) == (2, "")
