@@ -30,7 +30,11 @@ _DIGITS: Final = 12
 def paths(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
     """Return the paths of a root elsewhere; the shell itself completes those below the working folder."""
     runner = _runner(ctx)
-    if runner.is_inside():
+    try:
+        is_inside = runner.workplace.is_inside
+    except FileToolsError:
+        is_inside = True
+    if is_inside:
         return [CompletionItem(incomplete, type="file")]
     folder = incomplete.rpartition("/")[0]
 

@@ -66,6 +66,7 @@ class SharedOptions(Struct, frozen=True, kw_only=True):
     as_json: bool = False
 
 
+OWN: Final = ("root", "state_dir", "as_json")
 READING: Final = ("root", "state_dir", "actor", "as_json")
 CHANGING: Final = ("root", "state_dir", "mirror", "durability", "actor", "as_json")
 CHECKING: Final = ("root", "state_dir", "mirror", "durability", "as_json")
@@ -159,13 +160,6 @@ class CommandRunner:
             raise
         self.end()
 
-    def is_inside(self) -> bool:
-        """Return True if the working folder is in the root, so that paths are relative to it, or if there is no root."""
-        try:
-            return self.workplace.is_inside
-        except FileToolsError:
-            return True
-
     def peek(self, look: Callable[[FileToolsFacade], Awaitable[T]]) -> T | None:
         """Run a query silently; return None if it fails, or if the root has never been opened."""
 
@@ -174,7 +168,7 @@ class CommandRunner:
                 return await look(files.for_actor(self._actor()))
 
         with logging_from(logging.CRITICAL), suppress(FileToolsError):
-            return asyncio.run(opened()) if self.workplace.has_state else None
+            return None if self.lacks_state else asyncio.run(opened())
         return None
 
     def show(self, result: R, show: Callable[[R], None]) -> None:

@@ -260,7 +260,14 @@ destination_argument = click.argument(
 )
 @click.option("-r", "--recursive", is_flag=True, help="Delete folders with everything in them.")
 @expected_version_option
-def rm(runner: CommandRunner, paths: tuple[str, ...], *, recursive: bool, expected_version: str | None) -> None:
+async def rm(
+    runner: CommandRunner,
+    files: FileToolsFacade,
+    paths: tuple[str, ...],
+    *,
+    recursive: bool,
+    expected_version: str | None,
+) -> None:
     """Delete files or folders.
 
     They are deleted one by one; the bytes of files stay readable by version.
@@ -268,19 +275,16 @@ def rm(runner: CommandRunner, paths: tuple[str, ...], *, recursive: bool, expect
     if expected_version is not None and len(paths) > 1:
         raise click.BadParameter("--expected-version goes with one path")
 
-    async def remove(files: FileToolsFacade, path: str) -> DeleteResult:
-        if (await files.file_info(path)).type == "directory":
-            return await files.delete_directory(path, recursive=recursive)
-        return await files.delete_file(path, expected_version=expected_version)
-
-    async def work(files: FileToolsFacade) -> None:
-        for path in paths:
-            try:
-                runner.show(await remove(files, runner.path(path)), _show_deleted)
-            except FileToolsError as error:
-                await runner.refuse(files, error)
-
-    runner.perform(work)
+    for path in paths:
+        try:
+            where = runner.path(path)
+            if (await files.file_info(where)).type == "directory":
+                result = await files.delete_directory(where, recursive=recursive)
+            else:
+                result = await files.delete_file(where, expected_version=expected_version)
+            runner.show(result, _show_deleted)
+        except FileToolsError as error:
+            await runner.refuse(files, error)
 
 
 @command("mv", CHANGING, examples=("filetools mv draft.md notes.md", "filetools mv -f notes.md docs/"))

@@ -32,7 +32,7 @@ from filetools.cli.records import (
     print_unread,
     unsure_lines,
 )
-from filetools.cli.runner import CHANGING, NO_STATE, CommandRunner
+from filetools.cli.runner import CHANGING, NO_STATE, OWN, CommandRunner
 from filetools.cli.terminal import (
     FAILED,
     STDERR,
@@ -56,7 +56,7 @@ from filetools.models.words import STATE_PATH
 
 @command(
     "init",
-    ("root", "state_dir", "as_json"),
+    OWN,
     examples=("filetools init", "filetools init ~/project", "filetools init --root ~/project/vendored"),
 )
 @click.argument("path", type=FOLDER, required=False, help="An existing folder; else the working folder.")
@@ -309,12 +309,9 @@ def _show_sync(result: SyncResult) -> None:
     STDOUT.print(f"{count} {done}, {result.failed_files} failed, {result.duration_ms} ms")
 
 
-_ALL_OF_IT: Final = ("root", "state_dir", "as_json")
-
-
 @command(
     "mirror",
-    _ALL_OF_IT,
+    OWN,
     examples=("filetools mirror add ../backup", "filetools mirror list --json", "filetools mirror remove ../backup"),
 )
 @click.argument("action", type=click.Choice(["list", "add", "remove"]), default="list", help="list, add or remove.")
