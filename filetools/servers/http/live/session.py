@@ -96,13 +96,17 @@ class LiveSession(AsyncResource):
 
     def fall_behind(self) -> None:
         """End the connection of a client that reads too slowly: it may return with its position and versions."""
-        self.ending = Ending(TRY_AGAIN, "too slow: the client missed frames")
+        self._end(TRY_AGAIN, "too slow: the client missed frames")
+
+    def _end(self, code: int, reason: str) -> None:
+        self.ending = Ending(code, reason)
         self.outbox.close()
 
-    async def take(self, text: str) -> Ending | None:
-        """Process one frame of the client. Return why the connection must end, or None."""
+    async def take(self, text: str) -> None:
+        """Process one frame of the client."""
         if len(text.encode("utf-8", "surrogatepass")) > self._limits.body_bytes:
-            return Ending(TOO_BIG, f"a frame may have at most {self._limits.body_bytes} bytes")
+            self._end(TOO_BIG, f"a frame may have at most {self._limits.body_bytes} bytes")
+            return
         # Stop serving clients that do not read their responses.
         await self.outbox.room()
         plain: object = None
@@ -115,11 +119,6 @@ class LiveSession(AsyncResource):
                 await self._begin(frame)
         except FileToolsError as error:
             await self._refuse(error, frames.id_of(plain))
-        return None
-
-    async def refuse(self, reason: str) -> None:
-        """Report to the client that it sent an invalid frame."""
-        await self._refuse(InvalidArgumentError(reason), None)
 
     async def _refuse(self, error: FileToolsError, frame_id: str | int | None) -> None:
         await self.outbox.put(error_text(error, frame_id))
