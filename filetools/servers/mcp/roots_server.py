@@ -38,7 +38,7 @@ from filetools.servers.mcp.callers import (
 from filetools.servers.mcp.calls import ToolCalls
 from filetools.servers.mcp.elicitation import Elicitation
 from filetools.servers.mcp.options import McpOptions
-from filetools.servers.mcp.server import Sealing
+from filetools.servers.mcp.server import sealing
 from filetools.tools.answers.seen import TextLimits
 from filetools.tools.call_log import CallLog
 from filetools.tools.dialects import Dialect
@@ -124,7 +124,7 @@ async def roots_server(
             )
             server.middleware.append(noting(registration))
             # The folders can change with the client, so the key belongs to the process and not to a folder.
-            server.middleware.append(Sealing(secrets.token_hex(32), partial(session_of, process=""), server.name))
+            server.middleware.append(sealing(secrets.token_hex(32), partial(session_of, process=""), server.name))
             yield server
 
 
