@@ -20,7 +20,7 @@ from msgspec.structs import asdict
 import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
 from filetools.cli.runner import CommandRunner, SharedOptions
-from filetools.cli.terminal import FAILED, print_note, print_text
+from filetools.cli.terminal import FAILED, print_text, printable
 from filetools.cli.workplace import root_above
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
@@ -63,8 +63,12 @@ def _failing_in_one_line() -> Iterator[None]:
         raise
     except (FileToolsError, OSError, ValueError) as error:
         place = getattr(error, "filename", None)
-        print_note(str(error) if place is None else f"{place}: {getattr(error, 'strerror', error)}")
+        _complain(str(error) if place is None else f"{place}: {getattr(error, 'strerror', error)}")
         raise click.exceptions.Exit(FAILED) from error
+
+
+def _complain(text: str) -> None:
+    sys.stderr.write(f"{printable(text)}\n")
 
 
 @command(
@@ -91,7 +95,7 @@ def list_sessions(
     print_text("".join(f"[{short[info.session_id]}] {info.title}\n" for info in found) or "No sessions found\n")
     if not found:
         where = os.path.abspath(logs or session_logs_folder())
-        print_note(f"Looked in {where} for {os.path.abspath(project)}; --logs and --project name other folders.")
+        _complain(f"Looked in {where} for {os.path.abspath(project)}; --logs and --project name other folders.")
 
 
 @command(
@@ -119,7 +123,7 @@ def extract(
     if len(found) > 1:
         candidates = (f"{info.session_id}  {info.title}" for info in found)
         for line in (f"Multiple sessions match prefix '{prefix}'", *candidates):
-            print_note(line)
+            _complain(line)
         raise click.exceptions.Exit(FAILED)
     items = list[session_logs.FeedbackItem]()
     if found or _WHOLE_ID.fullmatch(wanted):  # if a session's own log was deleted, its agents' logs may remain
@@ -149,7 +153,7 @@ def collect(runner: CommandRunner, *, project: str, logs: str | None, no_worktre
 
     items = session_logs.collect_feedback(
         project, logs=logs, with_worktrees=not no_worktrees,
-        failed=lambda session_id, error: print_note(f"Warning: Failed to extract from {session_id}: {error.message}"),
+        failed=lambda session_id, error: _complain(f"Warning: Failed to extract from {session_id}: {error.message}"),
     )  # fmt: skip
     _write_array(map(asdict, items), runner, output)
 

@@ -117,7 +117,7 @@ async def roots_server(
                 instructions=dialect.instructions,
                 on_list_tools=calls.list_tools,
                 on_call_tool=calls.call_tool,
-                get_tool_input_schema=calls.input_schema,
+                get_tool_input_schema=calls.schemas.get,
             )
             server.add_notification_handler(
                 "notifications/roots/list_changed", wire.NotificationParams, callers.roots_changed

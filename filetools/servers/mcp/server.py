@@ -82,7 +82,7 @@ class McpServer(AsyncResource):
             on_subscribe_resource=self._notifications.subscribe,
             on_unsubscribe_resource=self._notifications.unsubscribe,
             on_subscriptions_listen=self._notifications.listen,
-            get_tool_input_schema=self._calls.input_schema,
+            get_tool_input_schema=self._calls.schemas.get,
         )
         self.server.add_request_handler("server/discover", wire.RequestParams, self._discover)
         self.server.add_request_handler("resources/directory/read", DirectoryParams, resources.read_directory)
@@ -102,9 +102,8 @@ class McpServer(AsyncResource):
         extensions = {SKILLS: {"directoryRead": True}}
         capabilities = self.server.get_capabilities(protocol_version=request.protocol_version, extensions=extensions)
         # Once subscriptions are served, the SDK announces change notifications for every list; only resources change.
-        for fixed in (capabilities.tools, capabilities.prompts):
-            if fixed is not None:
-                fixed.list_changed = False
+        if capabilities.tools is not None:
+            capabilities.tools.list_changed = False
         return wire.DiscoverResult(
             supported_versions=list(MODERN_PROTOCOL_VERSIONS),
             capabilities=capabilities,

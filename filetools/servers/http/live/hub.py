@@ -12,7 +12,6 @@ from filetools.errors import FileToolsError
 from filetools.events.buffers import BufferEvent
 from filetools.events.types import Event, TreeEvent, from_record
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.reading.feed import FeedPage
 from filetools.models.records import ChangeRecord
 from filetools.servers.http.live.frames import frame_text, pending_request
 from filetools.tools.call_log import CallLog
@@ -170,11 +169,6 @@ class Hub:
         for subscription in self._subscriptions:
             subscription.unsubscribe()
 
-    def texts_of(self, page: FeedPage) -> list[str]:
-        """Return the frames for a page of the feed."""
-        epoch = page.position.partition(":")[0]
-        return [_record_text(record, f"{epoch}:{record.number}") for record in page.records]
-
     def _send_event(self, event: Event) -> None:
         if isinstance(event, TreeEvent) or event.name.startswith(("tool:", "feed:")):
             return
@@ -229,6 +223,7 @@ class Hub:
 
 
 @lru_cache(REMEMBERED_TEXTS)
-def _record_text(record: ChangeRecord, position: str) -> str:
+def record_text(record: ChangeRecord, position: str) -> str:
+    """Return the frame for a change of the tree."""
     [event] = from_record(record)
     return frame_text("event", **event.to_dict(), position=position)

@@ -16,7 +16,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.servers.http.live import frames
 from filetools.servers.http.live.documents import OpenDocuments
 from filetools.servers.http.live.frames import PROTOCOL, Outbox, error_text, frame_text, pending_request
-from filetools.servers.http.live.hub import Hub
+from filetools.servers.http.live.hub import Hub, record_text
 from filetools.servers.http.options import HttpLimits
 
 logger = logging.getLogger(__name__)
@@ -207,8 +207,9 @@ class LiveSession(AsyncResource):
         async for page in files.follow_pages(since):
             if page.resync:
                 await self.outbox.put(frame_text("resync", reason="forgotten", position=page.position))
-            for text in self._hub.texts_of(page):
-                await self.outbox.put(text)
+            epoch = page.position.partition(":")[0]
+            for record in page.records:
+                await self.outbox.put(record_text(record, f"{epoch}:{record.number}"))
 
     async def _lasting(self, work: Awaitable[None]) -> None:
         """Run work that must last as long as the connection; close the connection when it ends."""

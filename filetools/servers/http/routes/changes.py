@@ -103,7 +103,7 @@ async def undo(given: UndoOrder, caller: Calling) -> Response:
     """
     if given.run is not None or given.session is not None:
         return JSONResponse((await _undo_run(given, caller)).to_dict())
-    actor = caller.actor
+    actor = caller.files.actor
     # A call ID belongs to one conversation. Other selections apply to this conversation only, as others may be active.
     whose = replace(actor, session=None) if given.call_id is not None else actor
     result = await caller.files.undo(
@@ -159,7 +159,8 @@ def require_right(caller: Caller, run: Run) -> None:
     Raises:
         Refusal: 403, the run was started by another actor.
     """
-    if not caller.is_person and run.actor != (caller.actor.kind, caller.actor.id):
+    actor = caller.files.actor
+    if actor.kind != "editor" and run.actor != (actor.kind, actor.id):
         raise Refusal(403, "PERMISSION_DENIED", f"The run {run.id} belongs to {run.actor[0]} {run.actor[1]!r}")
 
 

@@ -139,7 +139,7 @@ async def calls(shared: SharedParts) -> Rows:
 @router.delete("/v1/calls/{call_id}", responses=failures(404))
 async def abort_call(caller: Calling, shared: SharedParts, call_id: str) -> dict[str, Any]:
     """Stop a call, and return how many had that name. People may stop any call, agents only those of their own session."""
-    aborted = shared.log.abort(call_id, caller.actor)
+    aborted = shared.log.abort(call_id, caller.files.actor)
     if not aborted:
         raise Refusal(404, "NO_SUCH_CALL", f"There is no running call {call_id[:120]!r}")
     return {"id": call_id, "aborted": aborted}
