@@ -104,13 +104,14 @@ class FolderRecovery:
         for number in self._journal.history.targets([record.number], "brings").get(record.number, ()):
             removals = self._journal.history.select(RecordFilter(numbers=(number,)))
             is_whole = any(removal.path == record.path for removal in removals)
-            if is_whole and self._store.stat(path) is None and self._store.has_trash(path, str(number)):
-                self._store.restore(path, str(number))
+            trashed = self._store.trashed(path, str(number))
+            if is_whole and self._store.stat(path) is None and trashed.is_there():
+                trashed.restore()
 
     def remove_again(self, path: WorkspacePath, number: int) -> None:
         """Delete a folder, unless it is already deleted."""
         stat = self._store.stat(path)
-        if self._store.has_trash(path, str(number)) or (stat is not None and stat.type != "directory"):
+        if self._store.trashed(path, str(number)).is_there() or (stat is not None and stat.type != "directory"):
             return
         with suppress(FileNotFoundError):  # also if it is missing: a removal entry by entry may be half done
             self._store.remove(path, trash=str(number))
@@ -148,7 +149,7 @@ class FolderRecovery:
     def set_mode(self, path: WorkspacePath, record: ChangeRecord) -> None:
         """Give a folder its record's mode."""
         if record.mode is not None and self._is_folder(path):
-            self._store.set_directory_mode(path, record.mode)
+            self._store.set_mode(path, record.mode, directory=True)
 
     def _is_folder(self, path: WorkspacePath) -> bool:
         stat = self._store.stat(path)

@@ -187,7 +187,7 @@ class Recovery:
         is_another = bool(self._journal.records(record.number, key=self._workspace.key(leaves), limit=1))
         if stat is None or stat.type == "directory" or is_another:
             return
-        if record.operation is Operation.DELETE and not self._store.has_trash(leaves, str(record.number)):
+        if record.operation is Operation.DELETE and not self._store.trashed(leaves, str(record.number)).is_there():
             self._store.remove(leaves, trash=str(record.number))
         elif record.operation is Operation.MOVE and self._store.stat(path) is None:
             make_parents(self._store, path)

@@ -424,7 +424,7 @@ def _open_folders(parts: Parts, steps: Sequence[Step]) -> dict[str, int]:
         with suppress(FileToolsError):  # it belongs to another user; the step reports the error
             stat = parts.store.stat(folder)
             if stat is not None and stat.type == "directory" and stat.mode != opened(stat.mode):
-                parts.store.set_directory_mode(folder, opened(stat.mode))
+                parts.store.set_mode(folder, opened(stat.mode), directory=True)
                 modes[folder] = stat.mode
     return modes
 
@@ -447,4 +447,4 @@ def _as_left(modes: dict[str, int], steps: Sequence[Step]) -> dict[str, int]:
 def _close_folders(parts: Parts, modes: dict[str, int]) -> None:
     for path in sorted(modes, reverse=True):
         with suppress(FileToolsError):  # the steps have removed it
-            parts.store.set_directory_mode(WorkspacePath(path), modes[path])
+            parts.store.set_mode(WorkspacePath(path), modes[path], directory=True)
