@@ -39,9 +39,9 @@ Patch = tuple[str | None, Omitted | None]
 class WholeTree(Struct, frozen=True):
     """The whole tree at one moment."""
 
-    rows: Mapping[str, SnapshotRow]
-    checkpoint: Checkpoint | None = None
+    checkpoint: Checkpoint | None
     """None for the current tree."""
+    rows: Tree
     unread: frozenset[str] = frozenset()
     """Paths that could not be read."""
 
