@@ -111,7 +111,7 @@ class LocalChanging:
                     raise PathExistsError(place.label)
                 # A retry must find what a dead process began. Without a trash name nobody retries, so the sweep must find it.
                 stage = (parent, foreign_name_for(f"{trash}-begun")) if trash is not None else (folder, place.spare())
-                rename_anything(disk.capabilities, (parent, origin.name), stage, (folder, place.name), is_ours=True)
+                rename_anything((parent, origin.name), stage, (folder, place.name), is_ours=True)
                 found = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
         return LocalDisplaced(disk, path, place, found)
 
@@ -123,7 +123,7 @@ class LocalChanging:
             if not _is_there(place):
                 raise PathNotFoundError(path)
             with place.opened() as folder:
-                rename_without_replacing(disk.capabilities, (folder, place.name), (parent, origin.name))
+                rename_without_replacing((folder, place.name), (parent, origin.name))
 
     def trashed(self, path: WorkspacePath, trash: str) -> list[tuple[str, FileStat]]:
         """As `Store.trashed`."""
@@ -257,7 +257,7 @@ def _move(
 ) -> LocalDisplaced | None:
     for _ in range(_TRIES):
         try:
-            rename_anything(disk.capabilities, old, stage, new)
+            rename_anything(old, stage, new)
         except FileExistsError as exc:
             if not overwrite:
                 raise PathExistsError(destination) from exc
@@ -282,13 +282,13 @@ def _move_over(
     place = disk.reachable(disk.temporary(), source, old[0])
     with place.opened() as folder:
         hidden = (folder, place.name)
-        if try_exchange(disk.capabilities, new, old):
+        if try_exchange(new, old):
             try:
                 os.rename(old[1], hidden[1], src_dir_fd=old[0], dst_dir_fd=hidden[0])
             except OSError:
                 rename_with_flags(new, old, RENAME_EXCHANGE)
                 raise
         else:
-            replace_keeping(disk.capabilities, old, new, hidden)
+            replace_keeping(old, new, hidden)
         found = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
     return LocalDisplaced(disk, destination, place, found)

@@ -81,14 +81,14 @@ class LocalDisplaced(HiddenFile):
             return True
         with Explained(self._disk.workspace, self._path), Opened(self._open) as descriptor:
             # In this order: once no program has it open for writing, the facts are final.
-            if is_open_for_writing(descriptor, leases=self._disk.capabilities.leases):
+            if is_open_for_writing(descriptor):
                 return False
             now = os.fstat(descriptor)
         return (now.st_size, now.st_mtime_ns) == (self.stat.size, self.stat.modified_ns)
 
     def put_back(self) -> None:
         """As `Displaced.put_back`; if nothing is at the former path, nothing is left to represent."""
-        path, place, capabilities = self._path, self._place, self._disk.capabilities
+        path, place = self._path, self._place
         if place is None or place.label == path:
             raise InternalError("A file without a former place cannot be put back", path=path)
         workspace = self._disk.workspace
@@ -96,10 +96,10 @@ class LocalDisplaced(HiddenFile):
             live, hidden = (parent, path.name), (folder, place.name)
             for _ in range(_TRIES):
                 try:
-                    name = exchange(capabilities, live, hidden, place.spare)
+                    name = exchange(live, hidden, place.spare)
                 except FileNotFoundError:
                     with suppress(FileExistsError):
-                        rename_without_replacing(capabilities, hidden, live)
+                        rename_without_replacing(hidden, live)
                         self._place = None
                         return
                 else:
@@ -124,7 +124,7 @@ class LocalDisplaced(HiddenFile):
         ):
             spots = (folder, self._place.name), (kept, target.name)
             try:
-                rename_without_replacing(self._disk.capabilities, *spots)
+                rename_without_replacing(*spots)
             except OSError as exc:
                 if exc.errno != errno.EXDEV:
                     raise

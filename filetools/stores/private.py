@@ -14,7 +14,7 @@ import re
 import secrets
 import threading
 import time
-from contextlib import AbstractContextManager, closing, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Final
 
@@ -31,7 +31,7 @@ from filetools.paths.resolver import FOLDER_FLAGS, NEW_FILE_FLAGS, READ_FLAGS
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.processes import is_alive, own_mark
-from filetools.stores.system import Capabilities, Opened, probe_capabilities
+from filetools.stores.system import Opened
 
 FOLDERS: Final = ("tmp", "trash", "displaced", "beside")
 ORPHAN_AGE_SECONDS: Final = 3600.0
@@ -253,10 +253,3 @@ def is_left_behind(name: str, changed_ns: int) -> bool:
     if alive and process == os.getpid():
         return (process, match[3]) not in _open_owners
     return not alive
-
-
-def examine_folder(folder: Path) -> Capabilities | None:
-    """Return a temporary folder's file-system capabilities; None if it is missing, or nothing can be made in it."""
-    with closing(Owner()) as owner, suppress(OSError), Opened(os.open, folder, FOLDER_FLAGS) as descriptor:
-        return probe_capabilities(descriptor, owner.new_name)
-    return None

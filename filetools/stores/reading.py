@@ -157,11 +157,10 @@ def read_stable(
 class LocalReader:
     """A regular file open for reading parts."""
 
-    __slots__ = ("_descriptor", "_leases", "stat")
+    __slots__ = ("_descriptor", "stat")
 
-    def __init__(self, descriptor: int, *, leases: bool) -> None:
+    def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._leases = leases
         self.stat = to_file_stat(os.fstat(descriptor))
 
     def read_at(self, offset: int, count: int) -> bytes:
@@ -170,7 +169,7 @@ class LocalReader:
 
     def is_being_written(self) -> bool:
         """True if some process has it open for writing."""
-        return is_open_for_writing(self._descriptor, leases=self._leases)
+        return is_open_for_writing(self._descriptor)
 
     def has_changed(self) -> bool:
         """True if its bytes have changed since it was opened."""
@@ -184,12 +183,11 @@ class LocalReader:
             os.close(descriptor)
 
 
-def is_open_for_writing(descriptor: int, *, leases: bool) -> bool:
+def is_open_for_writing(descriptor: int) -> bool:
     """True if some process has a file open for writing: by a read lease, or by whether it changes within 50 ms."""
     # A file of another user, or on a file system without leases, is watched for changes instead.
     with suppress(OSError):
-        if leases:
-            return lease_refused(descriptor)
+        return lease_refused(descriptor)
     before = os.fstat(descriptor)
     time.sleep(STILL_SECONDS)
     return not is_unchanged(before, os.fstat(descriptor))

@@ -119,7 +119,7 @@ class Undoing:
         numbers = {record.number for record in self._records}
         since = RecordFilter(since=min(numbers, default=MOST_NUMBER), moves_only=True)
         moves = [each for each in self._history.select(since, limit=MOST_NUMBER) if each.number not in numbers]
-        undoers = self._history.undoers(move.number for move in moves)
+        undoers = self._history.sources(move.number for move in moves)
         for record in sorted([*self._records, *moves], key=lambda each: each.number, reverse=True):
             if record.number in numbers:
                 self._invert(record)
@@ -343,7 +343,7 @@ def deletions(history: History, record: ChangeRecord) -> list[int]:
     """Return the numbers of a deletion and of the redos that deleted the same path again, newest first."""
     newer = numbers = {record.number}
     while newer:
-        newer = {number for several in history.undoers(newer).values() for number in several} - numbers
+        newer = {number for several in history.sources(newer).values() for number in several} - numbers
         numbers = numbers | newer
     related = history.select(RecordFilter(numbers=tuple(numbers)), limit=len(numbers))
     return [

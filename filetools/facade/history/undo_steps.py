@@ -26,7 +26,7 @@ from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFol
 from filetools.facade.steps.look import Look
 from filetools.facade.steps.put_back import PutBack, PutLink, PutMode, RestoreFolder, opened
 from filetools.facade.steps.step import Step
-from filetools.facade.steps.unsaved import followed, put_beside, unsaved_text
+from filetools.facade.steps.unsaved import put_beside, unsaved_text, with_document
 from filetools.journal.changes import HeadMovedError, Relation, RelationKind
 from filetools.journal.history import History
 from filetools.models.records import ChangeRecord, Operation, RecordState
@@ -353,7 +353,7 @@ def split_buffered(
     history: History, chosen: Sequence[ChangeRecord]
 ) -> tuple[list[ChangeRecord], list[ChangeRecord], list[ChangeRecord]]:
     """Divide changes into those of files, those of documents not saved since, and those whose save is undone too."""
-    children = history.children(record.number for record in chosen if record.state is RecordState.BUFFER)
+    children = history.sources((each.number for each in chosen if each.state is RecordState.BUFFER), "parent")
     numbers = {record.number for record in chosen}
     files: list[ChangeRecord] = []
     waiting: list[ChangeRecord] = []
@@ -413,7 +413,7 @@ def _unsaved_clash(parts: Parts, tree: DraftTree, one: Drafted) -> Clash | None:
         version=tree.version(now), content=content,
     )  # fmt: skip
     try:
-        followed(parts, seen, _decide(tree, one, parts, seen))
+        with_document(parts, seen, _decide(tree, one, parts, seen))
     except HeadMovedError:
         return None  # somebody is typing; the step decides
     except (EditConflictError, EncodingError) as exc:
