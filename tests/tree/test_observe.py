@@ -18,7 +18,7 @@ from filetools.errors import StorageFailedError
 from filetools.journal.changes import ObservedChanges
 from filetools.journal.journal import Journal
 from filetools.journal.storage.contents import version_from
-from filetools.journal.tree_rows import TreeRow, TreeTable
+from filetools.journal.tree_rows import Looked, TreeRow, TreeTable
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
@@ -59,7 +59,7 @@ class Looker:
 
     def whole(self) -> list[Told]:
         told = self.look(Observation.whole_tree)
-        self.in_rows(lambda rows: rows.note_whole_look("0 0 0"))
+        self.in_rows(lambda rows: rows.note_whole_look(Looked(0, 0.0)))
         return told
 
     def hinted(self, *paths: str) -> list[Told]:
