@@ -20,7 +20,15 @@ from filetools.journal.records import INSERT_RECORD, NEVER_IN_FILE, record_from,
 from filetools.journal.storage.birth import NEWEST
 from filetools.journal.storage.contents import Contents, digest_of
 from filetools.journal.storage.schema import FIRST_PENDING, NO_NUMBER, REMOVES_FOLDER
-from filetools.journal.tree_rows import NEW_FILE_ID, PUT_ROW, TREE_COLUMNS, bounds_below, folder_of
+from filetools.journal.tree_rows import (
+    IS_IN_FOLDER,
+    NEW_FILE_ID,
+    PUT_ROW,
+    TREE_COLUMNS,
+    bounds_below,
+    folder_of,
+    take_away,
+)
 from filetools.models.records import EXTERNAL, WITHOUT_BYTES, Actor, ChangeRecord, Operation
 
 _TAKING_AWAY: Final = (Operation.DELETE, Operation.MOVE, *DIRECTORY_REMOVALS)
@@ -39,8 +47,7 @@ _PUT_HEAD: Final = (
     " inode = CASE WHEN version = excluded.version THEN inode END"
 )
 _RENAME: Final = "UPDATE OR REPLACE tree SET key = ?, folder = ?, path = ? WHERE key = ?"
-_IS_IN_FOLDER: Final = "((key = ?1 AND kind = 'directory') OR (key >= ?2 AND key < ?3))"
-_LEAVE: Final = f"DELETE FROM tree WHERE {_IS_IN_FOLDER} RETURNING {TREE_COLUMNS}"
+_LEAVE: Final = f"DELETE FROM tree WHERE {IS_IN_FOLDER} RETURNING {TREE_COLUMNS}"
 _NUMBER: Final = TREE_COLUMNS.split(", ").index("number") - 3
 _PUT_MOVED: Final = (
     f"{PUT_ROW}, number = CASE excluded.kind WHEN 'directory' THEN tree.number ELSE excluded.number END,"
@@ -53,20 +60,8 @@ _PUT_FOLDER: Final = (
     f" VALUES (?, ?, ?, 'directory', {NEW_FILE_ID}, 0, 1)"
     " ON CONFLICT (key) DO UPDATE SET path = excluded.path, kind = excluded.kind, version = NULL"
 )
-_SET_ASIDE: Final = (
-    f"INSERT OR REPLACE INTO tree_aside SELECT ?4, * FROM tree WHERE {_IS_IN_FOLDER}"
-    " AND (kind <> 'absent' OR number > 0)"
-)
-_USED: Final = (
-    "UPDATE contents SET used = ?1 WHERE used BETWEEN 0 AND ?1 AND hash IN"
-    " (SELECT version FROM heads WHERE key >= ?2 AND key < ?3 AND version IS NOT NULL)"
-)
-_TAKE_AWAY: Final = (
-    # Only the folder's deletion is recorded, not that of its entries; the rows keep the ids of the files.
-    "UPDATE tree SET kind = 'absent', version = NULL, mode = NULL, inode = NULL,"
-    " number = CASE key WHEN ?1 THEN number ELSE 0 END, applied = CASE key WHEN ?1 THEN applied ELSE 1 END"
-    f" WHERE {_IS_IN_FOLDER}"
-)
+_UNSEEN: Final = "SELECT DISTINCT deletion FROM tree_aside WHERE deletion >= ? AND kind = 'file' AND version IS NULL"
+"""Deletions of folders with files that were never read."""
 _FREE: Final = (
     "DELETE FROM tree WHERE kind = 'absent' AND key IN (SELECT key FROM tree_aside WHERE deletion = ?1) AND number IN"
     " (0, (SELECT number FROM tree_aside AS former WHERE deletion = ?1 AND former.key = tree.key))"
@@ -126,16 +121,18 @@ class Recorder:
         return tuple(records)
 
     def record_observed(
-        self, connection: sqlite3.Connection, found: Sequence[tuple[int, Change]], unseen: Set[int]
+        self, connection: sqlite3.Connection, found: Sequence[tuple[int, Change]]
     ) -> tuple[ChangeRecord, ...]:
         """Record the changes that an observation found; the rows of the tree show them already.
 
         Args:
             connection: The writing connection.
             found: Changes with the numbers of their records.
-            unseen: Numbers of records that removed folders with files never read.
         """
-        now, unsynced = time.time(), _unsynced_keys(connection) if found else frozenset()
+        if not found:
+            return ()
+        now, unsynced = time.time(), _unsynced_keys(connection)
+        unseen = {number for (number,) in connection.execute(_UNSEEN, (found[0][0],))}
         several = [
             (number, structs.replace(change, before_unknown=True) if number in unseen else change)
             for number, change in found
@@ -220,10 +217,7 @@ def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> 
             connection.execute(_RETURN, (change.compensates,))
         put_folder(connection, change.key, change.path, is_new=change.compensates is None)
     elif change.operation is Operation.DELETE_DIRECTORY:
-        bounds = bounds_below(change.key)  # rows below have no records of their own: they are set aside with the folder
-        connection.execute(_SET_ASIDE, (change.key, *bounds, number))
-        connection.execute(_USED, (number, *bounds))
-        connection.execute(_TAKE_AWAY, (change.key, *bounds))
+        take_away(connection, change.key, number)
     if change.operation in _HEADLESS or change.aside or change.buffered:
         return
     if change.old_key is not None and change.old_key != change.key:

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 from msgspec import Struct, structs
 
-from filetools.journal.storage.contents import Contents, digest_of, version_from
+from filetools.journal.storage.contents import digest_of
 from filetools.journal.storage.database import Database, slices
 from filetools.paths.ignore import IGNORE_FILE
 
@@ -65,6 +65,22 @@ PUT_ROW: Final = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _NA
 _PUT_SAME: Final = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _NAMES if name != "inode")
 
 
+IS_IN_FOLDER: Final = "((key = ?1 AND kind = 'directory') OR (key >= ?2 AND key < ?3))"
+_SET_ASIDE: Final = (
+    f"INSERT OR REPLACE INTO tree_aside SELECT ?4, * FROM tree WHERE {IS_IN_FOLDER}"
+    " AND (kind <> 'absent' OR number > 0)"
+)
+_USED: Final = (
+    "UPDATE contents SET used = ?1 WHERE used BETWEEN 0 AND ?1 AND hash IN"
+    " (SELECT version FROM heads WHERE key >= ?2 AND key < ?3 AND version IS NOT NULL)"
+)
+_TAKE_AWAY: Final = (
+    "UPDATE tree SET kind = 'absent', version = NULL, mode = NULL, inode = NULL,"
+    " number = CASE key WHEN ?1 THEN number ELSE 0 END, applied = CASE key WHEN ?1 THEN applied ELSE 1 END"
+    f" WHERE {IS_IN_FOLDER}"
+)
+
+
 def folder_of(key: str) -> str | None:
     """Return the key of the folder that holds a key; None for the root."""
     return key.rpartition("/")[0] if key else None
@@ -75,23 +91,30 @@ def bounds_below(key: str) -> tuple[str, str]:
     return (f"{key}/", f"{key}0") if key else ("", "\U0010ffff")  # "0" is the character after "/"
 
 
+def take_away(connection: sqlite3.Connection, key: str, number: int) -> None:
+    """Mark a folder and everything below it as removed by record `number`, and set the rows aside.
+
+    Only the folder's removal is recorded, not that of its entries; their rows keep the ids of the files.
+    """
+    bounds = bounds_below(key)
+    connection.execute(_SET_ASIDE, (key, *bounds, number))
+    connection.execute(_USED, (number, *bounds))
+    connection.execute(_TAKE_AWAY, (key, *bounds))
+
+
 class TreeTable:
     """The rows, in one transaction of a turn. Only files have a `number`, that of their newest record."""
 
-    def __init__(self, connection: sqlite3.Connection, key_of: Callable[[str], str], contents: Contents) -> None:
+    def __init__(self, connection: sqlite3.Connection, key_of: Callable[[str], str]) -> None:
         """Use the rows of a database.
 
         Args:
             connection: The writing connection.
             key_of: Returns the key that all spellings of a path share.
-            contents: Notes contents that are no longer in any file.
         """
         self._connection = connection
-        self._contents = contents
         self._known: dict[str, TreeRow | None] = {}
         self.key_of: Final = key_of
-        self.unseen: set[int] = set()
-        """Numbers of records that removed folders with files never read."""
 
     def note_whole_look(self, looked: Looked) -> None:
         """Store a finished look at the whole tree."""
@@ -116,11 +139,9 @@ class TreeTable:
 
     def put(self, rows: Iterable[TreeRow]) -> None:
         """Set rows."""
-        self._write(_numbered(row, self.get(row.key)) for row in rows)
-
-    def _write(self, rows: Iterable[TreeRow]) -> None:
-        for row in rows:
-            former = self._known.get(row.key)
+        for new in rows:
+            former = self.get(new.key)
+            row = _numbered(new, former)
             is_same = former is not None and _inode_of(former) == _inode_of(row)
             self._connection.execute(_PUT_SAME if is_same else PUT_ROW, _tree_values(row))
             self._known[row.key] = row
@@ -155,22 +176,10 @@ class TreeTable:
         found = self._connection.execute(query, (inode, device))
         return [row_from(row) for row in found]
 
-    def take_away(self, below: Iterable[TreeRow], number: int) -> None:
-        """Mark rows as removed with the folder above them; only the folder's removal is recorded."""
-        rows = list(below)
-        self._contents.replaced(
-            self._connection, [(version_from(row.version) or "", number) for row in rows if row.version is not None]
-        )
-        if any(row.kind == "file" and row.version is None for row in rows):
-            self.unseen.add(number)
-        self._connection.executemany(
-            "INSERT OR REPLACE INTO tree_aside SELECT ?, * FROM tree WHERE key = ? AND kind <> 'absent'",
-            [(number, row.key) for row in rows],
-        )
-        self._write(
-            structs.replace(row, kind="absent", version=None, mode=None, identity=None, number=0, applied=True)
-            for row in rows
-        )
+    def take_away(self, key: str, number: int) -> None:
+        """Mark everything below a folder as removed by record `number`, which removed the folder."""
+        take_away(self._connection, key, number)
+        self._known.clear()
 
     def move_below(self, old: TreeRow, path: str) -> list[TreeRow]:
         """Move everything below a moved folder to its new path, and return the new rows; the old ones are removed."""
