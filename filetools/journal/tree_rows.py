@@ -65,9 +65,29 @@ PUT_ROW: Final = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _NA
 _PUT_SAME: Final = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _NAMES if name != "inode")
 
 
-IS_IN_FOLDER: Final = "((key = ?1 AND kind = 'directory') OR (key >= ?2 AND key < ?3))"
+_IS_IN_FOLDER: Final = "((key = ?1 AND kind = 'directory') OR (key >= ?2 AND key < ?3))"
+PUT_HEAD: Final = (
+    "INSERT INTO tree (key, folder, path, kind, file, version, size, mode, number, applied)"
+    f" VALUES (?1, ?2, ?3, CASE WHEN ?4 IS NULL THEN 'absent' ELSE 'file' END, {NEW_FILE_ID}, ?4, ?5, ?6, ?7, ?8)"
+    " ON CONFLICT (key) DO UPDATE SET path = excluded.path, kind = excluded.kind, version = excluded.version,"
+    " size = excluded.size, mode = excluded.mode, number = excluded.number, applied = excluded.applied,"
+    " inode = CASE WHEN version = excluded.version THEN inode END"
+)
+_LEAVE: Final = f"DELETE FROM tree WHERE {_IS_IN_FOLDER} RETURNING {TREE_COLUMNS}"
+_NUMBER: Final = TREE_COLUMNS.split(", ").index("number") - 3
+_PUT_MOVED: Final = (
+    f"{PUT_ROW}, number = CASE excluded.kind WHEN 'directory' THEN tree.number ELSE excluded.number END,"
+    " applied = CASE excluded.kind WHEN 'directory' THEN tree.applied ELSE excluded.applied END"
+    # An absent row from the old folder does not overwrite an entry recorded in the new one before the move.
+    " WHERE excluded.kind <> 'absent' OR tree.kind = 'absent'"
+)
+_PUT_FOLDER: Final = (
+    "INSERT INTO tree (key, folder, path, kind, file, number, applied)"
+    f" VALUES (?, ?, ?, 'directory', {NEW_FILE_ID}, 0, 1)"
+    " ON CONFLICT (key) DO UPDATE SET path = excluded.path, kind = excluded.kind, version = NULL"
+)
 _SET_ASIDE: Final = (
-    f"INSERT OR REPLACE INTO tree_aside SELECT ?4, * FROM tree WHERE {IS_IN_FOLDER}"
+    f"INSERT OR REPLACE INTO tree_aside SELECT ?4, * FROM tree WHERE {_IS_IN_FOLDER}"
     " AND (kind <> 'absent' OR number > 0)"
 )
 _USED: Final = (
@@ -77,7 +97,7 @@ _USED: Final = (
 _TAKE_AWAY: Final = (
     "UPDATE tree SET kind = 'absent', version = NULL, mode = NULL, inode = NULL,"
     " number = CASE key WHEN ?1 THEN number ELSE 0 END, applied = CASE key WHEN ?1 THEN applied ELSE 1 END"
-    f" WHERE {IS_IN_FOLDER}"
+    f" WHERE {_IS_IN_FOLDER}"
 )
 
 
@@ -100,6 +120,43 @@ def take_away(connection: sqlite3.Connection, key: str, number: int) -> None:
     connection.execute(_SET_ASIDE, (key, *bounds, number))
     connection.execute(_USED, (number, *bounds))
     connection.execute(_TAKE_AWAY, (key, *bounds))
+
+
+def put_folder(connection: sqlite3.Connection, key: str, path: str, *, is_new: bool) -> None:
+    """Note that a folder is at a path; if it is new, forget the inode found there before."""
+    connection.execute(f"{_PUT_FOLDER}, inode = NULL" if is_new else _PUT_FOLDER, (key, folder_of(key), path))
+
+
+def move_folder(connection: sqlite3.Connection, old: tuple[str, str], new: tuple[str, str]) -> None:
+    """Rename the rows of a moved folder and of everything below it.
+
+    Args:
+        connection: The writing connection.
+        old: Key and path before.
+        new: Key and path now.
+    """
+    moved = []
+    for key, _, path, *facts in connection.execute(_LEAVE, (old[0], *bounds_below(old[0]))).fetchall():
+        if new[0] != key == old[0] and facts[_NUMBER] > 0:
+            # Keep the record that a file of this name is gone.
+            put_gone(connection, key, old[1], facts[_NUMBER], facts[_NUMBER + 1])
+            facts[_NUMBER : _NUMBER + 2] = 0, 1
+        new_key, new_path = moved_name(old[0], new, key, path)
+        moved.append((new_key, folder_of(new_key), new_path, *facts))
+    connection.executemany(_PUT_MOVED, moved)
+    put_folder(connection, *new, is_new=False)
+
+
+def moved_name(old_key: str, new: tuple[str, str], key: str, path: str) -> tuple[str, str]:
+    """Return the new key and path of an entry in or below a moved folder; the spellings of both may differ in length."""
+    depth = old_key.count("/") + 1
+    below, path_below = ("".join(f"/{part}" for part in name.split("/")[depth:]) for name in (key, path))
+    return new[0] + below, new[1] + path_below
+
+
+def put_gone(connection: sqlite3.Connection, key: str, path: str, number: int, applied: int) -> None:
+    """Note that a file is gone as of record `number`."""
+    connection.execute(PUT_HEAD, (key, folder_of(key), path, None, None, None, number, applied))
 
 
 class TreeTable:
@@ -181,16 +238,10 @@ class TreeTable:
         take_away(self._connection, key, number)
         self._known.clear()
 
-    def move_below(self, old: TreeRow, path: str) -> list[TreeRow]:
-        """Move everything below a moved folder to its new path, and return the new rows; the old ones are removed."""
-        moved = []
-        for row in self.below(old.key):
-            new = path + row.path[len(old.path) :]
-            moved.append(structs.replace(row, path=new, key=self.key_of(new)))
-            self._connection.execute("DELETE FROM tree WHERE key = ?", (row.key,))
-            self._known.pop(row.key, None)
-        self.put(moved)
-        return moved
+    def move_folder(self, old: TreeRow, key: str, path: str) -> None:
+        """Rename the rows of a moved folder and of everything below it."""
+        move_folder(self._connection, (old.key, old.path), (key, path))
+        self._known.clear()
 
     def move_device(self, old: int, new: int) -> None:
         """Set a new device number in all rows of a device."""

@@ -121,15 +121,15 @@ def record_move(
         mode=stat.mode,
         is_link=row.kind == "symlink",
     )
-    left = structs.replace(row, kind="absent", identity=None, number=number, file=new_file_id())
-    # First: where a folder takes the place of its parent, something below it may get its former name.
-    rows.put((left,))
-    below = rows.move_below(row, path) if row.kind == "directory" else []
+    if row.kind == "directory":
+        rows.move_folder(row, key, path)
+    else:
+        rows.put((structs.replace(row, kind="absent", identity=None, number=number, file=new_file_id()),))
     is_settled = row.kind == "directory" or row.identity is None or row.identity[4] != UNSETTLED
     # The rename changed the ctime; unsettled bytes stay so.
     identity = stat.identity if is_settled else (*stat.identity[:4], UNSETTLED)
     rows.put((structs.replace(row, key=key, path=path, mode=stat.mode, identity=identity, number=number),))
-    folders = [WorkspacePath(each.path) for each in below if each.kind == "directory"]
+    folders = [WorkspacePath(each.path) for each in rows.below(key) if each.kind == "directory"]
     return folders, is_settled
 
 
