@@ -123,7 +123,8 @@ def record_move(
     )
     if row.kind == "directory":
         rows.move_folder(row, key, path)
-    else:
+    # Where a folder takes the place of its parent, something below it may have got its former name.
+    if row.kind != "directory" or rows.get(row.key) is None:
         rows.put((structs.replace(row, kind="absent", identity=None, number=number, file=new_file_id()),))
     is_settled = row.kind == "directory" or row.identity is None or row.identity[4] != UNSETTLED
     # The rename changed the ctime; unsettled bytes stay so.

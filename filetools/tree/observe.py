@@ -422,8 +422,7 @@ class Observation:
             self._look_again(path)  # it changed once more
             return
         source = self._source_below(row, path, stat)
-        # Absent if it has moved to a name that it was exchanged with.
-        row = self._rows.get(row.key) or structs.replace(row, kind="absent", file=new_file_id())
+        row = self._rows.get(row.key) or row  # absent if it has moved to a name that it was exchanged with
         if source is None and is_same_folder(self._context, row, path, stat):
             # The same folder with another inode, as drivers make them up, or one in its place with the same names.
             self._rows.put((structs.replace(row, identity=stat.identity, mode=stat.mode),))
