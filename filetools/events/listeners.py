@@ -72,7 +72,7 @@ class ListenerQueue:
         self._loop = loop
         self._limit = limit
         self._queue: deque[Event] = deque()
-        self._wake: asyncio.Future[None] | None = None
+        self._wake = asyncio.Event()
         self._finishing = False
         self.task = loop.create_task(self._run(first), name=f"events: {_name_of(listener)}")
 
@@ -84,18 +84,14 @@ class ListenerQueue:
             self._replace_by_resync(event)
         else:
             self._queue.append(event)
-        self._rouse()
+        self._wake.set()
 
     def finish(self, *, drop: bool) -> None:
         """End the task after the running call and, unless `drop`, the queued events; may be called twice."""
         if drop:
             self._queue.clear()
         self._finishing = True
-        self._rouse()
-
-    def _rouse(self) -> None:
-        if self._wake is not None and not self._wake.done():
-            self._wake.set_result(None)
+        self._wake.set()
 
     def _replace_by_resync(self, newest: Event) -> None:
         lost = [*self._queue, newest]
@@ -115,8 +111,8 @@ class ListenerQueue:
         while not self._queue:
             if self._finishing:
                 return False
-            self._wake = self._loop.create_future()
-            await self._wake
+            self._wake.clear()
+            await self._wake.wait()
         return True
 
     async def _take(self) -> Any:
