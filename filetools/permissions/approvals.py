@@ -441,4 +441,8 @@ def _why(request: ApprovalRequest) -> str:
 
 def not_open(approval_id: str) -> InvalidArgumentError:
     """Return the error for answering a request that is not open."""
-    return InvalidArgumentError(f"No approval request {approval_id!r} is open")
+    return InvalidArgumentError(
+        f"No approval request {approval_id!r} is open",
+        suggested_action="A request ends with its answer, after ten minutes, or with the process that asked: repeat the call"
+        " in a process that waits, or answer one of the requests that are listed.",
+    )
