@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable
 from inspect import isawaitable
 from typing import Any, Final
 
-from msgspec import Struct
 from pyee.base import EventEmitter
 
 from filetools.errors import InternalError, InvalidArgumentError
@@ -17,9 +16,9 @@ from filetools.events.listeners import (
     BATCH_LIMIT_FACTOR,
     QUEUE_LIMIT_EVENTS,
     BatchQueue,
+    BusStatistics,
     Listener,
     ListenerQueue,
-    Tally,
     is_async,
 )
 from filetools.events.subscriptions import Route, Subscription, checked_pattern, matches
@@ -33,17 +32,6 @@ _EVENT: Final = "event"
 
 Responder = Callable[[Any], Any | Awaitable[Any]]
 """Receives the payload of a query and returns an answer or None; plain or async."""
-
-
-class BusStatistics(Struct, frozen=True, kw_only=True):
-    """Listeners of a bus, and their failures since it was created."""
-
-    listeners: int
-    """Current subscriptions to events."""
-    failures: int
-    """Calls of listeners and responders that raised."""
-    dropped: int
-    """Events that a listener did not get because its queue was full."""
 
 
 class EventBus:
@@ -61,7 +49,8 @@ class EventBus:
         """The loop that it belongs to."""
         self._thread = threading.get_ident()
         self._queue_limit = queue_limit
-        self._tally = Tally()
+        self.statistics = BusStatistics()
+        """Counts of listeners, failures and dropped events."""
         self._emitter = EventEmitter()
         self._routes: dict[Route, None] = {}
         """The subscriptions to events, oldest first."""
@@ -70,11 +59,6 @@ class EventBus:
         self._responders: dict[Subscription, Responder] = {}
         self._queues: set[ListenerQueue] = set()
         self._is_closed = False
-
-    @property
-    def statistics(self) -> BusStatistics:
-        """Counts of listeners, failures and dropped events."""
-        return BusStatistics(listeners=len(self._routes), failures=self._tally.failures, dropped=self._tally.dropped)
 
     def subscribe(self, pattern: str, listener: Listener, *, once: bool = False) -> Subscription:
         """Call a listener for every event whose name matches.
@@ -92,10 +76,12 @@ class EventBus:
         self._check_usable(pattern)
 
         def open_queue(first: Awaitable[None] | None = None) -> ListenerQueue:
-            return self._keep(ListenerQueue(listener, self._tally, self.loop, limit=self._queue_limit, first=first))
+            return self._keep(ListenerQueue(listener, self.statistics, self.loop, limit=self._queue_limit, first=first))
 
         queue = open_queue() if is_async(listener) else None
-        return self._add(Route(pattern, self._detach, listener, self._tally, queue, make_queue=open_queue, once=once))
+        return self._add(
+            Route(pattern, self._detach, listener, self.statistics, queue, make_queue=open_queue, once=once)
+        )
 
     def batch(self, pattern: str, listener: Listener, *, wait: float = 0.1, max_wait: float = 1.0) -> Subscription:
         """Call a listener with lists that together hold every event whose name matches, in order.
@@ -114,8 +100,8 @@ class EventBus:
         if not 0 <= wait <= max_wait:
             raise InvalidArgumentError(f"Need 0 <= wait <= max_wait, got {wait!r} and {max_wait!r}")
         limit = self._queue_limit * BATCH_LIMIT_FACTOR
-        queue = self._keep(BatchQueue(listener, self._tally, self.loop, limit=limit, wait=wait, max_wait=max_wait))
-        return self._add(Route(pattern, self._detach, listener, self._tally, queue, make_queue=lambda _: queue))
+        queue = self._keep(BatchQueue(listener, self.statistics, self.loop, limit=limit, wait=wait, max_wait=max_wait))
+        return self._add(Route(pattern, self._detach, listener, self.statistics, queue, make_queue=lambda _: queue))
 
     def has_listeners(self, name: str) -> bool:
         """True if an event of this name has a listener; lets publishers skip creating it."""
@@ -168,7 +154,7 @@ class EventBus:
             answer = responder(payload)
             return await answer if isawaitable(answer) else answer
         except Exception:  # noqa: BLE001 - foreign code: the next responder may know
-            self._tally.count_failure(responder)
+            self.statistics.count_failure(responder)
             return None
 
     async def aclose(self, timeout_seconds: float = CLOSE_SECONDS) -> None:
@@ -207,6 +193,7 @@ class EventBus:
         self._routes[route] = None
         self._emitter.add_listener(_EVENT, route.deliver)
         self._listened.clear()
+        self.statistics.listeners = len(self._routes)
         return route
 
     def _detach(self, route: Subscription) -> None:
@@ -214,6 +201,7 @@ class EventBus:
         del self._routes[route]
         self._emitter.remove_listener(_EVENT, route.deliver)
         self._listened.clear()
+        self.statistics.listeners = len(self._routes)
         if route.queue is not None:
             # Queued events are still delivered to a listener that wanted only one, and when the bus closes.
             route.queue.finish(drop=not (route.is_once or self._is_closed))

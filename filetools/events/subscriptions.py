@@ -10,7 +10,7 @@ from inspect import isawaitable
 from typing import Final
 
 from filetools.errors import InvalidArgumentError
-from filetools.events.listeners import Listener, ListenerQueue, Tally
+from filetools.events.listeners import BusStatistics, Listener, ListenerQueue
 from filetools.events.types import Event
 
 LONGEST_COMPARED: Final = 100
@@ -46,7 +46,7 @@ class Route(Subscription):
         pattern: Of the names of events.
         detach: Called when it ends.
         listener: Receives the events.
-        tally: Counts the listener's failures.
+        statistics: Counts the listener's failures.
         queue: The queue of an async listener, or of a batch; None for a plain listener.
         make_queue: Makes one for a plain listener that turns out to be async.
         once: True to end after the first event.
@@ -57,7 +57,7 @@ class Route(Subscription):
         pattern: str,
         detach: Callable[[Subscription], None],
         listener: Listener,
-        tally: Tally,
+        statistics: BusStatistics,
         queue: ListenerQueue | None,
         *,
         make_queue: QueueMaker,
@@ -67,7 +67,7 @@ class Route(Subscription):
         self.queue = queue
         self.is_once = once
         self._listener = listener
-        self._tally = tally
+        self._statistics = statistics
         self._make_queue = make_queue
 
     def deliver(self, event: Event) -> None:
@@ -86,7 +86,7 @@ class Route(Subscription):
         try:
             answer = self._listener(event)
         except (Exception, asyncio.CancelledError):  # noqa: BLE001 - foreign code; without an await nobody cancels us
-            self._tally.count_failure(self._listener)
+            self._statistics.count_failure(self._listener)
             return
         if answer is not None and isawaitable(answer):
             # A plain function that returns a coroutine shows only now that it is async.
