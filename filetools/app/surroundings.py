@@ -22,9 +22,7 @@ from filetools.distribution import DISTRIBUTION, install_command, installed_vers
 from filetools.journal.changes import MirrorRow
 from filetools.models.words import STATE_DIRECTORY, STATE_PATH
 from filetools.paths.patterns import compile_patterns
-from filetools.search.contents.candidates import find_ripgrep
 from filetools.settings import Settings
-from filetools.stores.private import examine_folder
 from filetools.tree.polling import reason_at
 
 CheckState = Literal["ok", "note", "warning"]
@@ -33,15 +31,6 @@ LEAST_FREE_BYTES: Final = 200 * 1024 * 1024
 NEARLY_FULL: Final = 0.8
 """Share of the granted watches above which the check warns."""
 _INOTIFY: Final = Path("/proc/sys/fs/inotify")
-_MISSING: Final = {
-    "exchange": "no exchange of two names, so a file is linked away first",
-    "no_replace": "no rename that refuses to replace",
-    "tmpfile": "no files without a name",
-    "leases": "no leases, so a file counts as still after 50 ms",
-    "hard_links": "no hard links, so a name is free for an instant while its file is replaced",
-    "fine_times": "",  # missing on most kernels in use; costs a few microseconds and is not worth reporting
-}
-
 
 _REQUIREMENT: Final = re.compile(r"([\w.-]+)(?:\[[^]]*\])?[^;]*;\s*extra\s*==\s*['\"]([\w-]+)['\"]")
 _NOT_OFFERED: Final = ("all", "dev", "frameworks", "peers")
@@ -56,7 +45,7 @@ _PURPOSES: Final = {
     "openai-agents": "agents built with the OpenAI Agents SDK",
     "otel": "traces",
     "pydantic-ai": "agents built with pydantic-ai",
-    "search": "regular expressions, and ripgrep for fast searching",
+    "search": "regular expressions",
     "server": "filetools serve",
     "sync": "programs without an event loop",
 }
@@ -81,7 +70,7 @@ def look_around(
     mirror: Path | None = None,
     added: Sequence[MirrorRow] = (),
 ) -> list[Check]:
-    """Check a root's environment. Writes only a file in its own temporary folder. Blocks.
+    """Check a root's environment. Blocks.
 
     Args:
         root: An existing folder.
@@ -91,7 +80,7 @@ def look_around(
         added: The mirrors that were added to the root.
     """
     state = state_directory or root / STATE_PATH
-    found = [*_rights(root), file_system(root), *_abilities(state), *_space(state if state.is_dir() else root)]
+    found = [*_rights(root), file_system(root), *_space(state if state.is_dir() else root)]
     found += [_watches(root, settings), *_repaired(state)]
     found += [_added_mirror(row, home_of(root)) for row in added]
     is_named = mirror is not None and place_of(mirror) not in {row.place for row in added}
@@ -115,18 +104,6 @@ def file_system(root: Path) -> Check:
         name="file system", state="warning", text=f"{reason}, and their locks are not ours",
         remedy="let one machine write, or keep the state on a local disk with --state-dir",
     )  # fmt: skip
-
-
-def _abilities(state: Path) -> Iterator[Check]:
-    able = examine_folder(state / "tmp")
-    if able is None:
-        return
-    missing = [text for name, text in _MISSING.items() if text and not getattr(able, name)]
-    yield Check(
-        name="abilities",
-        state="note" if missing else "ok",
-        text="; ".join(missing) or "all that filetools makes use of",
-    )
 
 
 def _space(folder: Path) -> Iterator[Check]:
@@ -212,17 +189,12 @@ def facts() -> dict[str, str | None]:
     }
 
 
-def programs() -> Iterator[Check]:
-    """Check for the external programs that filetools uses if they are installed."""
-    for name, place, lack, remedy in (
-        ("rg", find_ripgrep(), "searching is slower", install_command("search")),
-        ("git", which("git"), "nothing is known of the history", "install git with your system"),
-    ):
-        yield (
-            Check(name=name, state="ok", text="found")
-            if place
-            else Check(name=name, state="note", text=lack, remedy=remedy)
-        )
+def _git() -> Check:
+    if which("git"):
+        return Check(name="git", state="ok", text="found")
+    return Check(
+        name="git", state="note", text="nothing is known of the history", remedy="install git with your system"
+    )
 
 
 def extras() -> dict[str, dict[str, list[str]]]:
@@ -237,8 +209,8 @@ def extras() -> dict[str, dict[str, list[str]]]:
 
 
 def installation() -> list[Check]:
-    """Check which programs and extras are installed, with the command to install the missing ones."""
-    return [*programs(), *(_extra(name, **packages) for name, packages in extras().items())]
+    """Check if git and the extras are installed, with the command to install the missing ones."""
+    return [_git(), *(_extra(name, **packages) for name, packages in extras().items())]
 
 
 def _extra(name: str, present: list[str], missing: list[str]) -> Check:

@@ -193,11 +193,8 @@ class ReadCalls(ActorCalls):
             default_excludes=() if all else self.settings.exclude, use_gitignore=use_gitignore, max_depth=max_depth,
         )  # fmt: skip
         portions = rows_below(self._parts.store, where, options)
-        try:
-            while rows := await self._parts.workers.run(partial(next, portions, [])):
-                yield rows
-        finally:
-            portions.close()  # closes its open directories
+        while rows := await self._parts.workers.run(partial(next, portions, [])):
+            yield rows
 
     async def file_info(self, path: AnyPath, *, times: bool = False) -> InfoResult:
         """Return the facts about a path; a symbolic link is described, not followed.

@@ -15,13 +15,11 @@ from filetools.models.searching import GrepResult, SearchResult, WatchResult
 from filetools.paths.lexical import AnyPath
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.contents import options as matching
-from filetools.search.contents.candidates import Ripgrep, find_ripgrep
 from filetools.search.contents.grep import grep_page
 from filetools.search.contents.options import GrepOptions, OutputMode
 from filetools.search.contents.unsaved import Unsaved
 from filetools.search.listing import search_files
 from filetools.search.options import ListOptions
-from filetools.search.source import OpensDirectories
 from filetools.writer.worker_pool import Hop, WorkerPool
 
 PAGE_MATCHES = 100
@@ -192,19 +190,16 @@ def grep(
     looked: Looked = no_look,
 ) -> GrepResult:
     """Return one page of the matches in files and in unsaved documents; call it in a worker thread."""
-    program = find_ripgrep() if isinstance(parts.store, OpensDirectories) else None
-    candidates = None if program is None else Ripgrep(program, parts.workspace.root)
     # A search shows lines of files, so it needs the permission to read each of them.
     is_withheld = parts.gatekeeper.policy.withholding(actor, "grep_files", "read_file")
     return grep_page(
-        parts.store, path, options, cursor, unsaved=_unsaved(parts, path), abort=abort, candidates=candidates,
-        is_withheld=is_withheld, looked=looked,
+        parts.store, path, options, cursor, unsaved=_unsaved(parts, path), abort=abort, is_withheld=is_withheld,
+        looked=looked,
     )  # fmt: skip
 
 
 def _unsaved(parts: Parts, path: WorkspacePath) -> Unsaved:
     documents, key = parts.journal.documents, parts.workspace.key(path)
-    own = None if path.is_root else parts.view(key).document
 
     def text_of(document_id: str) -> Callable[[], str | None]:
         def text() -> str | None:
@@ -213,8 +208,8 @@ def _unsaved(parts: Parts, path: WorkspacePath) -> Unsaved:
 
         return text
 
-    dirty = documents.unsaved_below(key)
-    if own is not None and own.is_dirty:
-        dirty.append(own)
+    dirty = [
+        each for each in documents.all() if each.is_dirty and (path.is_root or f"{each.key}/".startswith(f"{key}/"))
+    ]
     texts = {document.key: (document.path, text_of(document.id)) for document in dirty}
     return Unsaved(texts=texts, key=parts.workspace.key)

@@ -9,10 +9,9 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Sequence, Set
-from itertools import islice
 from typing import Final
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
 from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, Relation
 from filetools.journal.documents import apply_to_document, is_at
@@ -27,10 +26,6 @@ from filetools.models.records import EXTERNAL, WITHOUT_BYTES, Actor, ChangeRecor
 _TAKING_AWAY: Final = (Operation.DELETE, Operation.MOVE, *DIRECTORY_REMOVALS)
 _ARRIVALS: Final = (Operation.CREATE, Operation.MOVE)
 _HEADLESS: Final = (*DIRECTORY_REMOVALS, Operation.CREATE_DIRECTORY, *WITHOUT_BYTES)
-_STANDS_ON_UNSYNCED: Final = (
-    "SELECT 1 FROM heads JOIN records ON records.number = heads.number WHERE heads.key IN (?, ?) AND records.synced = 0"
-)
-_UNSYNCED_KEYS: Final = "SELECT key, coalesce(old_key, key) FROM records INDEXED BY records_open WHERE synced = 0"
 _RELATE: Final = "INSERT OR IGNORE INTO relations (number, kind, target) VALUES (?, ?, ?)"
 _ABORT: Final = (
     "UPDATE records SET state = 'aborted' WHERE number = ? AND state != 'aborted'"
@@ -111,11 +106,23 @@ class Recorder:
         for change in draft.changes:
             if change.document is not None and not is_at(connection, change.document):
                 return HeadMovedError(change.path)
-        work = _work(connection, draft.actor, draft.changes)
-        records = [self._record_one(work, change, _synced(connection, change)) for change in draft.changes]
-        work.related |= _set_back(connection, draft.changes)
-        if work.related:
-            refresh_undone(connection, work.related)
+        now, batch = time.time(), next_number(connection) if len(draft.changes) > 1 else None
+        reversal = [each for change in draft.changes for each in change.relations if each.kind in REVERSALS][:1]
+        records = list[ChangeRecord]()
+        related = set[int]()
+        for change in draft.changes:
+            unsynced = _unsynced_keys(connection) if change.external else frozenset()
+            record = self._insert(connection, change, draft.actor, now, batch, unsynced)
+            _move_heads(connection, change, record.number)
+            if change.document is not None:
+                apply_to_document(connection, change.document, draft.actor, record.number)
+            for relation in _relations(change, reversal):
+                connection.execute(_RELATE, (record.number, relation.kind, relation.number))
+                related.add(relation.number)
+            records.append(record)
+        related |= _set_back(connection, draft.changes)
+        if related:
+            refresh_undone(connection, related)
         return tuple(records)
 
     def record_observed(
@@ -128,60 +135,39 @@ class Recorder:
             found: Changes with the numbers of their records.
             unseen: Numbers of records that removed folders with files never read.
         """
-        if not found:
-            return ()
-        work = _work(connection, EXTERNAL, [])
-        unsynced = {key for pair in connection.execute(_UNSYNCED_KEYS) for key in pair}
-        made = []
-        for number, change in found:
-            if number in unseen:
-                change = structs.replace(change, before_unknown=True)
-            is_move = change.operation is Operation.MOVE_DIRECTORY
-            synced = int(not is_move and unsynced.isdisjoint((change.key, change.old_key)))
-            made.append(self._record_one(work, change, synced, number))
-        return tuple(made)
+        now, unsynced = time.time(), _unsynced_keys(connection) if found else frozenset()
+        several = [
+            (number, structs.replace(change, before_unknown=True) if number in unseen else change)
+            for number, change in found
+        ]
+        return tuple(
+            self._insert(connection, change, EXTERNAL, now, None, unsynced, number) for number, change in several
+        )
 
-    def _record_one(self, work: _Work, change: Change, synced: int, number: int | None = None) -> ChangeRecord:
-        """Record a change; `number` is given if the rows of the tree show it already."""
-        connection, is_in_tree = work.connection, number is not None
-        row = record_row(change, work.actor, now=work.now, batch=work.batch, opening=self._opening, synced=synced)
+    def _insert(
+        self,
+        connection: sqlite3.Connection,
+        change: Change,
+        actor: Actor,
+        now: float,
+        batch: int | None,
+        unsynced: Set[str],
+        number: int | None = None,
+    ) -> ChangeRecord:
+        """Insert the record of a change, with its contents, and move open documents; by default under the next number."""
+        synced = _synced(change, unsynced)
+        row = record_row(change, actor, now=now, batch=batch, opening=self._opening, synced=synced)
         number = connection.execute(INSERT_RECORD, (number, *row)).lastrowid
         assert number is not None
         if change.before is not None:
             self._contents.replaced(connection, [(change.before, number)])
         if change.after is not None:
             self._contents.record(connection, change.content, change.after, number)
-        if not is_in_tree:
-            _move_heads(connection, change, number)
         _move_documents(connection, change)
-        if change.document is not None:
-            apply_to_document(connection, change.document, work.actor, number)
-        for relation in _relations(change, work.reversal):
-            connection.execute(_RELATE, (number, relation.kind, relation.number))
-            work.related.add(relation.number)
         return record_from((number, *row[:-1]))
 
 
-class _Work(Struct, kw_only=True):
-    """A draft being recorded."""
-
-    connection: sqlite3.Connection
-    actor: Actor
-    now: float
-    batch: int | None
-    reversal: tuple[Relation, ...]
-    """The draft's first undo or redo relation, if any; it also applies to incidental changes."""
-    related: set[int] = field(default_factory=set)
-    """Records that the draft undoes, or no longer undoes."""
-
-
-def _work(connection: sqlite3.Connection, actor: Actor, changes: Sequence[Change]) -> _Work:
-    reversals = (relation for change in changes for relation in change.relations if relation.kind in REVERSALS)
-    batch = next_number(connection) if len(changes) > 1 else None
-    return _Work(connection=connection, actor=actor, now=time.time(), batch=batch, reversal=tuple(islice(reversals, 1)))
-
-
-def _relations(change: Change, reversal: tuple[Relation, ...]) -> tuple[Relation, ...]:
+def _relations(change: Change, reversal: Sequence[Relation]) -> Sequence[Relation]:
     """Return the relations of a record: folders that an undo creates, and further names of a file, are part of the undo."""
     if change.external or change.aside or any(relation.kind in REVERSALS for relation in change.relations):
         return change.relations
@@ -199,7 +185,13 @@ def _set_back(connection: sqlite3.Connection, changes: Sequence[Change]) -> set[
     return related
 
 
-def _synced(connection: sqlite3.Connection, change: Change) -> int:
+def _unsynced_keys(connection: sqlite3.Connection) -> Set[str]:
+    query = "SELECT key, coalesce(old_key, key) FROM records INDEXED BY records_open WHERE synced = 0"
+    return {key for pair in connection.execute(query) for key in pair}
+
+
+def _synced(change: Change, unsynced: Set[str]) -> int:
+    """Return the first value of `synced` of a record; `unsynced` are the keys of unsynced records."""
     if change.aside or change.buffered:
         return NEVER_IN_FILE
     if change.operation in WITHOUT_BYTES:
@@ -208,7 +200,7 @@ def _synced(connection: sqlite3.Connection, change: Change) -> int:
         return 0
     # A foreign program's write is as durable as that program made it, and need not be synced here. But if it follows an
     # unsynced change, a power cut may bring back the file from before both.
-    return int(connection.execute(_STANDS_ON_UNSYNCED, (change.key, change.old_key)).fetchone() is None)
+    return int(unsynced.isdisjoint((change.key, change.old_key)))
 
 
 def next_number(connection: sqlite3.Connection) -> int:

@@ -18,7 +18,6 @@ from filetools.content.editing.text_edits import TextEdit
 from filetools.content.formats import TextFormat
 from filetools.journal.storage.contents import digest_of, version_from
 from filetools.journal.storage.database import Database
-from filetools.journal.tree_rows import bounds_below
 from filetools.models.records import Actor
 
 T = TypeVar("T")
@@ -31,17 +30,14 @@ DOCUMENT_COLUMNS: Final = (
     "documents.id, documents.key, documents.path, documents.base, documents.encoding, documents.bom,"
     " documents.version, documents.dirty, documents.parents"
 )
-DOCUMENT_VALUES: Final = 9
 _ADVANCE: Final = (
-    "UPDATE documents SET version = ?, base = ?, encoding = ?, bom = ?, dirty = ?, parents = ? WHERE id = ?"
+    "UPDATE documents SET version = ?, base = ?, encoding = ?, bom = ?, dirty = ?, parents = ?, text = ? WHERE id = ?"
 )
-_KEEP_TEXT: Final = "INSERT OR REPLACE INTO document_texts (id, version, text) VALUES (?, ?, ?)"
 _KEEP_EDIT: Final = "INSERT INTO document_edits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _FORGET_EDITS: Final = "DELETE FROM document_edits WHERE id = ? AND version <= ?"
-_TABLES_BY_ID: Final = ("documents", "document_texts", "document_edits", "document_handles")
+_TABLES_BY_ID: Final = ("documents", "document_edits", "document_handles")
 _DOCUMENTS: Final = f"SELECT {DOCUMENT_COLUMNS} FROM documents"
-_IS_LEFT: Final = "NOT EXISTS (SELECT 1 FROM document_handles WHERE id = documents.id)"
-_WITH_TEXT: Final = f"SELECT {DOCUMENT_COLUMNS}, text FROM documents JOIN document_texts USING (id)"
+_IS_ABANDONED: Final = "NOT dirty AND NOT EXISTS (SELECT 1 FROM document_handles WHERE id = documents.id)"
 _HISTORY: Final = (
     "SELECT version, edits, removed, reason, actor_kind, actor_id, session FROM document_edits"
     " WHERE id = ? AND version > ? ORDER BY version"
@@ -58,7 +54,7 @@ _HANDLES: Final = "SELECT handle, id, actor_kind, actor_id, session, leased_unti
 
 
 class Document(Struct, frozen=True, kw_only=True):
-    """One open document, shared by all its editors. Its text is stored separately."""
+    """One open document, shared by all its editors, without its text."""
 
     id: str
     """Unguessable; a document that is closed and reopened gets another."""
@@ -169,20 +165,10 @@ class DocumentTable:
         where = "JOIN heads USING (key) WHERE heads.version IS NOT NULL AND heads.version IS NOT documents.base"
         return [document_from(row) for row in self._database.rows(f"{_DOCUMENTS} {where}")]
 
-    def unsaved_below(self, key: str) -> list[Document]:
-        """Return the documents below a folder that have unsaved text."""
-        where = "WHERE dirty AND documents.key >= ? AND documents.key < ?"
-        rows = self._database.rows(f"{_DOCUMENTS} {where}", bounds_below(key))
-        return [document_from(row) for row in rows]
-
     def text(self, document_id: str) -> tuple[Document, str] | None:
         """Return a document and its text, both as of one moment; None if it is closed."""
-        row = self._database.row(f"{_WITH_TEXT} WHERE documents.id = ?", (document_id,))
-        return (
-            None
-            if row is None
-            else (document_from(row[:DOCUMENT_VALUES]), row[DOCUMENT_VALUES].decode("utf-8", "surrogatepass"))
-        )
+        row = self._database.row(f"SELECT {DOCUMENT_COLUMNS}, text FROM documents WHERE id = ?", (document_id,))
+        return None if row is None else (document_from(row[:-1]), row[-1].decode("utf-8", "surrogatepass"))
 
     def history(self, document_id: str, since: int) -> list[DocumentEdit]:
         """Return the kept edits after a version, oldest first."""
@@ -200,9 +186,8 @@ class DocumentTable:
 
     def handles(self, document_id: str | None = None) -> list[Handle]:
         """Return the handles of a document, or of all."""
-        of_one = (f"{_HANDLES} WHERE id = ?", (document_id,))
-        rows = self._database.rows(_HANDLES) if document_id is None else self._database.rows(*of_one)
-        return [_handle_from(row) for row in rows]
+        query = f"{_HANDLES} WHERE ?1 IS NULL OR id = ?1"
+        return [_handle_from(row) for row in self._database.rows(query, (document_id,))]
 
     def open(self, new: Document, text: str, handle: Handle) -> Document:
         """Add a handle to the open document of a path, which becomes `new` if there is none; returns the document."""
@@ -213,10 +198,9 @@ class DocumentTable:
             if row is None:
                 base, form = None if new.base is None else digest_of(new.base), new.text_format
                 connection.execute(
-                    "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, 1, 0, '[]')",
-                    (new.id, new.key, new.path, base, form.encoding, form.bom),
+                    "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, 1, 0, '[]', ?)",
+                    (new.id, new.key, new.path, base, form.encoding, form.bom, stored_text(text)),
                 )
-                connection.execute(_KEEP_TEXT, (new.id, 1, stored_text(text)))
             connection.execute(
                 "INSERT INTO document_handles VALUES (?, ?, ?, ?, ?, ?)",
                 (handle.name, document.id, actor.kind, actor.id, actor.session, handle.leased_until),
@@ -227,31 +211,22 @@ class DocumentTable:
 
     def renew(self, name: str, until: float) -> bool:
         """Extend the lease of a handle; False if it is gone."""
-
-        def work(connection: sqlite3.Connection) -> bool:
-            renewed = connection.execute(
-                "UPDATE document_handles SET leased_until = max(leased_until, ?) WHERE handle = ?", (until, name)
-            )
-            return renewed.rowcount > 0
-
-        return self._database.write(work, durable=False)
+        update = "UPDATE document_handles SET leased_until = max(leased_until, ?) WHERE handle = ?"
+        return self._database.change(update, [(until, name)]) > 0
 
     def release(self, name: str) -> None:
-        """Release a handle; a document without handles is closed unless it is dirty, see `abandoned`."""
+        """Release a handle; a document that loses its last one is closed unless it is dirty.
+
+        The caller keeps the text of a dirty one, and closes it by a commit.
+        """
 
         def work(connection: sqlite3.Connection) -> None:
             gone = connection.execute("DELETE FROM document_handles WHERE handle = ? RETURNING id", (name,)).fetchall()
             for row in gone:
-                if connection.execute(
-                    f"SELECT 1 FROM documents WHERE id = ? AND NOT dirty AND {_IS_LEFT}", row
-                ).fetchone():
+                if connection.execute(f"SELECT 1 FROM documents WHERE id = ? AND {_IS_ABANDONED}", row).fetchone():
                     remove_document(connection, row[0])
 
         self._written(work)
-
-    def abandoned(self) -> list[Document]:
-        """Return the documents without handles; the caller keeps the text of a dirty one and closes it by a commit."""
-        return [document_from(row) for row in self._database.rows(f"{_DOCUMENTS} WHERE {_IS_LEFT}")]
 
     def advance(self, change: DocumentChange, actor: Actor) -> bool:
         """Replace a document's text; False, with nothing changed, if its version is another or it is closed."""
@@ -315,10 +290,8 @@ def apply_to_document(
     parents = [*change.parents, number] if change.is_parent and number is not None else change.parents
     base = None if change.base is None else digest_of(change.base)
     form = change.text_format
-    connection.execute(
-        _ADVANCE, (version, base, form.encoding, form.bom, int(change.is_dirty), json.dumps(parents), change.id)
-    )
-    connection.execute(_KEEP_TEXT, (change.id, version, stored_text(change.text)))
+    new = (version, base, form.encoding, form.bom, int(change.is_dirty), json.dumps(parents), stored_text(change.text))
+    connection.execute(_ADVANCE, (*new, change.id))
     edits = json.dumps([(edit.start, edit.end, edit.text) for edit in change.edits])
     who = (actor.kind, actor.id, actor.session)
     removed = json.dumps(change.removed)

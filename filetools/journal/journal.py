@@ -251,7 +251,7 @@ class Journal:
                 self.others_position = record.number - 1
             self.own_position = record.number
         if records:
-            self._database.position.write(self.own_position)
+            self._database.position.note_newest(self.own_position)
 
     def checkpoint(self) -> None:
         """Copy the write-ahead file into the database if it has grown large."""

@@ -10,7 +10,7 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 from filetools.errors import StateDamagedError
 from filetools.journal.changes import Change
@@ -19,33 +19,12 @@ from filetools.journal.storage.database import Arguments, Database
 from filetools.journal.storage.schema import IS_PENDING, IS_UNSYNCED
 from filetools.journal.tree_rows import Identity
 from filetools.models.records import EXTERNAL, Actor, ChangeRecord, Operation, RecordState
-from filetools.models.words import ActorKind
 
-
-class Fixed(NamedTuple):
-    """The values of a record that never change, in the order of their columns; the checksum covers them."""
-
-    operation: str
-    path: str
-    key: str
-    old_path: str | None
-    old_key: str | None
-    before: bytes | None
-    before_unknown: int
-    after: bytes | None
-    size: int | None
-    mode: int | None
-    actor_kind: ActorKind
-    actor_id: str
-    session: str | None
-    call: str | None
-    time: float
-    batch: int | None
-    opening: int
-
-
-FIXED_COLUMNS: Final = ", ".join(Fixed._fields)
-RECORD_COLUMNS: Final = f"number, state, checksum, {FIXED_COLUMNS}"
+# The columns after the checksum, which covers them, never change.
+RECORD_COLUMNS: Final = (
+    "number, state, checksum, operation, path, key, old_path, old_key, before, before_unknown, after, size, mode,"
+    " actor_kind, actor_id, session, call, time, batch, opening"
+)
 INSERT_RECORD: Final = (
     f"INSERT INTO records ({RECORD_COLUMNS}, synced) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 )
@@ -59,27 +38,14 @@ def record_row(
 ) -> tuple[Any, ...]:
     """Return the values of `INSERT_RECORD` for one change, after its number."""
     who = EXTERNAL if change.external else actor
-    fixed = Fixed(
-        operation=change.operation.value,
-        path=change.path,
-        key=change.key,
-        old_path=change.old_path,
-        old_key=change.old_key,
-        before=None if change.before is None else digest_of(change.before),
-        before_unknown=int(change.before_unknown),
-        after=None if change.after is None else digest_of(change.after),
-        size=change.size,
-        mode=change.mode,
-        actor_kind=who.kind,
-        actor_id=who.id,
-        session=who.session,
-        call=who.call,
-        time=now,
-        batch=batch,
-        opening=opening,
-    )
+    before, after = (None if version is None else digest_of(version) for version in (change.before, change.after))
+    fixed = (
+        change.operation.value, change.path, change.key, change.old_path, change.old_key, before,
+        int(change.before_unknown), after, change.size, change.mode, who.kind, who.id, who.session, who.call, now, batch,
+        opening,
+    )  # fmt: skip
     state = _state_of(change)
-    return (state.value, checksum(tuple(fixed)), *fixed, 0 if state is RecordState.PENDING else synced)
+    return (state.value, checksum(fixed), *fixed, 0 if state is RecordState.PENDING else synced)
 
 
 def _state_of(change: Change) -> RecordState:
@@ -101,25 +67,27 @@ def record_from(row: tuple[Any, ...]) -> ChangeRecord:
     Raises:
         StateDamagedError: Its values do not match its checksum, or one of them is invalid.
     """
-    number, state, expected, *values = row
-    if checksum(tuple(values)) != expected:
+    number, state, expected, *fixed = row
+    if checksum(tuple(fixed)) != expected:
         raise StateDamagedError(f"record {number} does not match its checksum")
-    fixed = Fixed._make(values)
+    operation, path, _, old_path, _, before, is_unknown, after, size, mode, kind, name, session, call, at, batch, _ = (
+        fixed
+    )
     try:
         return ChangeRecord(
             number=number,
-            operation=Operation(fixed.operation),
-            path=fixed.path,
-            old_path=fixed.old_path,
-            before=version_from(fixed.before),
-            before_unknown=bool(fixed.before_unknown),
-            after=version_from(fixed.after),
-            size=fixed.size,
-            mode=fixed.mode,
-            actor=Actor(kind=fixed.actor_kind, id=fixed.actor_id, session=fixed.session, call=fixed.call),
-            time=fixed.time,
+            operation=Operation(operation),
+            path=path,
+            old_path=old_path,
+            before=version_from(before),
+            before_unknown=bool(is_unknown),
+            after=version_from(after),
+            size=size,
+            mode=mode,
+            actor=Actor(kind=kind, id=name, session=session, call=call),
+            time=at,
             state=RecordState(state),
-            transaction=fixed.batch,
+            transaction=batch,
         )
     except ValueError as exc:
         raise StateDamagedError(f"record {number} holds what no record may: {exc}") from exc

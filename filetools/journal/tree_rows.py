@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
+import msgspec
 from msgspec import Struct, structs
 
 from filetools.journal.storage.contents import Contents, digest_of, version_from
@@ -92,9 +93,10 @@ class TreeTable:
         self.unseen: set[int] = set()
         """Numbers of records that removed folders with files never read."""
 
-    def note_whole_look(self, about: str) -> None:
-        """Store facts about a finished look at the whole tree."""
-        self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('looked_at', ?)", (about,))
+    def note_whole_look(self, looked: Looked) -> None:
+        """Store a finished look at the whole tree."""
+        value = msgspec.json.encode(looked).decode()
+        self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('looked_at', ?)", (value,))
 
     def get(self, key: str) -> TreeRow | None:
         """Return the row of a key."""
@@ -229,8 +231,6 @@ _TO_LOOK_AT: Final = (
     f"{_ROWS} AND ((version IS NULL AND kind IN ('file', 'symlink'))"
     f" OR path = '{IGNORE_FILE}' OR path LIKE '%/{IGNORE_FILE}')"
 )
-_LOOKED: Final = "SELECT value FROM meta WHERE name = 'looked_at'"
-_FOLDER_OF_INODE: Final = "SELECT path FROM tree WHERE inode = ? AND device = ? AND kind = 'directory'"
 _NOTE_READ: Final = (
     "UPDATE tree SET version = ?1, ctime = ?2 WHERE key = ?3 AND (version IS NULL OR version = ?1) AND kind = ?4"
     " AND inode = ?5 AND size = ?6 AND mtime = ?7 AND ctime IN (?8, -1)"
@@ -265,10 +265,6 @@ class Looked(Struct, frozen=True):
     rules: str = ""
     """Version of its exclusion rules."""
 
-    def text(self) -> str:
-        """Return it as text for the database."""
-        return f"{self.position} {self.time} {self.rules}"
-
 
 class TreeIndex:
     """The tree table of an embedded journal, outside of turns."""
@@ -278,11 +274,8 @@ class TreeIndex:
 
     def looked(self) -> Looked | None:
         """Return the newest look at the whole tree; None if there was none, so that rows may be missing."""
-        row = self._database.row(_LOOKED)
-        if row is None:
-            return None
-        position, moment, rules = row[0].split(" ")
-        return Looked(int(position), float(moment), rules)
+        row = self._database.row("SELECT value FROM meta WHERE name = 'looked_at'")
+        return None if row is None else msgspec.json.decode(row[0], type=Looked)
 
     def tracked(self) -> set[str]:
         """Return the paths that `note_tracked` stored last."""
@@ -306,11 +299,6 @@ class TreeIndex:
         """Return the row of a key; None if no entry is known there."""
         row = self._database.row(f"{_ROWS} AND key = ?", (key,))
         return None if row is None else row_from(row)
-
-    def folder_of_inode(self, device: int, inode: int) -> str | None:
-        """Return the path of the folder known to have an inode."""
-        row = self._database.row(_FOLDER_OF_INODE, (inode, device))
-        return None if row is None else str(row[0])
 
     def note_read(self, read: Iterable[ReadVersion]) -> None:
         """Store the versions that were read in rows that have none, if the entry is unchanged."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
 from typing import Final
@@ -71,18 +71,16 @@ def list_page(
         AbortedError: `abort` returned True.
     """
     source = Source(store, FOLDERS, abort, "Listing")
-    with OrderedWalk(source, path, options, options.rules(), IGNORES) as walk:
-        total = None if options.recursive else walk.total()
-        fields, _ = _page(walk, cursor, options.fingerprint(path))
-        return ListResult.model_validate({**fields, "total": total})
+    walk = OrderedWalk(source, path, options, options.rules(), IGNORES)
+    total = None if options.recursive else walk.total()
+    fields, _ = _page(walk, cursor, options.fingerprint(path))
+    return ListResult.model_validate({**fields, "total": total})
 
 
 def rows_below(
     store: Listable, path: WorkspacePath, options: ListOptions, *, abort: Abort | None = None
-) -> Generator[list[Row], None, None]:
+) -> Iterator[list[Row]]:
     """Yield all rows of a listing, in order, in portions: a small first one, then up to 4,096 rows each.
-
-    Closing the iterator ends the walk.
 
     Args:
         store: The store to list.
@@ -95,12 +93,12 @@ def rows_below(
         AbortedError: `abort` returned True.
     """
     source, count = Source(store, FOLDERS, abort, "Listing"), FIRST_PORTION
-    with OrderedWalk(source, path, options, options.rules(), IGNORES) as walk:
-        while rows := walk.take(count):
-            if not all(map(_CAN_BE_ADDRESSED, rows)):
-                rows = [row if row[2] else (escaped(row[0]), row[1], False) for row in rows]
-            yield rows
-            count = min(2 * count, LARGEST_PORTION)
+    walk = OrderedWalk(source, path, options, options.rules(), IGNORES)
+    while rows := walk.take(count):
+        if not all(map(_CAN_BE_ADDRESSED, rows)):
+            rows = [row if row[2] else (escaped(row[0]), row[1], False) for row in rows]
+        yield rows
+        count = min(2 * count, LARGEST_PORTION)
 
 
 def search_files(
@@ -141,8 +139,8 @@ def search_files(
 
     source = Source(store, FOLDERS, abort, "The search")
     closed: list[AccessDeniedError] = []
-    with OrderedWalk(source, path, chosen, chosen.rules(), IGNORES, on_closed=closed.append) as walk:
-        fields, found = _page(walk, cursor, chosen.fingerprint(path, pattern), wanted)
+    walk = OrderedWalk(source, path, chosen, chosen.rules(), IGNORES, on_closed=closed.append)
+    fields, found = _page(walk, cursor, chosen.fingerprint(path, pattern), wanted)
     is_complete = fields["next_cursor"] is None and not closed
     more = {} if found else {"searched": count}
     return SearchResult.model_validate({**fields, "total": found, "total_is_complete": is_complete, **more})

@@ -21,7 +21,6 @@ from filetools.errors import (
 )
 from filetools.models.words import EntryType
 from filetools.paths.explain import translate
-from filetools.paths.resolver import FOLDER_FLAGS
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.folder import SortedFolder, sorted_folder
 from filetools.stores.store import FileStat, ScanEntry
@@ -34,8 +33,6 @@ MIN_CACHED_NAMES: Final = 512
 """Smaller folders are not cached: reading them again is faster than a lookup."""
 CHECK_EVERY: Final = 1_024
 """Number of names between two checks of the abort signal."""
-MAX_KEPT: Final = 16
-"""Maximum number of descriptors that a listing keeps open; in deeper trees, the upper folders are reopened."""
 GONE: Final = (
     DirectoryNotFoundError,
     PathNotFoundError,
@@ -87,12 +84,8 @@ class Source:
         if self._abort is not None and self._abort():
             raise AbortedError(self._what)
 
-    def folder(self, path: str, above: int | None = None) -> tuple[SortedFolder, int | None]:
-        """Return the names of a folder and, if the store opens directories, its descriptor, for the caller to close.
-
-        Args:
-            path: The folder, in normal form.
-            above: Descriptor of its parent folder, if the caller has one.
+    def folder(self, path: str) -> SortedFolder:
+        """Return the names of a folder.
 
         Raises:
             DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError
@@ -100,47 +93,31 @@ class Source:
         """
         self.check()
         if self._local is None:
-            return self._scanned(WorkspacePath(path)), None
-        descriptor = None if above is None else _open_below(above, path)
-        if descriptor is None:
-            descriptor = self._local.open_directory(WorkspacePath(path))
+            return self._scanned(WorkspacePath(path))
+        descriptor = self._local.open_directory(WorkspacePath(path))
         try:
-            return self._opened(descriptor), descriptor
-        except BaseException as exc:
+            return self._opened(descriptor)
+        except OSError as exc:
+            raise translate(path, exc) from exc  # in /proc, reading an open folder may be denied
+        finally:
             os.close(descriptor)
-            if isinstance(exc, OSError):
-                raise translate(path, exc) from exc  # in /proc, reading an open folder may be denied
-            raise
 
     def facts(self, folders: Mapping[str, Sequence[str]]) -> Iterator[list[SizeAndTime | None]]:
-        """Yield size and time of the names in each folder; None for names that no longer exist.
-
-        If the folders are in listing order, each is opened relative to its parents among them.
-        """
-        opened: list[tuple[str, int]] = []
-        try:
-            for path, names in folders.items():
-                self.check()
-                if self._local is None:
-                    found = (self.store.stat(WorkspacePath(path).child(name)) for name in names)
-                    yield [None if one is None else (one.size, one.modified_ns) for one in found]
-                    continue
-                while opened and not path.startswith(opened[-1][0]):
-                    os.close(opened.pop()[1])
-                is_below = opened and path and opened[-1][0] == path[: path.rfind("/") + 1]
-                descriptor = _open_below(opened[-1][1], path) if is_below else None
-                if descriptor is None:
-                    try:
-                        descriptor = self._local.open_directory(WorkspacePath(path))
-                    except GONE:
-                        yield [None] * len(names)
-                        continue
-                opened.append((f"{path}/" if path else "", descriptor))
-                if len(opened) > MAX_KEPT:
-                    os.close(opened.pop(0)[1])
+        """Yield size and time of the names in each folder; None for names that no longer exist."""
+        for path, names in folders.items():
+            self.check()
+            if self._local is None:
+                found = (self.store.stat(WorkspacePath(path).child(name)) for name in names)
+                yield [None if one is None else (one.size, one.modified_ns) for one in found]
+                continue
+            try:
+                descriptor = self._local.open_directory(WorkspacePath(path))
+            except GONE:
+                yield [None] * len(names)
+                continue
+            try:
                 yield [_facts_at(descriptor, name) for name in names]
-        finally:
-            for _, descriptor in opened:
+            finally:
                 os.close(descriptor)
 
     def _opened(self, descriptor: int) -> SortedFolder:
@@ -175,14 +152,6 @@ class Source:
         others = {name: kind for name, kind in kinds.items() if kind != "directory"}
         special = {name: kind for name, kind in others.items() if kind != "file"}
         return sorted_folder([name for name in kinds if name not in others], [*others], special)
-
-
-def _open_below(above: int, path: str) -> int | None:
-    """Open a folder relative to its parent, at a third of the cost of the whole path; None if that fails."""
-    try:
-        return os.open(path[path.rfind("/") + 1 :], FOLDER_FLAGS, dir_fd=above)
-    except OSError:
-        return None  # opening by the whole path explains the failure
 
 
 def _special(row: os.DirEntry[str]) -> EntryType | None:

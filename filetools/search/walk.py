@@ -5,9 +5,8 @@ Walks are iterative, so that depth uses no stack, and never follow links.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, Self
+from typing import Final
 
 from filetools.errors import AccessDeniedError
 from filetools.models.words import EntryType, Row
@@ -18,7 +17,7 @@ from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.search.folder import SortedFolder, combined, position_after, position_before
 from filetools.search.ignores import IgnoreCache, load_rules, stack_above
 from filetools.search.options import ListOptions
-from filetools.search.source import GONE, MAX_KEPT, Listable, Source
+from filetools.search.source import GONE, Listable, Source
 from filetools.stores.private import is_ours
 from filetools.stores.store import ScanEntry
 
@@ -42,8 +41,6 @@ class _Level:
     """Position in `directories`."""
     other = 0
     """Position in the folder's `others`, which follow after the subfolders."""
-    descriptor: int | None = None
-    """Kept open while there are subfolders to open relative to it."""
 
     def __init__(self, path: str, stack: IgnoreStack, can_be_addressed: bool) -> None:
         self.path = path
@@ -51,16 +48,11 @@ class _Level:
         self.stack = stack
         self.can_be_addressed = can_be_addressed
 
-    def close(self) -> None:
-        if self.descriptor is not None:
-            os.close(self.descriptor)
-            self.descriptor = None
-
 
 class OrderedWalk:
     """The entries below a folder in listing order, with their paths as on disk.
 
-    Use in a `with` block, for one page or one pass over the tree, and in one thread at a time.
+    Use for one page or one pass over the tree, and in one thread at a time.
     """
 
     def __init__(
@@ -73,7 +65,10 @@ class OrderedWalk:
         *,
         on_closed: Callable[[AccessDeniedError], None] = lambda _: None,
     ) -> None:
-        """Start at a folder; `on_closed` is called for each folder below it that cannot be read and counts as empty."""
+        """Read the folder itself, the only one whose failure is raised.
+
+        `on_closed` is called for each folder below it that cannot be read and counts as empty.
+        """
         self._on_closed = on_closed
         self.source, self.path, self.options = source, path, options
         self._rules = rules
@@ -84,32 +79,15 @@ class OrderedWalk:
         self._usual = combined((self._hidden, rules.in_directory(ROOT)))
         """The filter for every folder without ignore rules, if the patterns depend only on names."""
         self._depth = options.max_depth if options.recursive else 1
-        self._levels: list[_Level] = []
-
-    def __enter__(self) -> Self:
-        """Read the folder itself, the only one whose failure is raised."""
-        source, options = self.source, self.options
-        stack = stack_above(source.store, self.path, self._ignores) if options.use_gitignore else IgnoreStack()
-        top = _Level(self.path, stack, is_addressable(self.path))
-        folder, top.descriptor = source.folder(self.path)
-        self._levels.append(top)
-        try:
-            self._fill(top, folder)
-            if not options.recursive:
-                # Filter the whole folder for the total; for a cached folder this happens once for all pages.
-                top.folder = folder.visible(
-                    top.name_filter, (options.include_hidden, self._rules.patterns, top.stack.levels)
-                )
-                top.name_filter = None
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the folders that are still open."""
-        while self._levels:
-            self._levels.pop().close()
+        stack = stack_above(source.store, path, cache) if options.use_gitignore else IgnoreStack()
+        top = _Level(path, stack, is_addressable(path))
+        folder = source.folder(path)
+        self._fill(top, folder)
+        if not options.recursive:
+            # Filter the whole folder for the total; for a cached folder this happens once for all pages.
+            top.folder = folder.visible(top.name_filter, (options.include_hidden, rules.patterns, top.stack.levels))
+            top.name_filter = None
+        self._levels = [top]
 
     def total(self) -> int:
         """Return the number of entries of the folder itself; only for non-recursive walks."""
@@ -137,7 +115,7 @@ class OrderedWalk:
             if depth >= self._depth or not is_there:
                 return
             path = level.prefix + name
-            self._push(_Level(path, level.stack, level.is_plain or is_addressable(path)))
+            self._levels.append(_Level(path, level.stack, level.is_plain or is_addressable(path)))
 
     def take(self, count: int, wanted: Callable[[str], bool] | None = None) -> list[Row]:
         """Return the next entries; fewer than `count` only at the end.
@@ -165,55 +143,25 @@ class OrderedWalk:
                 can_be_addressed = level.is_plain or is_addressable(path)
                 rows.append((path, "directory", can_be_addressed))
                 if len(levels) < depth:
-                    rows += self._enter(level, path, can_be_addressed, count - len(rows))
+                    levels.append(_Level(path, level.stack, can_be_addressed))
                 continue
             rows += _next_others(level, folder, count - len(rows))
             if level.other >= len(folder.others):
-                levels.pop().close()
+                levels.pop()
         return rows
 
-    def _enter(self, above: _Level, path: str, can_be_addressed: bool, left: int) -> list[Row]:
-        """Enter a folder. If it has no subfolders and fits, return all its entries without creating a level.
-
-        Most folders are like that, and creating a level for each would take a fifth of the time of a walk.
-        """
-        folder, descriptor = None, None
-        if left:
-            folder, descriptor = self._folder(path, above.descriptor)
-            if not folder.directories and len(folder.others) <= left and not self._has_rules(folder):
-                if descriptor is not None:
-                    os.close(descriptor)
-                name_filter = self._name_filter(path, above.stack)
-                names = folder.others if name_filter is None else name_filter(folder.others, False)
-                is_plain = above.is_plain and folder.is_plain and len(path) <= SHORT_PATH
-                return _rows(path + "/", names, folder.kinds, is_plain=is_plain)
-        level = _Level(path, above.stack, can_be_addressed)
-        if folder is not None:
-            level.descriptor = descriptor
-            self._fill(level, folder)
-        self._push(level)
-        return []
-
-    def _push(self, level: _Level) -> None:
-        self._levels.append(level)
-        if len(self._levels) > MAX_KEPT:
-            self._levels[-1 - MAX_KEPT].close()
-
     def _read(self, level: _Level) -> SortedFolder:
-        folder, level.descriptor = self._folder(level.path, self._levels[-2].descriptor)
-        self._fill(level, folder)
-        return folder
-
-    def _folder(self, path: str, above: int | None) -> tuple[SortedFolder, int | None]:
         try:
-            return self.source.folder(path, above)
+            folder = self.source.folder(level.path)
         except GONE as exc:
             if isinstance(exc, AccessDeniedError):
                 self._on_closed(exc)
-            return SortedFolder((), (), {}), None
+            folder = SortedFolder((), (), {})
+        self._fill(level, folder)
+        return folder
 
     def _fill(self, level: _Level, folder: SortedFolder) -> None:
-        if self._has_rules(folder):
+        if self.options.use_gitignore and folder.has_file(IGNORE_FILE):
             rules = load_rules(self.source.store, WorkspacePath(level.path), self._ignores)
             level.stack = level.stack.push(rules) if rules is not None else level.stack
         level.folder = folder
@@ -222,11 +170,6 @@ class OrderedWalk:
         level.directories = folder.directories
         if name_filter is not None and level.directories:
             level.directories = name_filter(level.directories, True)
-        if not level.directories:
-            level.close()
-
-    def _has_rules(self, folder: SortedFolder) -> bool:
-        return self.options.use_gitignore and folder.has_file(IGNORE_FILE)
 
     def _name_filter(self, path: str, stack: IgnoreStack) -> NameFilter | None:
         if self._rules.is_of_names and not stack.levels:

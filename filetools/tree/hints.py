@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -45,11 +45,6 @@ class DirtyFolders:
         """True if `take` would return nothing to look at."""
         return not (self._folders or self._reasons)
 
-    @property
-    def is_everything(self) -> bool:
-        """True if the whole tree is hinted at."""
-        return bool(self._reasons)
-
     def note(self, folder: FolderId, name: str | None) -> None:
         """Add a hint at one name in a folder, or at all of them; names that only filetools uses are ignored.
 
@@ -82,12 +77,6 @@ class DirtyFolders:
         if was_empty:
             self._wake()
 
-    def take_folders(self) -> dict[FolderId, Names]:
-        """Return and clear the hints at folders; one at the whole tree stays."""
-        with self._lock:
-            folders, self._folders = self._folders, {}
-        return {folder: None if names is None else frozenset(names) for folder, names in folders.items()}
-
     def take(self) -> tuple[dict[FolderId, Names], frozenset[str]]:
         """Return and clear the hints at folders and the reasons to compare the whole tree.
 
@@ -95,7 +84,8 @@ class DirtyFolders:
         """
         with self._lock:
             reasons, self._reasons = frozenset(self._reasons), set()
-            return self.take_folders(), reasons
+            folders, self._folders = self._folders, {}
+        return {folder: None if names is None else frozenset(names) for folder, names in folders.items()}, reasons
 
 
 class Due(Struct, frozen=True, kw_only=True):
@@ -125,24 +115,21 @@ class Agenda:
         self._missing: dict[str, float] = {}
         """When each missing key was first missed, on the monotonic clock."""
 
-    def due_at(self, *, with_hints: bool = True) -> float | None:
+    def due_at(self) -> float | None:
         """Return when the next look is due, on the monotonic clock; None if there is nothing to look at."""
-        if self.hints.is_everything or (with_hints and not self.hints.is_empty):
+        if not self.hints.is_empty:
             return 0.0
         times = [at for at, folders in ((self._again_at, self._again), (self._later_at, self._later)) if folders]
         return min(times, default=None)
 
-    def take(self, others: Iterable[Mapping[FolderId, Names]], *, with_again: bool) -> Due:
+    def take(self, *, with_again: bool) -> Due:
         """Return and clear what is due.
 
         Args:
-            others: Hints that were taken before.
             with_again: True to look at doubtful names once more.
         """
         now = time.monotonic()
         folders, reasons = self.hints.take()
-        for several in others:
-            join(folders, several)
         doubtful: frozenset[str] = frozenset()
         if with_again and self._again and self._again_at <= now:
             again, self._again = self._again, {}

@@ -82,7 +82,7 @@ class Turns:
         self._at_work: Sequence[TurnCall] = ()
         self._unsettled: dict[int, float] = {}
         self._in_flight = InFlight()
-        self.publisher = Publisher(publish)
+        self.publisher = Publisher(journal, workers, publish)
         abandon_in_child(self)
 
     async def run(self, call: TurnCall) -> None:

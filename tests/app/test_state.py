@@ -15,7 +15,7 @@ import pytest
 import filetools
 from filetools.app.state import prepare_state
 from filetools.app.trust import own_folder
-from filetools.journal.storage.reserve import RESERVE_BYTES
+from filetools.journal.storage.database import RESERVE_BYTES
 from tests.support import inside
 from tests.support.crashing import QUIET
 from tests.support.mounts import fill, mounted

@@ -102,7 +102,7 @@ def test_a_clean_document_is_closed_with_its_last_handle_and_a_dirty_one_is_kept
     for handle in ("h-a", "h-b", "h-b"):
         journal.documents.release(handle)
     left = replace(dirty, version=2, is_dirty=True)
-    assert journal.documents.all() == journal.documents.abandoned() == [left]
+    assert journal.documents.all() == [left]
     assert text_of(journal, clean) is None
 
 
@@ -112,15 +112,6 @@ def test_documents_below_a_moved_folder_move_with_it(journal: Journal) -> None:
     journal.commit([move_folder("d", "e")], ALICE)
     moved = {document.key: document for document in journal.documents.all()}
     assert moved == {"e/a": replace(inside, key="e/a", path="e/a"), "da": beside}
-
-
-def test_of_the_documents_below_a_folder_those_with_unsaved_text_are_found(journal: Journal) -> None:
-    inside, saved, beside, top = (opened(journal, key) for key in ("d/a", "d/b", "da", "d"))
-    for document in (inside, beside, top):
-        journal.documents.advance(typed(document, "two\n"), ANN)
-    journal.documents.advance(typed(saved, "two\n", dirty=False), ANN)
-    assert [document.key for document in journal.documents.unsaved_below("d")] == ["d/a"]
-    assert {document.key for document in journal.documents.unsaved_below("")} == {"d/a", "da", "d"}
 
 
 def test_what_a_document_builds_on_is_never_forgotten(relaxed: Journal) -> None:

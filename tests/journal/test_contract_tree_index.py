@@ -129,7 +129,7 @@ def test_rows_outlive_the_process_and_a_look_is_complete_when_it_says_so(open_jo
     journal = open_journal()
     meet(journal, "a", b"1")
     assert journal.tree_index.looked() is None
-    journal.observe(str, lambda draft, rows: rows.note_whole_look(Looked(7, 1.5, "rules").text()))
+    journal.observe(str, lambda draft, rows: rows.note_whole_look(Looked(7, 1.5, "rules")))
     other = open_journal()
     assert other.tree_index.looked() == Looked(7, 1.5, "rules")
     assert list(tree_of(other)) == ["a"]

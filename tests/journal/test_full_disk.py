@@ -15,7 +15,7 @@ import pytest
 
 from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, RateLimitedError, StorageFailedError
 from filetools.journal.journal import Journal
-from filetools.journal.storage.reserve import RESERVE_BYTES
+from filetools.journal.storage.database import RESERVE_BYTES
 from tests.support.inside import database_of
 from tests.support.journals import ALICE, draft, put
 from tests.support.journals import version as v

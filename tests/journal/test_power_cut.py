@@ -144,7 +144,7 @@ def rebooted(state: Path) -> None:
     with sqlite3.connect(state / "journal.db") as database:
         database.execute("UPDATE meta SET value = 'another' WHERE name IN ('boot', 'restored_boot')")
     database.close()
-    os.truncate(state / "position", 20)  # as if it had not been closed
+    os.truncate(state / "position", 8)  # as if it had not been closed
 
 
 def put_back_by_copies(backup: Path, state: Path) -> None:

@@ -128,15 +128,6 @@ def test_random_damage_loses_only_what_it_hit_and_yields_nothing_false(state: Pa
         assert "typed for an hour\n" in texts
 
 
-def test_an_unsaved_text_whose_document_cannot_be_read_becomes_a_file_too(state: Path) -> None:
-    filled(state)
-    with closing(sqlite3.connect(state / "journal.db")) as database, database:
-        database.execute("DELETE FROM documents WHERE id = 'doc-unsaved'")
-    rescue = repaired(state)
-    assert rescue.texts == {"unsaved-1.txt": None}
-    assert (aside(state) / "unsaved-1.txt").read_text() == "typed for an hour\n"
-
-
 def test_contents_that_lost_their_hash_are_left_out(state: Path) -> None:
     contents = filled(state)
     blob = next(version for version, content in contents.items() if len(content) == BLOB)

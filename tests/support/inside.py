@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import errno
 import sqlite3
 import threading
 import time
@@ -10,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
+import pytest
 from msgspec import structs
 
 from filetools.app import trust
@@ -26,6 +29,7 @@ from filetools.models.words import STATE_PATH
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sessions import rules
 from filetools.sessions.agent_process import AgentProcess
+from filetools.stores import system
 from filetools.tree.inotify import InotifyThread
 from filetools.tree.notifier import Notifier
 from filetools.writer.turn_calls import TurnCall, TurnTask
@@ -35,6 +39,16 @@ from filetools.writer.worker_pool import Hop
 def parts(files: FileToolsFacade) -> Parts:
     """Return what an open workspace is made of."""
     return files._parts
+
+
+def refuse_library_call(patch: pytest.MonkeyPatch, name: str) -> None:
+    """Make the C library answer a call as a kernel does that does not have it."""
+
+    def refuse(*_arguments: object) -> int:
+        ctypes.set_errno(errno.ENOSYS)
+        return -1
+
+    patch.setattr(system._library(), name, refuse, raising=False)
 
 
 @asynccontextmanager
@@ -148,11 +162,16 @@ def foreign_of(files: FileToolsFacade) -> ForeignChanges:
     return files._runner.on_changes.__self__._foreign  # type: ignore[attr-defined,no-any-return]
 
 
+def hint(files: FileToolsFacade, folder: tuple[int, int], *names: str) -> None:
+    """Note that names in a folder, given by device and inode, may have changed."""
+    for name in names:
+        foreign_of(files)._agenda.hints.note(folder, name)
+
+
 def is_calm(files: FileToolsFacade) -> bool:
     """Whether there is nothing to look at of what other programs do, neither now nor soon."""
     foreign = foreign_of(files)
-    is_waiting = foreign._working.locked() or foreign._news or foreign._unsettled
-    return foreign._agenda.due_at() is None and not (is_waiting or foreign._is_whole_due)
+    return foreign._agenda.due_at() is None and not (foreign._working.locked() or foreign._is_whole_due)
 
 
 def is_polling(notifier: Notifier) -> bool:

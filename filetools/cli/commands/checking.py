@@ -114,7 +114,7 @@ def _findings(runner: CommandRunner, health: Health, mended: StateRepair | None)
     return {
         **facts(),
         "extras": extras(),
-        "programs": {check.name: check.state == "ok" for check in installation() if check.name in ("rg", "git")},
+        "programs": {check.name: check.state == "ok" for check in installation() if check.name == "git"},
         "root": {"exists": health.exists, "has_state": health.has_state, "is_open": health.is_open},
         "journal": None if journal is None else _journal_to_dict(journal),
         "misplaced": list(health.misplaced),

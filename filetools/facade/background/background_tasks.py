@@ -29,7 +29,6 @@ from filetools.models.records import SYSTEM, ChangeRecord
 from filetools.paths.workspace_path import ROOT
 from filetools.tree.leader import Leadership
 from filetools.tree.notifier import Notifier
-from filetools.writer.turns import Turns
 
 FOLLOW_PAUSE_SECONDS: Final = 0.01
 """Shortest time between two reads of other processes' records; the first one after a silence is immediate."""
@@ -53,8 +52,7 @@ class BackgroundTasks:
         self._parts = runner.parts
         self._feed = feed
         self._notifier = notifier
-        self._others = OthersChanges(self._parts, runner.turns, self._publish_others)
-        runner.turns.publisher.precede = self._others.precede
+        runner.turns.publisher.publish_others = self._publish_others
         self._foreign = ForeignChanges(self._parts, runner.record)
         runner.look_at_tree = partial(look_at_tree, self._parts, self._foreign, runner.check_open)
         runner.before_change = SessionCheckpoints(runner).before_change
@@ -73,7 +71,7 @@ class BackgroundTasks:
         """Recover from crashed processes, then start the background tasks. The tree is not scanned."""
         # First: later commits of other processes notify this one, and earlier ones are read below.
         self._notifier.listen(self._on_notified)
-        await self._others.start()
+        await self._runner.turns.publisher.start()
         await self._runner.news.start()
         await self._recover()
         await self._take_over_documents()
@@ -83,6 +81,7 @@ class BackgroundTasks:
             asyncio.create_task(self._repeatedly(self._foreign.work), name="filetools foreign"),
             asyncio.create_task(self._repeatedly(self._save_seen), name="filetools read tracker"),
             asyncio.create_task(self._repeatedly(self._follow_files), name="filetools documents"),
+            asyncio.create_task(self._repeatedly(self._parts.sync.tend), name="filetools mirrors"),
             asyncio.create_task(self._keep(), name="filetools keep"),
         ]
 
@@ -158,7 +157,7 @@ class BackgroundTasks:
         await self._notified.wait()
         self._notified.clear()
         await self._runner.news.publish()
-        if await self._others.follow():
+        if await self._runner.turns.publisher.follow():
             self._notified.set()
         approvals = self._parts.gatekeeper.approvals
         if await self._parts.workers.run(approvals.has_news):
@@ -271,81 +270,19 @@ def tidy_trash(parts: Parts) -> int:
     """
     forgotten = parts.journal.forgotten()
     numbers = sorted(int(name) for name in parts.store.trash_names() if name.isdecimal())
+    trash = {number: parts.store.trashed(ROOT, str(number)) for number in numbers}
     sizes = {
-        number: sum(stat.size for _, stat in parts.store.trashed(ROOT, str(number)) if stat.type != "directory")
-        for number in numbers
+        number: sum(stat.size for _, stat in found.entries() if stat.type != "directory")
+        for number, found in trash.items()
     }
     total = sum(sizes.values())
     emptied = 0
     checkpoints = parts.journal.checkpoints.all()
-    for number in numbers:
+    for number, found in trash.items():
         is_within = number > forgotten and total <= parts.settings.retention_bytes
         if is_within or (checkpoints and number > checkpoints[0].number):
             break
-        parts.store.empty_trash(str(number))
+        found.discard()
         total -= sizes[number]
         emptied += 1
     return emptied
-
-
-FOLLOWED_RECORDS: Final = 1000
-
-
-class OthersChanges:
-    """Publishes the records of other processes. One per opened workspace; used on its loop.
-
-    Args:
-        parts: The workspace.
-        turns: Knows which of this process's records are unpublished.
-        publish: Publishes records, in the order given.
-    """
-
-    def __init__(self, parts: Parts, turns: Turns, publish: Callable[[Sequence[ChangeRecord]], None]) -> None:
-        self._parts = parts
-        self._turns = turns
-        self._publish = publish
-        self._lock = asyncio.Lock()
-        self.position = 0
-        """Number of the record up to which everything is published."""
-
-    async def start(self) -> None:
-        """Start after the newest record."""
-        self.position = await self._parts.workers.run(self._parts.journal.visible_position)
-
-    async def follow(self) -> bool:
-        """Publish new applied records up to the first unpublished record of this process.
-
-        Returns:
-            True if later records have to wait for that one.
-        """
-        async with self._lock:
-            return await self._follow()
-
-    def precede(self) -> Awaitable[bool] | None:
-        """Return an awaitable that publishes earlier records of other processes; None if there are none."""
-        own = self._parts.journal.own_position  # read first, so that no record in between is skipped
-        if self._parts.journal.others_position > self.position:
-            return self.follow()
-        # So that a process that was alone for long need not search all its own records for those of others.
-        self.position = max(self.position, own)
-        return None
-
-    async def _follow(self) -> bool:
-        while True:
-            visible, records = await self._parts.workers.run(self._read)
-            # After the read, so that no record of another process is published before an earlier one of this process.
-            unpublished = self._turns.publisher.unpublished
-            if unpublished is not None:
-                visible = min(visible, unpublished - 1)
-            ready = [record for record in records if unpublished is None or record.number < unpublished]
-            self._publish(ready)
-            is_last = len(ready) < FOLLOWED_RECORDS
-            newest = ready[-1].number if ready else 0
-            self.position = max(visible, self.position, newest) if is_last else newest
-            if is_last:
-                return len(ready) < len(records)
-
-    def _read(self) -> tuple[int, list[ChangeRecord]]:
-        journal = self._parts.journal
-        visible = journal.visible_position()  # read first: a record in between is read twice rather than missed
-        return visible, journal.records(self.position, limit=FOLLOWED_RECORDS, foreign_only=True)

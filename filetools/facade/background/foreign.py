@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Sequence, Set
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -15,20 +14,19 @@ from msgspec import Struct
 
 from filetools.errors import FileToolsError, LockTimeoutError, WorkspaceGoneError
 from filetools.events import types as events
-from filetools.facade.background.observing import FilteredHints
 from filetools.facade.parts import Parts
 from filetools.journal.tree_rows import Looked
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.tree.hints import SECOND_LOOK_SECONDS, Agenda, FolderId, Names, join
+from filetools.tree.hints import Agenda
 from filetools.tree.observe import Observation
 from filetools.tree.scope import Scope
 from filetools.tree.watching import TreeWatcher
 
 WAIT_SECONDS: Final = 1.0
 """How long an observation waits for its turn before it is retried."""
-REST_SECONDS: Final = 0.005
-"""Delay between a hint and its look: an own write is finished by then, and many hints share one look."""
+REST_SECONDS: Final = 0.01
+"""Delay between a hint and its look: many hints share one turn, also those at files that filetools itself has written."""
 FAILURE_PAUSE_SECONDS: Final = 0.5
 """Pause before hints of a failed observation are looked at again."""
 MOST_ROUNDS: Final = 5
@@ -70,10 +68,6 @@ class ForeignChanges:
         self._loop = asyncio.get_running_loop()
         self._agenda = Agenda(self._wake)
         self._is_due = asyncio.Event()
-        self._news: deque[Mapping[FolderId, Names]] = deque()
-        """Hints that may mean a change."""
-        self._unsettled: dict[FolderId, Names] = {}
-        """Hints to compare once more."""
         self._looking = asyncio.Lock()
         self._working = asyncio.Lock()
         self._watcher: TreeWatcher | None = None
@@ -116,43 +110,13 @@ class ForeignChanges:
         self._is_due.clear()
         try:
             async with self._working:
-                await self._filter()
-                if self._seconds_until_due(with_hints=False) == 0:
+                if self._seconds_until_due() == 0:
                     await self._record(self._observe, "", _OWNER, WAIT_SECONDS)
         except LockTimeoutError:
             return  # another process has a long turn; the next round waits again
         except WorkspaceGoneError:
             self._publish_if_gone()
             await asyncio.Event().wait()  # there is nothing left to look at
-
-    async def _filter(self) -> None:
-        """Drop hints about files that match their rows, such as own writes: a turn costs more than this comparison."""
-        former, self._unsettled = self._unsettled, {}
-        hints = self._agenda.hints.take_folders()
-        join(hints, former)
-        if not hints:
-            return
-        try:
-            found = await self._parts.workers.run(partial(self._filtered, hints))
-        except BaseException:
-            self._news.append(hints)  # a turn will examine them
-            raise
-        for folder, names in found.unsettled.items():
-            late = names & (former.get(folder) or frozenset())
-            if late:
-                join(found.news, {folder: late})
-            if names - late:
-                self._unsettled[folder] = names - late
-        if found.news:
-            self._news.append(found.news)
-        if self._unsettled:
-            self._loop.call_later(SECOND_LOOK_SECONDS, self._is_due.set)
-
-    def _filtered(self, hints: Mapping[FolderId, Names]) -> FilteredHints:
-        found = self._parts.observer.filtered(hints)
-        if self._watcher is not None:
-            self._watcher.watch(found.folders)
-        return found
 
     async def look(self) -> Uncertain:
         """Record all changes by other programs anywhere in the tree.
@@ -186,9 +150,9 @@ class ForeignChanges:
     def _is_whole_due(self) -> bool:
         return self._is_whole_wanted or self._left is not None
 
-    def _seconds_until_due(self, *, with_hints: bool = True) -> float | None:
+    def _seconds_until_due(self) -> float | None:
         """Return the seconds until something is due; None if nothing is due before the next hint."""
-        due_at = 0.0 if self._is_whole_due or self._news else self._agenda.due_at(with_hints=with_hints)
+        due_at = 0.0 if self._is_whole_due else self._agenda.due_at()
         return None if due_at is None else max(0.0, due_at - time.monotonic())
 
     def _wake(self) -> None:
@@ -200,7 +164,7 @@ class ForeignChanges:
     def _observe(self) -> Sequence[ChangeRecord]:
         """Look at everything that is due."""
         # During a look at the whole tree, a missing file may still be found under another name.
-        due = self._agenda.take(self._taken_news(), with_again=self._left is None)
+        due = self._agenda.take(with_again=self._left is None)
         self._is_whole_wanted = self._is_whole_wanted or bool(due.reasons)
         try:
             if due.reasons:
@@ -222,10 +186,6 @@ class ForeignChanges:
             self._note_part(found.observation)
         self._note(found.observation)
         return found.records
-
-    def _taken_news(self) -> Iterator[Mapping[FolderId, Names]]:
-        while self._news:
-            yield self._news.popleft()
 
     def _note_part(self, observation: Observation) -> None:
         """Note what part of a look at the whole tree remains, or that it has ended."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from functools import cache
 from typing import Final
@@ -14,7 +14,7 @@ from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError
 from filetools.journal.changes import ObservedChanges
 from filetools.journal.journal import Journal, Records
-from filetools.journal.tree_rows import Looked, ReadVersion, TreeRow, TreeTable
+from filetools.journal.tree_rows import Looked, TreeRow, TreeTable
 from filetools.models.records import Operation
 from filetools.paths.ignore import IGNORE_FILE, IgnoreStack
 from filetools.paths.patterns import ExcludeRules, compile_patterns
@@ -25,9 +25,8 @@ from filetools.search.ignores import IgnoreCache, load_rules, outer_ignore_files
 from filetools.settings import Settings
 from filetools.stores.private import is_ours
 from filetools.stores.store import FileStat, Store
-from filetools.tree.hints import Due, FolderId, Names, join
+from filetools.tree.hints import Due
 from filetools.tree.observe import Observation
-from filetools.tree.reading import UNSETTLED, is_text, read_content, settled_identity
 from filetools.tree.scope import ObservationContext, Scope
 
 WORK_SECONDS: Final = 0.05
@@ -39,17 +38,6 @@ class Observed(Struct, frozen=True, kw_only=True):
 
     observation: Observation
     records: Records
-
-
-class FilteredHints(Struct, frozen=True, kw_only=True):
-    """Hints that were compared with the rows outside a turn."""
-
-    news: dict[FolderId, Names]
-    """Names that may have changed."""
-    unsettled: dict[FolderId, frozenset[str]]
-    """Names that filetools may be writing right now, or whose times are too recent to compare."""
-    folders: list[WorkspacePath]
-    """Known folders among the names, which may not be watched yet."""
 
 
 class TreeObserver:
@@ -129,77 +117,6 @@ class TreeObserver:
         self.on_observed(found.observation)
         return found.records
 
-    def filtered(self, hints: Mapping[FolderId, Names]) -> FilteredHints:
-        """Compare hinted names with the rows outside a turn, so that own writes need no turn."""
-        result = FilteredHints(news={}, unsettled={}, folders=[])
-        settled: list[ReadVersion] = []
-        for folder, names in hints.items():
-            found = None if names is None else self._names_in(folder, names)
-            if names is None or found is None:
-                result.news[folder] = names
-                continue
-            for name in names:
-                self._filter_name(result, settled, folder, found[0].child(name), found[1].get(name))
-        self._journal.tree_index.note_read(settled)
-        return result
-
-    def _names_in(self, folder: FolderId, names: Iterable[str]) -> tuple[WorkspacePath, dict[str, FileStat]] | None:
-        """Return the path of a folder and the stats of some names in it; None if it is not where its row says."""
-        path = self._journal.tree_index.folder_of_inode(*folder)
-        if path is None:
-            return None
-        try:
-            own, found = self._store.look_into(WorkspacePath(path), frozenset(names))
-        except FileToolsError:
-            return None
-        return (WorkspacePath(path), found) if own.identity[:2] == folder else None
-
-    def _filter_name(
-        self,
-        result: FilteredHints,
-        settled: list[ReadVersion],
-        folder: FolderId,
-        path: WorkspacePath,
-        stat: FileStat | None,
-    ) -> None:
-        name, is_unsettled = frozenset((path.name,)), False
-        row = self._row(path) if is_text(path.name) else None
-        if row is None or stat is None or row.kind != stat.type or row.path != path:
-            if row is None and stat is None:
-                return  # a temporary file that is gone again
-        elif row.kind == "directory":
-            if row.identity is not None and (row.mode, row.identity[:2]) == (stat.mode, stat.identity[:2]):
-                result.folders.append(path)
-                return
-        elif row.identity == stat.identity:
-            return
-        elif row.identity is None and row.number:
-            is_unsettled = True
-        elif (
-            row.identity == (*stat.identity[:4], UNSETTLED)
-            and row.mode in (None, stat.mode)
-            and (read := self._read_again(path, stat, row)) is not None
-        ):
-            if read.ctime != UNSETTLED:
-                settled.append(read)
-                return
-            is_unsettled = True
-        if is_unsettled:
-            result.unsettled[folder] = result.unsettled.get(folder, frozenset()) | name
-        else:
-            join(result.news, {folder: name})
-
-    def _read_again(self, path: WorkspacePath, stat: FileStat, row: TreeRow) -> ReadVersion | None:
-        """Read a file whose times were too recent to identify it; None if its bytes have changed."""
-        try:
-            seen = read_content(self._store, path, stat, self._largest_kept_bytes)
-        except FileToolsError:
-            return None
-        if seen.digest != row.version or seen.identity != stat.identity:
-            return None
-        identity = settled_identity(seen.stat, seen.taken_ns, self._store.tick_ns)
-        return ReadVersion(self._workspace.key(path), row.kind, seen.digest, identity, identity[4])
-
     def looked(self) -> Looked:
         """Return the marker to store for a look at the whole tree that begins now."""
         return Looked(self._journal.position(), time.time(), self.rules_version())
@@ -259,7 +176,7 @@ class TreeObserver:
                     # The rows below the folder were moved too, and recovery relies on the folder being at its new name.
                     self._sync(change.path, change.old_path)
             if looked is not None and not made[0].left:
-                rows.note_whole_look(looked.text())
+                rows.note_whole_look(looked)
 
         records = self._journal.observe(self._workspace.key_of, work)
         return Observed(observation=made[0], records=records)

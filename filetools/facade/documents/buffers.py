@@ -233,8 +233,7 @@ class Buffers:
     def _close(self, name: str) -> tuple[Document, str | None]:
         _, opened = self._parts.documents.held(name, self._actor)
         self._parts.journal.documents.release(name)
-        left = [each for each in self._parts.journal.documents.abandoned() if each.id == opened.document.id]
-        return opened.document, keep_and_close(self._parts, left[0]) if left else None
+        return opened.document, keep_and_close(self._parts, opened.document)
 
     def _describe(self, name: str, opened: OpenText) -> BufferResult:
         document = opened.document

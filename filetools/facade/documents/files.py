@@ -169,7 +169,7 @@ def keep_and_close(parts: Parts, document: Document) -> str | None:
     """
     for _ in range(MOST_TRIES):
         opened = parts.documents.texts.newest(document.id)
-        if opened is None:
+        if opened is None or parts.journal.documents.handles(document.id):
             return None
         content, version = parts.documents.texts.bytes_of(opened)
         closing = DocumentClosing(id=document.id, expected_version=opened.document.version)
@@ -177,8 +177,6 @@ def keep_and_close(parts: Parts, document: Document) -> str | None:
         try:
             parts.journal.commit([draft], parts.documents.author(opened.document))
         except HeadMovedError:
-            if parts.journal.documents.handles(document.id):
-                return None
             continue
         return version
     return None
@@ -186,11 +184,12 @@ def keep_and_close(parts: Parts, document: Document) -> str | None:
 
 def sweep_handles(parts: Parts) -> Iterator[tuple[Document, str, Actor]]:
     """Release expired handles; yields each abandoned document with the version of its kept text, and its author."""
-    now = time.time()
-    for handle in parts.journal.documents.handles():
+    now, documents = time.time(), parts.journal.documents
+    for handle in documents.handles():
         if handle.leased_until < now:
-            parts.journal.documents.release(handle.name)
-    for document in parts.journal.documents.abandoned():
+            documents.release(handle.name)
+    held = {handle.document_id for handle in documents.handles()}
+    for document in [each for each in documents.all() if each.id not in held]:
         author = parts.documents.author(document)
         kept = keep_and_close(parts, document)
         if kept is not None:

@@ -7,10 +7,12 @@ gets the chance to make a fresh one out of it or to discard its write-ahead file
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import re
 import sqlite3
 import stat
+import struct
 import time
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -19,8 +21,7 @@ from urllib.parse import quote
 
 from filetools.errors import StateDamagedError
 from filetools.journal.storage.blobs import sync_directory
-from filetools.journal.storage.gate import GATE_FILE, TURN_FILE
-from filetools.journal.storage.position import POSITION_FILE
+from filetools.journal.storage.gate import GATE_FILE, TURN_FILE, read_at, write_at
 from filetools.journal.storage.schema import create_tables, require_known_schema
 from filetools.journal.storage.translation import BUSY_SECONDS, NO_SHARED_MEMORY
 from filetools.paths.birth import birth_ns
@@ -30,9 +31,15 @@ PARTS: Final = (DATABASE_NAME, *(f"{DATABASE_NAME}-{part}" for part in ("wal", "
 MARK_FILE: Final = "mark"
 """Identifies a state directory to the user's own configuration folder; a database stores the mark of its directory."""
 _MARK: Final = re.compile("[0-9a-f]{32}")
+POSITION_FILE: Final = "position"
+_POSITION: Final = struct.Struct("<qq")
+"""Newest record number, and ctime of the closed database in nanoseconds; 0 while it is open, and after a crash."""
+_CLOSED_AT: Final = 8
+"""Offset of that ctime."""
 PAGE_BYTES: Final = 4096
 _UNFINISHED: Final = f"{DATABASE_NAME}.new"
 _FLAGS: Final = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_OPEN_OR_NEW: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _PATH_ONLY: Final[int | None] = getattr(os, "O_PATH", None)
 SURE_AFTER_NS: Final = 3_000_000_000
@@ -41,6 +48,7 @@ _TIMES_TELL: Final = os.name != "nt"
 """On Windows the time of change of a directory is the time of its birth."""
 NEWEST: Final = "SELECT coalesce(max(number), 0) FROM records"
 """Number of the newest record, which is never removed."""
+_log = logging.getLogger(__name__)
 
 
 def has_database(directory: Path) -> bool:
@@ -202,17 +210,58 @@ def file_id(database: Path) -> str:
         os.close(descriptor)
 
 
+class PositionNote:
+    """A note of the newest record number beside the database, so that a database that was rolled back is recognised.
+
+    Written after each commit without a sync: it survives the process, and after a power cut it never shows more than the
+    kernel was given. A clean close adds the ctime of the database's file. No program can choose a ctime, so a database that
+    is put back from a copy has another. One thread at a time writes it.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._descriptor = os.open(directory / POSITION_FILE, _OPEN_OR_NEW, 0o600)
+        note = read_at(self._descriptor, _POSITION.size, 0).ljust(_POSITION.size, b"\0")
+        self.at_opening, self._closed = _POSITION.unpack(note)
+        """Newest number when the journal was opened; 0 if there is no note."""
+
+    def is_restored(self, database: Path) -> bool:
+        """True if a cleanly closed database was replaced, or written by another program, since."""
+        return self._closed not in (0, database.lstat().st_ctime_ns)
+
+    def note_closed(self, database: Path) -> None:
+        """Note the ctime of a database's file that nobody has open any more: no copy has the same."""
+        self._write(_CLOSED_AT, database.lstat().st_ctime_ns)
+
+    def note_opened(self) -> None:
+        """Note that the file changes from now on."""
+        self._write(_CLOSED_AT, 0)
+
+    def note_newest(self, number: int) -> None:
+        """Note the newest record number."""
+        self._write(0, number)
+
+    def close(self) -> None:
+        """Release the file."""
+        os.close(self._descriptor)
+
+    def _write(self, offset: int, number: int) -> None:
+        try:
+            write_at(self._descriptor, offset, number.to_bytes(8, "little"))
+        except OSError as exc:
+            # Without the note a rollback may go unnoticed; no commit fails for that.
+            _log.debug("the journal's position was not noted: %s", exc)
+
+
 class Identities:
-    """The files of an open database; call `check` behind the gate."""
+    """The files of an open database, and its gates; call `check` behind the gate."""
 
     def __init__(self, directory: Path) -> None:
         """Take the current files as the right ones."""
         self._directory = str(directory)
-        # Without shared memory there is no write-ahead file.
-        self._parts = tuple(str(directory / part) for part in PARTS if os.path.lexists(directory / part))
-        self._expected = tuple(map(_identity, self._parts))
-        self._gates = tuple(str(directory / name) for name in (GATE_FILE, TURN_FILE))
-        self._expected_gates = tuple(map(_identity, self._gates))
+        # Without shared memory there is no write-ahead file. A lock on a replaced gate excludes nobody.
+        names = [*(part for part in PARTS if os.path.lexists(directory / part)), GATE_FILE, TURN_FILE]
+        self._files = [str(directory / name) for name in names]
+        self._expected = [*map(_identity, self._files)]
         self._checked: tuple[int, int, int] | None = None
 
     def check(self) -> None:
@@ -229,12 +278,9 @@ class Identities:
         state = (found.st_dev, found.st_ino, found.st_ctime_ns)
         if state == self._checked:
             return
-        if tuple(map(_identity, self._parts)) != self._expected:
-            raise StateDamagedError("the journal's database was replaced while open")
+        if [*map(_identity, self._files)] != self._expected:
+            raise StateDamagedError("the journal's database or its gate was replaced while open")
         is_sure = _TIMES_TELL and time.time_ns() - found.st_ctime_ns > SURE_AFTER_NS
-        # A lock on a replaced gate excludes nobody; until that is noticed only SQLite keeps the database sound.
-        if is_sure and tuple(map(_identity, self._gates)) != self._expected_gates:
-            raise StateDamagedError("the journal's gate was replaced while open")
         self._checked = state if is_sure else None
 
 

@@ -9,6 +9,7 @@ import logging
 import os
 import secrets
 import sqlite3
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -22,6 +23,7 @@ from filetools.journal.storage.birth import (
     PAGE_BYTES,
     PARTS,
     Identities,
+    PositionNote,
     connect,
     create_database,
     file_id,
@@ -29,8 +31,6 @@ from filetools.journal.storage.birth import (
     refuse_others,
 )
 from filetools.journal.storage.gate import TURN_FILE, Gate
-from filetools.journal.storage.position import PositionNote
-from filetools.journal.storage.reserve import Reserve, free_bytes
 from filetools.journal.storage.schema import require_own_schema
 from filetools.journal.storage.translation import BUSY_SECONDS, TRANSLATED, of_sqlite
 from filetools.models.words import Durability
@@ -43,6 +43,11 @@ _SMALLEST_WAL_BYTES: Final = 384 * 1024
 _SHARE_OF_FREE: Final = 16
 """Divisor of the free space that limits the write-ahead file, even if nobody calls `checkpoint`."""
 _FAILED_SYNCS: Final = (sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC)
+RESERVE_BYTES: Final = 512 * 1024
+"""Disk space held back: enough for several deletions until a checkpoint makes room in the write-ahead file again."""
+RESERVE_SLICE_BYTES: Final = 64 * 1024
+"""Released at a time: on a full disk other programs take free space at once."""
+_RESERVE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _log = logging.getLogger(__name__)
 
 _FLAGS: Final = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -51,6 +56,60 @@ Row = tuple[Any, ...]
 Arguments = tuple[Any, ...] | Mapping[str, Any]
 """Values of a query, by position or by name."""
 T = TypeVar("T")
+
+
+class Reserve:
+    """A file that takes up disk space and shrinks when the space is needed: so a full disk can delete and move files.
+
+    All processes on a root share it.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._file = directory / "reserve"
+
+    def fill(self) -> None:
+        """Grow to the full size again if the disk has twice as much free; failures are ignored."""
+        missing = RESERVE_BYTES - self._size()
+        if missing > 0 and free_bytes(self._file.parent) >= 2 * RESERVE_BYTES:
+            with suppress(OSError), open(os.open(self._file, _RESERVE_FLAGS, 0o600), "wb", buffering=0) as file:
+                if hasattr(os, "posix_fallocate"):
+                    os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
+                else:
+                    file.seek(0, os.SEEK_END)
+                    file.write(bytes(missing))
+
+    def shrink(self) -> bool:
+        """Release a slice; False if none is left."""
+        size = self._size()
+        with suppress(OSError):
+            if size:
+                os.truncate(self._file, max(0, size - RESERVE_SLICE_BYTES))
+                return True
+        return False
+
+    def has_room(self) -> bool:
+        """Release what opening a database takes, if the disk has less; False if it still has less.
+
+        A database shares memory through a file: if that cannot grow, the process is killed.
+        """
+        while free_bytes(self._file.parent) < RESERVE_SLICE_BYTES:
+            if not self.shrink():
+                return False
+        return True
+
+    def _size(self) -> int:
+        with suppress(OSError):
+            return self._file.stat().st_size
+        return 0
+
+
+def free_bytes(folder: Path) -> int:
+    """Return how many bytes of a disk are free; `sys.maxsize` if unknown."""
+    with suppress(OSError, AttributeError):
+        found = os.statvfs(folder)
+        if found.f_blocks:
+            return found.f_bavail * found.f_frsize
+    return sys.maxsize
 
 
 class Database:

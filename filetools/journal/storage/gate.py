@@ -21,7 +21,6 @@ from filelock import lock_descriptor, unlock_descriptor
 
 from filetools.errors import LockTimeoutError
 from filetools.journal.storage.forks import abandon_in_child
-from filetools.journal.storage.position import read_at, write_at
 
 GATE_FILE: Final = "gate"
 TURN_FILE: Final = "turn"
@@ -192,3 +191,20 @@ class Gate:
     def _say(self, since: int, now: int) -> None:
         with suppress(OSError):  # a full disk: others may get in before
             write_at(self._descriptor, _WAITER_AT, _WAITER.pack(since, now))
+
+
+def write_at(descriptor: int, offset: int, content: bytes) -> None:
+    """Write a few bytes at an offset of a file."""
+    if hasattr(os, "pwrite"):
+        os.pwrite(descriptor, content, offset)
+    else:
+        os.lseek(descriptor, offset, os.SEEK_SET)
+        os.write(descriptor, content)
+
+
+def read_at(descriptor: int, count: int, offset: int) -> bytes:
+    """Return up to `count` bytes from an offset of a file."""
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, count, offset)
+    os.lseek(descriptor, offset, os.SEEK_SET)
+    return os.read(descriptor, count)

@@ -29,6 +29,7 @@ from filetools.journal.records import SELECT_RECORD, record_from
 from filetools.journal.storage.birth import (
     DATABASE_NAME,
     PARTS,
+    POSITION_FILE,
     connect,
     connect_to_empty,
     create_empty,
@@ -40,13 +41,11 @@ from filetools.journal.storage.birth import (
 from filetools.journal.storage.blobs import BlobFolder, sync_directory
 from filetools.journal.storage.contents import inflated
 from filetools.journal.storage.gate import Gate
-from filetools.journal.storage.position import POSITION_FILE
 from filetools.journal.storage.schema import create_tables, schema_of
 from filetools.journal.storage.translation import TRANSLATED
 
 GATE_SECONDS: Final = 30.0
 _FRESH: Final = "fresh.db"
-_TEXT: Final = "SELECT id, text FROM document_texts"
 Row = tuple[Any, ...]
 
 
@@ -232,13 +231,8 @@ def _take_over(source: sqlite3.Connection, target: sqlite3.Connection, aside: Pa
 
 def _write_texts(source: sqlite3.Connection, aside: Path) -> dict[str, str | None]:
     """Write every text that may be unsaved into a file."""
-    documents = {row[0]: row[1:] for row in _rows(source, "SELECT id, path, dirty FROM documents", "id")}
-    texts: dict[Any, Any] = dict(_rows(source, _TEXT, "id"))
-    for name in documents.keys() - texts.keys():
-        texts.update(_rows(source, f"{_TEXT} WHERE id = ?", "id", name))
     written: dict[str, str | None] = {}
-    for name, text in texts.items():
-        path, is_dirty = documents.get(name, (None, True))
+    for path, is_dirty, text in dict.fromkeys(_rows(source, "SELECT path, dirty, text FROM documents", "id")):
         if is_dirty and isinstance(text, bytes):
             file = f"unsaved-{len(written) + 1}.txt"
             (aside / file).write_bytes(text)
@@ -246,11 +240,11 @@ def _write_texts(source: sqlite3.Connection, aside: Path) -> dict[str, str | Non
     return written
 
 
-def _rows(source: sqlite3.Connection, query: str, key: str, *values: Any) -> Iterator[Row]:
+def _rows(source: sqlite3.Connection, query: str, key: str) -> Iterator[Row]:
     """Yield the rows of a query that SQLite can read, from both ends up to the damage; some may be repeated."""
     for order in ("ASC", "DESC"):
         try:
-            yield from source.execute(f"{query} ORDER BY {key} {order}", values)
+            yield from source.execute(f"{query} ORDER BY {key} {order}")
         except sqlite3.DatabaseError:
             continue
         return

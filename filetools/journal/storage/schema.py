@@ -8,7 +8,7 @@ from typing import Final
 
 from filetools.errors import StateDamagedError, StateVersionError
 
-SCHEMA_VERSION: Final = 35
+SCHEMA_VERSION: Final = 37
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
 IS_PENDING: Final = "synced = 0 AND (state = 'pending') = 1"
 IS_UNSYNCED: Final = "synced = 0 AND (state = 'pending') = 0"
@@ -76,6 +76,8 @@ _TABLES: Final = (
     "CREATE INDEX relations_of_target ON relations (target, kind)",
     # Records that are taken back now; follows from the relations, and is updated by every commit that adds one.
     "CREATE TABLE undone (number INTEGER PRIMARY KEY)",
+    "CREATE TRIGGER records_removed AFTER DELETE ON records BEGIN DELETE FROM relations WHERE number = old.number;"
+    " DELETE FROM undone WHERE number = old.number; END",
     "CREATE TABLE unrestored (number INTEGER PRIMARY KEY)",
     # The entry at each path, now or before. `folder`: key of its folder. `version` NULL: not read yet. `inode` NULL: not
     # looked at since. `number`: of the newest record of a file of this name, also where a folder is now; 0 if there is none.
@@ -165,9 +167,9 @@ _TABLES: Final = (
         bom BLOB NOT NULL,
         version INTEGER NOT NULL,
         dirty INTEGER NOT NULL,
-        parents TEXT NOT NULL
+        parents TEXT NOT NULL,
+        text BLOB NOT NULL
     ) WITHOUT ROWID""",
-    "CREATE TABLE document_texts (id TEXT PRIMARY KEY, version INTEGER NOT NULL, text BLOB NOT NULL) WITHOUT ROWID",
     """CREATE TABLE document_edits (
         id TEXT NOT NULL,
         version INTEGER NOT NULL,

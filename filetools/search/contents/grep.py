@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
 
@@ -12,9 +11,9 @@ from msgspec import Struct
 from filetools.content.facts import text_of
 from filetools.errors import (
     AccessDeniedError,
-    FileTooLargeError,
     FileToolsError,
     NotRegularFileError,
+    PathIsDirectoryError,
     PathNotFoundError,
 )
 from filetools.models.searching import GrepResult
@@ -23,10 +22,8 @@ from filetools.paths.lexical import is_addressable
 from filetools.paths.names import escaped
 from filetools.paths.patterns import matcher_of
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.search.contents.candidates import Ripgrep
 from filetools.search.contents.options import GrepOptions
 from filetools.search.contents.pattern import MAX_COUNTED, line_end_from, plain_lines
-from filetools.search.contents.reading import FileReader
 from filetools.search.contents.unsaved import Unsaved, merged, place_of, without_file
 from filetools.search.listing import FOLDERS, IGNORES
 from filetools.search.options import CursorValue, decode_cursor, encode_cursor
@@ -125,7 +122,6 @@ def grep_page(
     *,
     unsaved: Unsaved | None = None,
     abort: Abort | None = None,
-    candidates: Ripgrep | None = None,
     is_withheld: IsWithheld | None = None,
     looked: Looked | None = None,
 ) -> GrepResult:
@@ -140,7 +136,6 @@ def grep_page(
         cursor: `next_cursor` of the previous page; None for the first.
         unsaved: Unsaved texts that replace files.
         abort: Called for every file and while a text is matched; True stops the search.
-        candidates: Quickly excludes files that need not be read; never changes the result.
         is_withheld: Called for every file that may match; True omits it together with its unsaved text.
         looked: Called after each file with the number of files so far.
 
@@ -150,7 +145,7 @@ def grep_page(
         CallTimeoutError: Matching one file took too long.
         AbortedError: `abort` returned True.
     """
-    page = _Page(store, path, options, unsaved or Unsaved(), abort, candidates, is_withheld, looked)
+    page = _Page(store, path, options, unsaved or Unsaved(), abort, is_withheld, looked)
     return page.build(cursor)
 
 
@@ -175,14 +170,13 @@ class _Page:
 
     def __init__(
         self, store: Listable, path: WorkspacePath, options: GrepOptions, unsaved: Unsaved, abort: Abort | None,
-        candidates: Ripgrep | None, is_withheld: IsWithheld | None, looked: Looked | None,
+        is_withheld: IsWithheld | None, looked: Looked | None,
     ) -> None:  # fmt: skip
         self._store = store
         self._path = path
         self._options = options
         self._unsaved = unsaved
         self._source = Source(store, FOLDERS, abort, "The search")
-        self._candidates = candidates
         self._is_withheld = is_withheld
         self._looked = looked
         self._pattern, self._abort = options.checked(), abort
@@ -204,25 +198,14 @@ class _Page:
         if cursor is not None:
             fields = decode_cursor(cursor, {"after": str, "line": int, "found": int}, of=self._fingerprint)
             self._after, self._found = (str(fields["after"]), int(fields["line"])), max(int(fields["found"]), 0)
-        with ExitStack() as stack:
-            self._reader = stack.enter_context(closing(FileReader(self._store, self._options.max_file_bytes)))
-            files = self._files(stack)
-            if self._candidates is not None:
-                files = self._candidates.of(files, self._pattern, must_read=self._must_read, check=self._source.check)
-                stack.callback(files.close)
-            for path in files:
-                self._source.check()
-                self._search(path)
-                if self._is_full:
-                    break
+        for path in self._files():
+            self._source.check()
+            self._search(path)
+            if self._is_full:
+                break
         return self._result()
 
-    def _must_read(self, paths: Sequence[str]) -> set[str]:
-        """Return the files to process regardless of their bytes: those with unsaved text, and too large ones to report."""
-        unsaved = set(filter(self._unsaved.has, paths)) if self._unsaved.texts else set()
-        return unsaved | self._reader.larger(paths)
-
-    def _files(self, stack: ExitStack) -> Generator[str, None, None]:
+    def _files(self) -> Iterator[str]:
         """Yield the paths to search, in order."""
         facts = None if self._path.is_root else self._store.stat(self._path)
         is_unsaved = self._unsaved.has(self._path)
@@ -235,7 +218,7 @@ class _Page:
         if facts is not None and facts.type == "other":
             raise NotRegularFileError(self._path)
         fits, looked = self._fits, self._looked
-        for path, kind, _ in self._walked(stack):
+        for path, kind, _ in self._walked():
             if kind != "file":
                 continue
             self._below += 1
@@ -246,10 +229,10 @@ class _Page:
                 looked(self._searched)
             yield path
 
-    def _walked(self, stack: ExitStack) -> Iterator[Row]:
+    def _walked(self) -> Iterator[Row]:
         listing = self._options.listing()
         rules = listing.rules()
-        walk = stack.enter_context(OrderedWalk(self._source, self._path, listing, rules, IGNORES, on_closed=self._warn))
+        walk = OrderedWalk(self._source, self._path, listing, rules, IGNORES, on_closed=self._warn)
         more = without_file(self._unsaved, self._store, self._path, listing, rules, IGNORES)
         if self._after is not None:
             relative, line = self._after
@@ -304,20 +287,15 @@ class _Page:
         if self._unsaved.has(path) and (unsaved := self._unsaved.text(path)) is not None:
             return plain_lines(unsaved), "buffer"
         try:
-            content = self._reader.read(path)
-        except (FileTooLargeError, AccessDeniedError) as error:
-            self._warn(error)
-            return None, "disk"
-        except (*GONE, NotRegularFileError, IsADirectoryError):
-            return None, "disk"
-        if content is None:
+            content, _ = self._store.read(WorkspacePath(path), limit=self._options.max_file_bytes)
+        except FileToolsError as error:
+            if isinstance(error, AccessDeniedError) or not isinstance(error, _REPLACED):
+                self._warn(error)
             return None, "disk"
         # In UTF-16 and UTF-32, every ASCII character has a NUL next to it, or the text begins with a byte-order mark.
         may_be_wide = content[:2] in (b"\xff\xfe", b"\xfe\xff") or content.find(b"\0", 0, 8192) >= 0
         if not may_be_wide and not self._pattern.may_match(content):
             return None, "disk"
-        if self._candidates is not None:
-            self._candidates.held += 1
         text = text_of(content)
         if text is None and self._options.all:
             text = content.decode("latin-1").translate(_CONTROLS)
@@ -356,6 +334,8 @@ class _Page:
         )
 
 
+_REPLACED: Final = (*GONE, NotRegularFileError, PathIsDirectoryError)
+"""Errors that mean a file seen a moment ago was removed, or replaced by something else."""
 _CONTROLS: Final = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n\r"}
 
 

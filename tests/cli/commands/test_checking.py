@@ -59,7 +59,7 @@ def test_doctor_makes_no_state_and_says_what_is_missing(run: CommandLine) -> Non
     assert (found["root"]["has_state"], found["journal"]) == (False, None)
     assert found["extras"]["cli"]["missing"] == []
     assert {"mcp", "server", "search"} <= found["extras"].keys()
-    assert found["programs"].keys() == {"rg", "git"}
+    assert found["programs"].keys() == {"git"}
     assert not (run.folder / ".filetools").exists()
     assert "[cli]" in run("doctor").text
 
