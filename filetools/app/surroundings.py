@@ -23,7 +23,6 @@ from filetools.journal.changes import MirrorRow
 from filetools.models.words import STATE_DIRECTORY, STATE_PATH
 from filetools.paths.patterns import compile_patterns
 from filetools.settings import Settings
-from filetools.stores.private import examine_folder
 from filetools.tree.polling import reason_at
 
 CheckState = Literal["ok", "note", "warning"]
@@ -32,15 +31,6 @@ LEAST_FREE_BYTES: Final = 200 * 1024 * 1024
 NEARLY_FULL: Final = 0.8
 """Share of the granted watches above which the check warns."""
 _INOTIFY: Final = Path("/proc/sys/fs/inotify")
-_MISSING: Final = {
-    "exchange": "no exchange of two names, so a file is linked away first",
-    "no_replace": "no rename that refuses to replace",
-    "tmpfile": "no files without a name",
-    "leases": "no leases, so a file counts as still after 50 ms",
-    "hard_links": "no hard links, so a name is free for an instant while its file is replaced",
-    "fine_times": "",  # missing on most kernels in use; costs a few microseconds and is not worth reporting
-}
-
 
 _REQUIREMENT: Final = re.compile(r"([\w.-]+)(?:\[[^]]*\])?[^;]*;\s*extra\s*==\s*['\"]([\w-]+)['\"]")
 _NOT_OFFERED: Final = ("all", "dev", "frameworks", "peers")
@@ -80,7 +70,7 @@ def look_around(
     mirror: Path | None = None,
     added: Sequence[MirrorRow] = (),
 ) -> list[Check]:
-    """Check a root's environment. Writes only a file in its own temporary folder. Blocks.
+    """Check a root's environment. Blocks.
 
     Args:
         root: An existing folder.
@@ -90,7 +80,7 @@ def look_around(
         added: The mirrors that were added to the root.
     """
     state = state_directory or root / STATE_PATH
-    found = [*_rights(root), file_system(root), *_abilities(state), *_space(state if state.is_dir() else root)]
+    found = [*_rights(root), file_system(root), *_space(state if state.is_dir() else root)]
     found += [_watches(root, settings), *_repaired(state)]
     found += [_added_mirror(row, home_of(root)) for row in added]
     is_named = mirror is not None and place_of(mirror) not in {row.place for row in added}
@@ -114,18 +104,6 @@ def file_system(root: Path) -> Check:
         name="file system", state="warning", text=f"{reason}, and their locks are not ours",
         remedy="let one machine write, or keep the state on a local disk with --state-dir",
     )  # fmt: skip
-
-
-def _abilities(state: Path) -> Iterator[Check]:
-    able = examine_folder(state / "tmp")
-    if able is None:
-        return
-    missing = [text for name, text in _MISSING.items() if text and not getattr(able, name)]
-    yield Check(
-        name="abilities",
-        state="note" if missing else "ok",
-        text="; ".join(missing) or "all that filetools makes use of",
-    )
 
 
 def _space(folder: Path) -> Iterator[Check]:

@@ -12,7 +12,7 @@ from filetools.content.facts import ContentFacts
 from filetools.content.formats import decode
 from filetools.journal.changes import Relation
 from filetools.journal.documents import DocumentChange
-from filetools.models.words import Newline
+from filetools.models.words import Newline, OnConflict
 from filetools.paths.workspace_path import WorkspacePath
 
 
@@ -49,6 +49,12 @@ class PutDecision(Struct, frozen=True, kw_only=True):
 
     content: bytes
     facts: ContentFacts
+    text: str | None = None
+    """The text of the bytes, in the encoding that its writer meant; None if they must be decoded to know it."""
+    base: str | None = None
+    """Version of the text that the change was made from, which may be unsaved; None for the file's."""
+    on_conflict: OnConflict = "merge"
+    """What to do about an editor's unsaved text; edits care only where they overlap with it."""
     mode: int | None = None
     """Permission bits; None keeps those of the replaced file."""
     like: WorkspacePath | None = None
@@ -66,8 +72,6 @@ class PutDecision(Struct, frozen=True, kw_only=True):
     """Codec that the actor named in this call, or when it read the file."""
     is_merged: bool = False
     """True if others' text is in it."""
-    is_same_change: bool = False
-    """True if others have made the same change since the writer read the file."""
     is_strict: bool = False
     """True if the caller named the version that it changes, so that a transaction merges nothing into it."""
     edits: Sequence[TextEdit] | None = None
@@ -84,8 +88,6 @@ class PutDecision(Struct, frozen=True, kw_only=True):
     """Unsaved text that is replaced on purpose, as bytes; it is kept as a version first."""
     relations: tuple[Relation, ...] = ()
     """Older records that this change undoes or builds on."""
-    warnings: tuple[dict[str, Any], ...] = ()
-    """Warnings for the caller."""
 
     @property
     def told_version(self) -> str:

@@ -62,6 +62,7 @@ LARGEST_COMPARED: Final = 1024 * 1024
 """Texts with more bytes are refused without a diff."""
 LARGEST_DIFF: Final = 20_000
 """Characters of a diff in an error."""
+BASE_GONE: Final = "the text you knew is no longer kept, so it cannot be merged"
 _SHORT_VERSION: Final = re.compile(r"[0-9a-f]{12,64}")
 
 
@@ -167,8 +168,7 @@ def base_bytes(now: SeenPath, knowledge: Knowledge, version: str) -> bytes:
     """
     content = now_or_kept(now, version, knowledge.kept)
     if content is None:
-        reason = "the text you knew is no longer kept, so it cannot be merged"
-        raise VersionMismatchError(now.path, version, now.version, reason=reason)
+        raise VersionMismatchError(now.path, version, now.version, reason=BASE_GONE)
     return content
 
 

@@ -58,6 +58,7 @@ def merged_into(
     return replace(
         plain,
         content=merged.content,
+        text=None,
         facts=made,
         is_merged=made.version != plain.sent_version,
         foreign=tuple(dict(hunk.to_dict()) for hunk in merged.result.foreign),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from collections.abc import Callable
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -37,14 +36,16 @@ from filetools.content.formats import UTF8, TextFormat, encode, format_named
 from filetools.content.version import version_of
 from filetools.errors import EncodingError, InvalidArgumentError
 from filetools.journal.seen_versions import SeenVersion
+from filetools.models.words import OnConflict
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
 
 OnStale: TypeAlias = Literal["merge", "refuse"]
 NewlineChoice: TypeAlias = Literal["exact", "keep"]
+ON_CONFLICT: Final[tuple[OnConflict, ...]] = get_args(OnConflict)
 
 
-class NewText(Struct, frozen=True, kw_only=True):
+class WriteRequest(Struct, frozen=True, kw_only=True):
     """The text or bytes of a write, with its options."""
 
     content: str | bytes
@@ -56,11 +57,26 @@ class NewText(Struct, frozen=True, kw_only=True):
     """Version that the writer names: the full form, or 12 or more hex digits of it."""
     on_stale: OnStale | None = None
     """If the file is not at the named version: "merge" merges the text into what is there, None refuses."""
+    on_conflict: OnConflict = "merge"
+    """What to do about an editor's unsaved text; see `write_file`."""
     require_read: bool = False
     """True if a writer that does not name the version must have read or written all of the file."""
     require_version: bool = False
     """True if a writer that replaces a file must name its version."""
     create_parents: bool = True
+
+    def __post_init__(self) -> None:
+        if self.on_stale not in (None, "merge", "refuse"):
+            raise InvalidArgumentError(f"on_stale must be 'merge', 'refuse' or left out, not {self.on_stale!r}")
+        if self.on_conflict not in ON_CONFLICT:
+            known = ", ".join(map(repr, ON_CONFLICT))
+            raise InvalidArgumentError(f"on_conflict must be one of {known}, not {self.on_conflict!r}")
+        if self.newline not in (None, "exact", "keep"):
+            raise InvalidArgumentError(f"newline must be 'exact', 'keep' or left out, not {self.newline!r}")
+        if not isinstance(self.content, str | bytes):
+            raise InvalidArgumentError(f"content must be text or bytes, not {type(self.content).__name__}")
+        if not isinstance(self.expected_version, str | None):
+            raise InvalidArgumentError(f"expected_version must be text, not {type(self.expected_version).__name__}")
 
     @property
     def is_strict(self) -> bool:
@@ -79,7 +95,9 @@ class EncodedText(Struct, frozen=True, kw_only=True):
     """True if LF became CRLF, because the file has only that."""
 
 
-def decide_write(now: SeenPath, *, new: NewText, knowledge: Knowledge, settings: Settings) -> PutDecision:
+def decide_write(
+    now: SeenPath, *, new: WriteRequest, knowledge: Knowledge, settings: Settings, is_forced: bool = False
+) -> PutDecision:
     """Replace or create a file. What its writer knows is replaced; what others have changed since is merged or refused.
 
     Args:
@@ -87,37 +105,13 @@ def decide_write(now: SeenPath, *, new: NewText, knowledge: Knowledge, settings:
         new: What is asked for.
         knowledge: What the writer knows of the file.
         settings: Limits, and which files are prose.
+        is_forced: True to replace the file whatever the writer knows.
 
     Raises:
         VersionMismatchError: The file is not at the named version, or must be read first.
         EditConflictError: Changes of others overlap with these; both sides are in the details.
         EncodingError: The file's encoding lacks a character, or base64 is malformed.
         FileTooLargeError, PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError, InvalidArgumentError
-    """
-    plain, coded = plain_write(now, new=new, knowledge=knowledge, settings=settings)
-    is_new = plain.facts.version != now.version
-    if is_new:
-        require_read(now, knowledge, new)
-    known = base_of_write(now, knowledge, new)
-    is_stale = known is not None and known.base != now.version
-    if is_new and known is not None and is_stale:
-        plain = _merged(now, plain, new, coded, knowledge, known, settings)
-    if plain.facts.version == now.version:
-        plain = replace(plain, is_same_change=is_stale)
-    elif coded.text is not None and now.kind is not None and len(coded.content) < (now.size or 0):
-        # A text that leaves most of a file out is shorter than the file; other texts are not searched.
-        line = left_out(lambda: inspect(bytes_now(now), name=now.path)[1], coded.text)
-        plain = plain if line is None else replace(plain, warnings=(_left_out(now.path, line),))
-    return plain
-
-
-def plain_write(
-    now: SeenPath, *, new: NewText, knowledge: Knowledge, settings: Settings
-) -> tuple[PutDecision, EncodedText]:
-    """Return the decision of a write before others' text is merged into it, and the text in the file's form.
-
-    Raises:
-        FileToolsError: As `decide_write`, except for what its writer does not know.
     """
     require_file_or_nothing(now, settings)
     coded = encoded(now, new, knowledge)
@@ -128,12 +122,22 @@ def plain_write(
         content=coded.content, sent=coded.content, sent_version=version, encoding=named,
         newline="crlf" if coded.keeps_crlf else None,
         facts=describe(coded.content, coded.text, coded.text_format, name=now.path, version=version),
-        is_strict=new.is_strict,
+        is_strict=new.is_strict, text=coded.text, on_conflict=new.on_conflict,
     )  # fmt: skip
-    return plain, coded
+    is_new = version != now.version
+    if is_new and not is_forced:
+        require_read(now, knowledge, new)
+    known = base_of_write(now, knowledge, new)
+    if not is_new or known is None:
+        return plain
+    if now.unsaved is not None:  # it is merged with that
+        return replace(plain, base=known.base)
+    if is_forced or known.base == now.version:
+        return plain
+    return _merged(now, plain, new, coded, knowledge, known, settings)
 
 
-def require_read(now: SeenPath, knowledge: Knowledge, new: NewText) -> None:
+def require_read(now: SeenPath, knowledge: Knowledge, new: WriteRequest) -> None:
     """Refuse to replace a file whose version the writer does not name, or which it has not read, if that is required.
 
     An agent that has read only a part of a version cannot replace the file, even if it names the version.
@@ -159,7 +163,7 @@ def require_read(now: SeenPath, knowledge: Knowledge, new: NewText) -> None:
     raise stale_error(now, knowledge, None, reason=f"{reason}; it is at {now.standing[0]}")
 
 
-def base_of_write(now: SeenPath, knowledge: Knowledge, new: NewText) -> SeenVersion | None:
+def base_of_write(now: SeenPath, knowledge: Knowledge, new: WriteRequest) -> SeenVersion | None:
     """Return the version that a text was made from; None if its writer knows none, and replaces the file.
 
     Raises:
@@ -183,7 +187,7 @@ def base_of_write(now: SeenPath, knowledge: Knowledge, new: NewText) -> SeenVers
     return known
 
 
-def decide_append(now: SeenPath, *, new: NewText, knowledge: Knowledge, settings: Settings) -> PutDecision:
+def decide_append(now: SeenPath, *, new: WriteRequest, knowledge: Knowledge, settings: Settings) -> PutDecision:
     """Add to the end of a file, whatever its content. Otherwise as `decide_write`."""
     require_file_or_nothing(now, settings)
     require_version(now, knowledge, new.expected_version)
@@ -196,11 +200,11 @@ def decide_append(now: SeenPath, *, new: NewText, knowledge: Knowledge, settings
     return PutDecision(
         content=content, facts=facts, added_bytes=len(added.content), is_strict=new.is_strict,
         edits=None if added.text is None else (TextEdit(place, place, added.text),),
-        newline="crlf" if added.keeps_crlf else None, encoding=knowledge.encoding,
+        newline="crlf" if added.keeps_crlf else None, encoding=knowledge.encoding, on_conflict=new.on_conflict,
     )  # fmt: skip
 
 
-def encoded(now: SeenPath, new: NewText, knowledge: Knowledge, *, is_continuation: bool = False) -> EncodedText:
+def encoded(now: SeenPath, new: WriteRequest, knowledge: Knowledge, *, is_continuation: bool = False) -> EncodedText:
     """Return the bytes of a new text, in the form of the file that it replaces.
 
     Args:
@@ -255,7 +259,7 @@ def from_base64(text: str, path: str) -> bytes:
 def _merged(
     now: SeenPath,
     plain: PutDecision,
-    new: NewText,
+    new: WriteRequest,
     coded: EncodedText,
     knowledge: Knowledge,
     known: SeenVersion,
@@ -279,55 +283,6 @@ def _merged(
         proposed=new.content,
         by_words=settings.is_prose(path),
     )
-
-
-_MOST_CHARACTERS: Final = 4 * 1024 * 1024
-_PLACEHOLDER: Final = re.compile(
-    r"""(?ix)
-    \b(?:rest|remainder|remaining|existing|other|previous|original)\b [^\n]{0,40}
-        \b(?:unchanged|(?:the|as)\ same|same\ as|stays?|remains?|as\ before|as\ is|here|omitted|unmodified|goes|continues)\b
-    | (?:\.\.\.|\u2026)\s*(?:the\s+)?(?:rest|remainder|remaining|existing|unchanged|other|omitted|same)\b
-    | \b(?:unchanged|omitted|unmodified)\b [^\n]{0,20}(?:\.\.\.|\u2026)
-    | \b(?:same|unchanged)\s+as\s+before\b
-    """
-)
-_SIGNS: Final = (
-    "unchanged", "omitted", "unmodified", "rest", "remain", "existing", "other", "previous", "original", "as before",
-    "...", "\u2026",
-)  # fmt: skip
-"""One of these is in every placeholder: a substring is found a hundred times faster than the expression."""
-_LONGEST_LINE: Final = 200
-
-
-def left_out(old: Callable[[], str | None], new: str) -> int | None:
-    """Return the line of a new text, from 1, that says that the rest is as before, if most of the old text is gone.
-
-    Args:
-        old: Returns the text before, which is read only where such a line is; None if there is none.
-        new: The text that takes its place.
-    """
-    lines = new.splitlines() if len(new) <= _MOST_CHARACTERS else []
-    placeholders = [at for at, line in enumerate(lines, 1) if _is_placeholder(line)]
-    if not placeholders or (text := old()) is None or len(text) > _MOST_CHARACTERS:
-        return None
-    before = {line.strip() for line in text.splitlines()} - {""}
-    is_mostly_gone = 2 * len(before & {line.strip() for line in lines}) < len(before)
-    return next((at for at in placeholders if is_mostly_gone and lines[at - 1].strip() not in before), None)
-
-
-def _left_out(path: str, line: int) -> dict[str, Any]:
-    """Return the warning for a text that leaves most of a file out and says that it stays."""
-    message = (
-        f"Line {line} says that the rest is unchanged, but this text is now the whole file and most of what stood"
-        f" there is gone. Undo this call, or write the whole text."
-    )
-    return {"code": "LEFT_OUT", "path": path, "line": line, "message": message}
-
-
-def _is_placeholder(line: str) -> bool:
-    folded = line.lower()
-    has_sign = len(line) <= _LONGEST_LINE and [sign for sign in _SIGNS if sign in folded]
-    return bool(has_sign) and _PLACEHOLDER.search(line) is not None
 
 
 CONTEXT_LINES: Final = 3
@@ -364,6 +319,7 @@ def changed_text(
     return PutDecision(
         content=made.content,
         facts=describe(made.content, text, after, name=path, version=version),
+        text=text,
         edits=edits,
         report=EditReport(
             text=text,
@@ -398,6 +354,7 @@ def with_text(
     return replace(
         decision,
         content=content,
+        text=text,
         facts=describe(content, text, text_format, name=path, version=version_of(content)),
         added_bytes=None,
         newline=None,
@@ -408,5 +365,4 @@ def with_text(
         in_buffer=False,
         shown=None,
         kept_unsaved=None,
-        warnings=(),
     )

@@ -12,6 +12,7 @@ from typing import Final
 
 from aiofiles.tempfile import SpooledTemporaryFile
 
+from filetools.changes.writing import WriteRequest
 from filetools.content.identity_cache import IdentityCache
 from filetools.content.patching.patches import apply_file_patch, parse_patch
 from filetools.content.version import hashed_parts
@@ -24,10 +25,9 @@ from filetools.errors import (
     StorageFailedError,
 )
 from filetools.events.types import FileRead
-from filetools.facade.deciding.texts import TextChange, decide_replace
+from filetools.facade.deciding.texts import TextChange, decide_write
 from filetools.facade.parts import Parts
 from filetools.facade.reading import streaming
-from filetools.facade.requests import WriteRequest
 from filetools.facade.write_calls import WriteCalls
 from filetools.models.files import EditResult, WriteResult
 from filetools.models.words import VERSION_PREFIX
@@ -81,7 +81,7 @@ class BodyCalls(WriteCalls):
             VersionMismatchError, FileTooLargeError, PathIsDirectoryError, SyncFailedError
         """
         request = WriteRequest(content=content, expected_version=expected_version, on_conflict=self._on_conflict)
-        return await self._put("write_file", path, request, decide_replace, None)
+        return await self._put("write_file", path, request, partial(decide_write, is_forced=True), None)
 
     async def patch_file(
         self, path: AnyPath, diff: str, *, expected_version: str | None = None, dry_run: bool = False

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
 from msgspec import Struct
 
-from filetools.changes.writing import NewText
 from filetools.content.editing.edits import Edit
 from filetools.errors import InvalidArgumentError
-from filetools.models.words import OnConflict
 
 OnLocked = Literal["flag", "wait", "error"]
 View = Literal["auto", "disk", "buffer"]
@@ -18,7 +16,6 @@ MOST_FILES: Final = 1000
 """Maximum number of files in one call."""
 _WHOLE: Final = (None,) * 8
 """Limits, encoding and version of a request for a whole file."""
-ON_CONFLICT: Final[tuple[OnConflict, ...]] = get_args(OnConflict)
 
 
 class ReadRequest(Struct, frozen=True, kw_only=True):
@@ -73,26 +70,6 @@ class ReadRequest(Struct, frozen=True, kw_only=True):
         """True for the whole file on disk, in the detected encoding."""
         limits = (self.offset, self.limit, self.column, self.max_characters, self.byte_offset, self.byte_count)
         return (*limits, self.encoding, self.version) == _WHOLE and self.view != "buffer"
-
-
-class WriteRequest(NewText, frozen=True, kw_only=True):
-    """The text or bytes of a write, with its options."""
-
-    on_conflict: OnConflict = "merge"
-    """What to do about an editor's unsaved text; see `write_file`."""
-
-    def __post_init__(self) -> None:
-        if self.on_stale not in (None, "merge", "refuse"):
-            raise InvalidArgumentError(f"on_stale must be 'merge', 'refuse' or left out, not {self.on_stale!r}")
-        if self.on_conflict not in ON_CONFLICT:
-            known = ", ".join(map(repr, ON_CONFLICT))
-            raise InvalidArgumentError(f"on_conflict must be one of {known}, not {self.on_conflict!r}")
-        if self.newline not in (None, "exact", "keep"):
-            raise InvalidArgumentError(f"newline must be 'exact', 'keep' or left out, not {self.newline!r}")
-        if not isinstance(self.content, str | bytes):
-            raise InvalidArgumentError(f"content must be text or bytes, not {type(self.content).__name__}")
-        if not isinstance(self.expected_version, str | None):
-            raise InvalidArgumentError(f"expected_version must be text, not {type(self.expected_version).__name__}")
 
 
 def refuse_many(items: Sequence[object]) -> None:

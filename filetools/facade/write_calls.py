@@ -8,40 +8,33 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from filetools.changes.writing import NewlineChoice, OnStale
+from filetools.changes.writing import NewlineChoice, OnStale, WriteRequest
 from filetools.content.editing.edits import Edit, apply_edits_to_bytes, insert_lines_in_bytes
 from filetools.errors import (
     ApprovalDeniedError,
     ChangedMeanwhileError,
-    EditAmbiguousError,
-    EditNotFoundError,
     InvalidArgumentError,
-    PathExistsError,
-    PathNotFoundError,
 )
 from filetools.facade.calls import MOST_QUESTIONS, ActorCalls
 from filetools.facade.deciding import batches
-from filetools.facade.deciding.actor_knowledge import tried
 from filetools.facade.deciding.outcomes import edit_result, number_of, write_result
 from filetools.facade.deciding.patching import PatchCall
 from filetools.facade.deciding.proposals import Texts, conflict_proposal
 from filetools.facade.deciding.texts import (
     AnsweredPut,
-    DecideWith,
     DecideWrite,
     TextChange,
     decide_append,
     decide_as_allowed,
-    decide_as_settled,
     decide_copy,
     decide_create,
     decide_write,
 )
 from filetools.facade.progress import Abort, Progress, progress_reporter
-from filetools.facade.requests import WriteRequest, chosen_edits
+from filetools.facade.requests import chosen_edits
 from filetools.facade.steps import unsaved
-from filetools.facade.steps.files import PutFile
-from filetools.facade.steps.pipeline import Outcome
+from filetools.facade.steps.files import Decide, PutFile
+from filetools.facade.steps.pipeline import Outcome, try_steps
 from filetools.models.files import BatchResult, EditResult, PatchResult, WriteResult
 from filetools.models.records import EXTERNAL
 from filetools.models.words import OnConflict
@@ -190,17 +183,11 @@ class WriteCalls(ActorCalls):
         call = PatchCall(self._runner, self.actor, patch)
         if dry_run:
             await self._authorise("apply_patch", call.paths, {}, change=False)
-            return await self._parts.workers.run(partial(call.preview, self._parts))
+            await self._parts.workers.run(partial(try_steps, self._parts, call.steps))
+            return call.result(None)
         shown = {"patch": patch.encode("utf-8", "backslashreplace").decode()}
         allowed = await self._authorise_steps("apply_patch", call.paths, shown, call.steps, deleted=call.deleted)
-        try:
-            return call.result(await self._runner.change(call.steps, self.actor, permits=[allowed]))
-        except (EditNotFoundError, EditAmbiguousError, PathNotFoundError, PathExistsError) as first:
-            if len(call.patches) > 1:
-                # It stopped at the first file; report what is wrong with the others, too.
-                look = PatchCall(self._runner, self.actor, patch)
-                await self._parts.workers.run(partial(look.add_refusals, self._parts, first))
-            raise
+        return call.result(await self._runner.change(call.steps, self.actor, permits=[allowed]))
 
     async def copy_file(self, source: AnyPath, destination: AnyPath, *, overwrite: bool = False) -> WriteResult:
         """Copy a file's bytes and mode; a destination that ends in "/" is a folder to copy it into.
@@ -246,9 +233,7 @@ class WriteCalls(ActorCalls):
         where = self._runner.resolve_new(path)
         step, outcome = await self._decided(
             tool, where, {"content": request.content, "encoding": request.encoding}, request.on_conflict,
-            lambda on_conflict: partial(
-                decide, request=replace(request, on_conflict=on_conflict), actor=self.actor
-            ),
+            partial(decide, request=request, actor=self.actor),
             create_parents=request.create_parents, timeout_seconds=lock_timeout_seconds,
         )  # fmt: skip
         return write_result(step, outcome)
@@ -259,12 +244,11 @@ class WriteCalls(ActorCalls):
         if dry_run:
             await self._authorise(tool, [change.path], {}, change=False)
             step = PutFile(change.path, change.decide)
-            return edit_result(*await self._parts.workers.run(partial(tried, self._parts, step)))
-        on_conflict = self._on_conflict if self._on_conflict in ("merge_or_ask", "ask_if_attended") else "merge"
-        step, outcome = await self._decided(
-            tool, change.path, arguments, on_conflict,
-            lambda on_conflict: replace(change, on_conflict=on_conflict).decide,
-        )  # fmt: skip
+            await self._parts.workers.run(partial(try_steps, self._parts, [step]))
+            return edit_result(step.seen, step.decision)
+        if self._on_conflict in ("merge_or_ask", "ask_if_attended"):
+            change = replace(change, on_conflict=self._on_conflict)
+        step, outcome = await self._decided(tool, change.path, arguments, change.on_conflict, change.decide)
         return edit_result(step.seen, step.decision, outcome, number_of(step))
 
     async def _decided(
@@ -273,7 +257,7 @@ class WriteCalls(ActorCalls):
         where: WorkspacePath,
         arguments: Mapping[str, Any],
         on_conflict: OnConflict,
-        decide: DecideWith,
+        decide: Decide,
         *,
         create_parents: bool = False,
         timeout_seconds: float | None = None,
@@ -284,10 +268,10 @@ class WriteCalls(ActorCalls):
             EditConflictError: There is unsaved text that can neither be merged nor replaced.
             ChangedMeanwhileError: The unsaved text kept changing while a person was asked.
         """
-        step = PutFile(where, decide(on_conflict), create_parents=create_parents)
+        step = PutFile(where, decide, create_parents=create_parents)
         permit = await self._authorise(tool, [where], arguments, change=True, steps=[step], is_text=True)
         if permit is not None:
-            wanted = decide_as_allowed(permit, decide, on_conflict, self.actor)
+            wanted = decide_as_allowed(permit, decide, self.actor)
             step = PutFile(where, wanted, create_parents=create_parents)
         is_whole = "content" in arguments
         await self._ask_editors(tool, where, arguments.get("content", ""), on_conflict if is_whole else "merge")
@@ -299,7 +283,10 @@ class WriteCalls(ActorCalls):
                 return step, await change
             except unsaved.UnsavedQuestion as question:
                 text = await self._settled(tool, question, arguments, on_conflict)
-                wanted = decide_as_settled(question, text, decide, self.actor)
+                wanted = AnsweredPut(
+                    text=question.proposed if text is None else text, unsaved_version=question.unsaved_version,
+                    disk_version=question.disk_version, own=decide, drops_unsaved=True, actor=self.actor,
+                )  # fmt: skip
                 step = PutFile(where, wanted, create_parents=create_parents)
         raise ChangedMeanwhileError(where, MOST_QUESTIONS)
 

@@ -30,11 +30,6 @@ _TARGETS: Final = f"SELECT target FROM relations WHERE number = ? AND {_TAKES_BA
 _DROP_UNDONE: Final = "DELETE FROM undone WHERE number = ?"
 _SLICE: Final = 500
 """Maximum number of values bound in one statement."""
-_TOGETHER: Final = (
-    f"{SELECT_RECORD} WHERE number >= ?1 AND number < coalesce("
-    "(SELECT number FROM records WHERE number > ?1 AND batch IS NOT ?1 ORDER BY number LIMIT 1),"
-    f" {NO_NUMBER}) ORDER BY number"
-)
 _FOLDER_CHANGE: Final = (
     f"{SELECT_RECORD} WHERE {{}} IN ({{}}) AND +number < ? AND state = 'applied'"
     f" AND {REMOVES_FOLDER} ORDER BY number DESC LIMIT 1"
@@ -67,6 +62,8 @@ class RecordFilter(Struct, frozen=True, kw_only=True):
     """Id of the actor."""
     session: str | None = None
     call: str | None = None
+    transaction: int | None = None
+    """Number of the first record of a commit of several."""
     since: int = 0
     """First number."""
     until: int | None = None
@@ -91,26 +88,16 @@ class History:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def select(self, wanted: RecordFilter, *, below: int | None = None, limit: int = 1000) -> list[ChangeRecord]:
+    def select(self, wanted: RecordFilter, *, limit: int = 1000) -> list[ChangeRecord]:
         """Return records that are applied or in an unsaved document, newest first, without files that were merely found.
 
         Args:
             wanted: Selects the records.
-            below: Only records with a smaller number, to continue after a page.
             limit: Maximum number of records; if fewer are returned, there are no more.
         """
         conditions, values = _conditions(wanted)
-        query = (
-            f"{SELECT_RECORD} WHERE number < :below AND {' AND '.join(conditions)} ORDER BY number DESC LIMIT :limit"
-        )
-        values |= {"below": NO_NUMBER if below is None else below, "limit": limit}
-        return records_from(self._database, query, values)
-
-    def together_with(self, record: ChangeRecord) -> list[ChangeRecord]:
-        """Return the records of the commit that a record belongs to, in order."""
-        if record.transaction is None:
-            return [record]
-        return records_from(self._database, _TOGETHER, (record.transaction,))
+        query = f"{SELECT_RECORD} WHERE {' AND '.join(conditions)} ORDER BY number DESC LIMIT :limit"
+        return records_from(self._database, query, values | {"limit": limit})
 
     def of_key(self, key: str, *, below: int | None = None, limit: int = 1000) -> list[ChangeRecord]:
         """Return the changes of files that had this key at the time, newest first; folders are omitted."""
@@ -145,28 +132,22 @@ class History:
         """Return all paths that are known to have had a version; scans all records."""
         return [WorkspacePath(path) for (path,) in self._database.rows(_PATHS_OF, (digest_of(version),))]
 
-    def undoers(self, numbers: Iterable[int]) -> dict[int, list[int]]:
-        """Return for each record the records that undo it, except aborted ones."""
-        query = (
-            f"SELECT target, number FROM relations AS one WHERE {_TAKES_BACK} AND target IN ({{}}) AND NOT EXISTS"
-            " (SELECT 1 FROM records WHERE records.number = one.number AND state = 'aborted')"
-        )
-        return self._related(query, numbers)
-
     def undone(self, numbers: Iterable[int]) -> set[int]:
         """Return the records among these that are undone."""
         return set(self._related("SELECT number, number FROM undone WHERE number IN ({})", numbers))
 
-    def targets(self, numbers: Iterable[int], *kinds: RelationKind) -> dict[int, list[int]]:
-        """Return for each record the targets of its relations of some kinds, by default of an undo or redo."""
-        listed = ", ".join(f"'{kind}'" for kind in kinds or REVERSALS)
-        return self._related(
-            f"SELECT number, target FROM relations WHERE kind IN ({listed}) AND number IN ({{}})", numbers
-        )
+    def targets(self, numbers: Iterable[int], kind: RelationKind | None = None) -> dict[int, list[int]]:
+        """Return for each record the targets of its relations of a kind, by default those of an undo or redo."""
+        query = f"SELECT number, target FROM relations WHERE {_of_kind(kind)} AND number IN ({{}})"
+        return self._related(query, numbers)
 
-    def children(self, numbers: Iterable[int]) -> dict[int, list[int]]:
-        """Return for each record of an unsaved document the saves that name it as a parent."""
-        return self._related("SELECT target, number FROM relations WHERE kind = 'parent' AND target IN ({})", numbers)
+    def sources(self, numbers: Iterable[int], kind: RelationKind | None = None) -> dict[int, list[int]]:
+        """Return for each record the later ones, except aborted ones, that have a relation of a kind to it; as `targets`."""
+        query = (
+            f"SELECT target, number FROM relations AS one WHERE {_of_kind(kind)} AND target IN ({{}}) AND NOT EXISTS"
+            " (SELECT 1 FROM records WHERE records.number = one.number AND state = 'aborted')"
+        )
+        return self._related(query, numbers)
 
     def _related(self, query: str, numbers: Iterable[int]) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {}
@@ -174,6 +155,10 @@ class History:
             for one, other in self._database.rows(query.format(",".join("?" * len(part))), tuple(part)):
                 found.setdefault(one, []).append(other)
         return found
+
+
+def _of_kind(kind: RelationKind | None) -> str:
+    return _TAKES_BACK if kind is None else f"kind = '{kind}'"
 
 
 def _conditions(wanted: RecordFilter) -> tuple[list[str], dict[str, Any]]:
@@ -184,6 +169,7 @@ def _conditions(wanted: RecordFilter) -> tuple[list[str], dict[str, Any]]:
         "actor_id = :id": wanted.id,
         "session = :session": wanted.session,
         "call = :call": wanted.call,
+        "batch = :transaction": wanted.transaction,
         "number <= :until": wanted.until,
         "time >= :since_time": wanted.since_time,
         "time <= :until_time": wanted.until_time,

@@ -52,29 +52,25 @@ _FORGET_ROW: Final = f"DELETE FROM tree WHERE key = ? AND {_UNMENTIONED}"
 _REMOVE_RECORD: Final = f"DELETE FROM records WHERE number = ? AND {_IS_REMOVABLE}"
 LIVE_SECONDS: Final = 30 * 24 * 3600.0
 """Age of a base up to which its text is kept for merging."""
+_IS_REMOVABLE_CONTENT: Final = (
+    # Recovery may need what unsynced records use or have replaced.
+    f"used < coalesce((SELECT min(number) FROM records INDEXED BY records_open WHERE synced = 0), {NO_NUMBER})"
+    " AND hash NOT IN (SELECT before FROM records INDEXED BY records_open WHERE synced = 0 AND before IS NOT NULL)"
+    f" AND {IS_FREE}"
+)
 _REMOVABLE_CONTENTS: Final = (
-    f"SELECT hash, size, used, {IS_BLOB} FROM contents INDEXED BY contents_by_use"
-    f" WHERE used < ? AND {IS_FREE} ORDER BY used, id"
+    f"SELECT id, size, used FROM contents INDEXED BY contents_by_use WHERE {_IS_REMOVABLE_CONTENT}"
+    # Only here, outside the gate: a text is protected as a head until a record replaces it.
+    f" AND used <= coalesce((SELECT min(number) FROM checkpoints), {NO_NUMBER}) AND hash NOT IN"
+    " (SELECT before FROM records WHERE number > (SELECT min(number) FROM checkpoints) AND before IS NOT NULL)"
+    " ORDER BY used, id"
 )
 MOST_READ_BYTES: Final = 256 * 1024 * 1024
 """Most bytes of texts kept only because an actor read them; beyond it the least recently used are removed."""
 _READ_TEXTS: Final = (
-    f"SELECT hash, size, used, {IS_BLOB} FROM contents INDEXED BY contents_by_use WHERE used < 0"
+    "SELECT id, size, used FROM contents INDEXED BY contents_by_use WHERE used < 0"
     " ORDER BY (SELECT max(time) FROM seen_versions WHERE base = hash) DESC, rowid DESC"
 )
-_REMOVE_READ_TEXT: Final = "DELETE FROM contents WHERE hash = ?1 AND used = ?2 AND used < 0 AND ?3"
-_REMOVE_CONTENT: Final = f"DELETE FROM contents WHERE hash = ? AND used = ? AND {IS_FREE}"
-_REMOVE_RELATIONS: Final = (
-    "DELETE FROM relations WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM records WHERE number = ?1)"
-)
-_REMOVE_UNDONE: Final = "DELETE FROM undone WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM records WHERE number = ?1)"
-_REPLACED_SINCE: Final = "SELECT DISTINCT before FROM records WHERE number > ? AND before IS NOT NULL"
-_FIRST_UNSYNCED: Final = "SELECT min(number) FROM records INDEXED BY records_open WHERE synced = 0"
-_REPLACED_BY_UNSYNCED: Final = (
-    "SELECT DISTINCT before FROM records INDEXED BY records_open WHERE synced = 0 AND before IS NOT NULL"
-)
-
-
 _STATE: Final = f"SELECT max(number) / {SLICE}, (SELECT min(number) FROM checkpoints) FROM records"
 _HELD: Final = (
     "SELECT count(*), coalesce(max(number), 0),"
@@ -94,8 +90,8 @@ class Retained(Struct, frozen=True, kw_only=True):
     """Records since that checkpoint; 0 without one."""
 
 
-Content = tuple[bytes, int, int, bool]
-"""Hash, size, use, and whether it is in a file of its own."""
+Content = tuple[int, int, int]
+"""Id, size, and use."""
 
 
 class Retention:
@@ -173,8 +169,6 @@ class Retention:
     def _remove_records(self, numbers: list[int]) -> int:
         def work(connection: sqlite3.Connection) -> int:
             count = connection.executemany(_REMOVE_RECORD, [(number,) for number in numbers]).rowcount
-            connection.executemany(_REMOVE_RELATIONS, [(number,) for number in numbers])
-            connection.executemany(_REMOVE_UNDONE, [(number,) for number in numbers])
             connection.execute(
                 "INSERT INTO meta (name, value) VALUES ('forgotten', ?) ON CONFLICT (name)"
                 " DO UPDATE SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER))",
@@ -190,9 +184,17 @@ class Retention:
         for space in ("descriptors", "runs"):
             release = partial(release_bytes, space=space, surplus=surplus, is_freed=True)
             self._database.write(release, durable=False, may_use_reserve=True)
-        doomed = self._removable_contents(surplus, live_since)
-        self._remove(doomed, _REMOVE_CONTENT, live_since)
-        return sum(size for _, size, *_ in doomed)
+        found, doomed = 0, []
+        with self._database.reading() as connection:
+            rows = connection.execute(_REMOVABLE_CONTENTS, (live_since,))
+            for content in rows:
+                if found >= surplus:
+                    break
+                found += content[1]
+                doomed.append(content)
+            rows.close()
+        self._remove(doomed, _IS_REMOVABLE_CONTENT, live_since)
+        return found
 
     def _drop_read_texts(self) -> None:
         kept, doomed = 0, []
@@ -200,34 +202,21 @@ class Retention:
             kept += content[1]
             if kept > MOST_READ_BYTES:
                 doomed.append(content)
-        self._remove(doomed, _REMOVE_READ_TEXT, live_since=1.0)
+        self._remove(doomed, "used < 0")
 
-    def _remove(self, doomed: list[Content], statement: str, live_since: float) -> None:
+    def _remove(self, doomed: list[Content], condition: str, *values: float) -> None:
+        """Remove contents that still meet a condition, and were not used since they were found."""
+
+        def work(some: list[Content], connection: sqlite3.Connection) -> list[str]:
+            those = f"id IN ({','.join('?' * len(some))}) AND used <= ?"
+            query = f"DELETE FROM contents WHERE {those} AND {condition} RETURNING hash, {IS_BLOB}"
+            gone = connection.execute(query, (*(number for number, *_ in some), max(use for *_, use in some), *values))
+            return [digest.hex() for digest, is_blob in gone.fetchall() if is_blob]
+
         for some in slices(doomed, SLICE):
             # Still behind the gate: a commit that relies on one of these files looks for it there, and writes it again.
-            work = partial(_remove_contents, some, statement, live_since)
-            self._database.write(work, durable=False, afterwards=self._blobs.remove, may_use_reserve=True)
-
-    def _removable_contents(self, surplus: int, live_since: float) -> list[Content]:
-        """Return removable contents, oldest first, until the surplus is covered."""
-        with self._database.reading() as connection:
-            first_unsynced, replaced = _needed(connection)
-            (kept,) = connection.execute("SELECT min(number) FROM checkpoints").fetchone()
-            if kept is not None:
-                # Once, and outside the gate, unlike the others: a text is protected as a head until a record replaces it.
-                replaced |= {digest for (digest,) in connection.execute(_REPLACED_SINCE, (kept,))}
-                first_unsynced = min(first_unsynced, kept + 1)
-            rows = connection.execute(_REMOVABLE_CONTENTS, (first_unsynced, live_since))
-            doomed: list[Content] = []
-            found = 0
-            for digest, size, used, is_blob in rows:
-                if found >= surplus:
-                    break
-                if digest not in replaced:
-                    found += size
-                    doomed.append((digest, size, used, is_blob))
-            rows.close()
-        return doomed
+            work_on_some = partial(work, some)
+            self._database.write(work_on_some, durable=False, afterwards=self._blobs.remove, may_use_reserve=True)
 
     def _sweep(self) -> None:
         now = time.monotonic()
@@ -241,25 +230,3 @@ class Retention:
             self._database.change(_FORGET_ROW, keys, may_use_reserve=True)
         for names in slices(self._blobs.sweep(), SLICE):
             remove_unused(self._database, self._blobs, map(bytes.fromhex, names))
-
-
-def _needed(connection: sqlite3.Connection) -> tuple[int, set[bytes]]:
-    """Return the first unsynced record, and the contents that unsynced records replaced, which recovery may need."""
-    (first,) = connection.execute(_FIRST_UNSYNCED).fetchone()
-    replaced = {digest for (digest,) in connection.execute(_REPLACED_BY_UNSYNCED)}
-    return NO_NUMBER if first is None else first, replaced
-
-
-def _remove_contents(
-    doomed: list[Content], statement: str, live_since: float, connection: sqlite3.Connection
-) -> list[str]:
-    """Remove contents that are still not needed; returns the names of their files."""
-    first_unsynced, replaced = _needed(connection)
-    blobs = []
-    for digest, _, used, is_blob in doomed:
-        if used >= first_unsynced or digest in replaced:
-            continue
-        is_gone = connection.execute(statement, (digest, used, live_since)).rowcount
-        if is_gone and is_blob:
-            blobs.append(digest.hex())
-    return blobs

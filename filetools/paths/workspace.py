@@ -254,7 +254,7 @@ class Workspace:
             path: The path; the root is allowed.
             flags: As for `os.open`; flags that refuse links, inheritance and terminals are added. With O_PATH and
                 nothing else a link itself can be opened.
-            mode: Permission bits, only with O_CREAT or O_TMPFILE.
+            mode: Permission bits, only with O_CREAT.
 
         Raises:
             FileToolsError: The error that `explain` returns for the system's.

@@ -24,9 +24,9 @@ from filetools.stores.private import (
     is_foreign_trash,
     is_left_behind,
 )
-from filetools.stores.reading import LocalReader, LocalReading, entry_type, to_file_stat
+from filetools.stores.reading import LocalReader, LocalReading, to_file_stat
 from filetools.stores.store import Displaced, Reader
-from filetools.stores.system import Capabilities, Opened, probe_capabilities, sync_descriptor
+from filetools.stores.system import Opened, stamps_every_change, sync_descriptor
 
 MOST_SYNCED_FOLDERS: Final = 10_000
 """Maximum number of folders whose last sync a store remembers."""
@@ -41,6 +41,8 @@ class LocalStore(LocalReading, LocalChanging):
     """
 
     _disk: LocalDisk
+    tick_ns: int = CLOCK_TICK_NS
+    """Longest time within which a file can change twice and keep its identity; 0 if never."""
 
     def __init__(
         self,
@@ -48,7 +50,7 @@ class LocalStore(LocalReading, LocalChanging):
         *,
         name: str = "primary",
         private_directory: Path,
-        capabilities: Capabilities | None = None,
+        tick_ns: int | None = None,
         orphan_seconds: float = ORPHAN_SECONDS,
     ) -> None:
         """Open the private directory, making it if it is missing.
@@ -57,7 +59,7 @@ class LocalStore(LocalReading, LocalChanging):
             workspace: The root.
             name: Short name for messages.
             private_directory: `.filetools` of this root, or another directory on the same file system if possible.
-            capabilities: Abilities of the file system; probed once if None.
+            tick_ns: As the attribute; None to find out.
             orphan_seconds: Age from which a temporary file beside its target counts as left behind, if a store that
                 no longer exists had noted the folder.
 
@@ -66,27 +68,23 @@ class LocalStore(LocalReading, LocalChanging):
             AccessDeniedError, DiskFullError: The private directory cannot be made or written.
         """
         self._prepare(name, orphan_seconds)
-        self._disk = open_disk(workspace, private_directory, capabilities)
+        self._disk = LocalDisk(workspace, PrivateDirectory(workspace, private_directory))
+        try:
+            self.tick_ns = self._find_tick() if tick_ns is None else tick_ns
+        except BaseException:
+            self.close()
+            raise
 
     def _prepare(self, name: str, orphan_seconds: float = ORPHAN_SECONDS) -> None:
-        self._name = name
+        self.name = name
+        """As `Store.name`."""
         self._orphan_seconds = orphan_seconds
         self._synced_folders: dict[WorkspacePath, tuple[int, int, int]] = {}
 
-    @property
-    def name(self) -> str:
-        """As `Store.name`."""
-        return self._name
-
-    @property
-    def tick_ns(self) -> int:
-        """Longest time within which a file can change twice and keep its identity; 0 if never."""
-        return 0 if self.capabilities.fine_times else CLOCK_TICK_NS
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """As probed or given."""
-        return self._disk.capabilities
+    def _find_tick(self) -> int:
+        private = self._disk.private
+        with Explained(self._disk.workspace, WorkspacePath(STATE_DIRECTORY)):
+            return 0 if stamps_every_change(private.folder("tmp"), private.owner.new_name()) else CLOCK_TICK_NS
 
     def open(self, path: WorkspacePath) -> Reader:
         """Open a regular file for reading parts.
@@ -94,7 +92,7 @@ class LocalStore(LocalReading, LocalChanging):
         Raises:
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError
         """
-        return LocalReader(self._disk.workspace.open_file(path), leases=self._disk.capabilities.leases)
+        return LocalReader(self._disk.workspace.open_file(path))
 
     def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> bool:
         """Make a file's bytes and its name durable, with the names of all folders on the way to it.
@@ -108,8 +106,8 @@ class LocalStore(LocalReading, LocalChanging):
             StorageFailedError: The disk failed; bytes written before may be lost, and must be written again.
         """
         workspace = self._disk.workspace
-        found = workspace.stat(path)
-        kind = None if found is None else entry_type(found.st_mode)
+        found = LocalReading.stat(self, path)
+        kind = None if found is None else found.type
         if kind == "file":
             with Explained(workspace, path), Opened(workspace.open_file, path) as descriptor:
                 sync_descriptor(descriptor)
@@ -179,18 +177,6 @@ class LocalStore(LocalReading, LocalChanging):
     def close(self) -> None:
         """Release descriptors; may be called twice. Prepared files count as left behind from here on."""
         self._disk.private.close()
-
-
-def open_disk(workspace: Workspace, private_directory: Path, capabilities: Capabilities | None = None) -> LocalDisk:
-    """Open the disk of a local store; as `LocalStore`."""
-    private = PrivateDirectory(workspace, private_directory)
-    try:
-        with Explained(workspace, WorkspacePath(STATE_DIRECTORY)):
-            known = capabilities or probe_capabilities(private.folder("tmp"), private.owner.new_name)
-    except BaseException:
-        private.close()
-        raise
-    return LocalDisk(workspace, private, known)
 
 
 def _names_beside(disk: LocalDisk, folder: WorkspacePath) -> list[str]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from types import TracebackType
-from typing import Final
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
 from filetools.errors import FileToolsError
 from filetools.paths.workspace import Workspace
@@ -19,10 +17,7 @@ from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.settings import STATE_DIRECTORY
 from filetools.stores.private import PrivateDirectory
 from filetools.stores.renaming import can_rename_between
-from filetools.stores.system import Capabilities, Opened
-
-MAX_NAMELESS: Final = 64
-"""Maximum number of nameless files of one store at a time; each holds a descriptor, and a large batch would use them all up."""
+from filetools.stores.system import Opened
 
 
 class HiddenPlace(Struct, frozen=True):
@@ -52,9 +47,6 @@ class LocalDisk(Disk, frozen=True):
     """The disk of one local store; usable while the store is open."""
 
     private: PrivateDirectory
-    capabilities: Capabilities
-    room: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(MAX_NAMELESS))
-    """Limits nameless files."""
 
     def temporary(self) -> HiddenPlace:
         """Return a free place in `.filetools/tmp`."""

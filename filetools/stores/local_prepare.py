@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from filetools.errors import ChangedMeanwhileError, InternalError, StateDamagedError, WorkspaceGoneError
+from filetools.errors import ChangedMeanwhileError, StateDamagedError, WorkspaceGoneError
 from filetools.paths.resolver import NEW_FILE_FLAGS, O_NONBLOCK, SAFE_FLAGS
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.attributes import copy_attributes
@@ -23,7 +23,7 @@ from filetools.stores.local_displaced import HiddenFile, LocalDisplaced
 from filetools.stores.private import refuse_other_kinds
 from filetools.stores.reading import to_file_stat
 from filetools.stores.renaming import Spot, exchange, exists, identity, rename_without_replacing
-from filetools.stores.system import MISSING_CALL, O_TMPFILE, Opened, link_descriptor
+from filetools.stores.system import Opened
 
 NEW_FILE_MODE: Final = 0o666
 """Less the umask, or as the folder's default ACL demands."""
@@ -54,44 +54,19 @@ def prepare_new(
     mode: int | None,
     like: WorkspacePath | None = None,
     within: WorkspacePath | None = None,
-) -> PreparedName | PreparedNameless:
-    """Write a new file, nameless if possible, with the attributes of another one if there is one."""
+) -> PreparedName:
+    """Write a new file, with the attributes of another one if there is one."""
     # A folder that is yet to be made takes permissions, group and file system from its own folder.
     beside = path if within is None else within.child(path.name)
     with Explained(disk.workspace, path), Opened(disk.workspace.open_parent, beside) as parent:
         refuse_unwritable(parent, ".")
-        if disk.capabilities.tmpfile and disk.room.acquire(blocking=False):
-            nameless = _nameless(disk, path, parent, content, mode, like)
-            if nameless is not None:
-                return nameless
-        place = disk.temporary()
-        place = disk.beside(beside) if passes_on_attributes(parent) else disk.reachable(place, beside, parent)
+        place = (
+            disk.beside(beside) if passes_on_attributes(parent) else disk.reachable(disk.temporary(), beside, parent)
+        )
         with written(place, content, NEW_FILE_MODE) as temporary:
             _set_attributes(disk, temporary, mode, like)
             made = to_file_stat(os.fstat(temporary))
     return PreparedName(disk, path, place, made)
-
-
-def _nameless(
-    disk: LocalDisk, path: WorkspacePath, parent: int, content: bytes, mode: int | None, like: WorkspacePath | None
-) -> PreparedNameless | None:
-    """Return a nameless file, which takes over the room acquired for it; None if the file system does not support them."""
-    descriptor = -1
-    try:
-        assert O_TMPFILE is not None
-        descriptor = os.open(".", O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, NEW_FILE_MODE, dir_fd=parent)
-        write_all(descriptor, content)
-        _set_attributes(disk, descriptor, mode, like)
-    except BaseException as exc:
-        disk.room.release()
-        if descriptor >= 0:
-            os.close(descriptor)
-        # A kernel or file system without nameless files treats this as the opening of a directory. EPERM: ext4, if the folder
-        # was removed; a named file reports that as ENOENT.
-        elif isinstance(exc, OSError) and exc.errno in (*MISSING_CALL, errno.EISDIR, errno.EPERM):
-            return None
-        raise
-    return PreparedNameless(disk, path, descriptor)
 
 
 def _set_attributes(disk: LocalDisk, temporary: int, mode: int | None, like: WorkspacePath | None) -> None:
@@ -176,7 +151,7 @@ def passes_on_attributes(parent: int) -> bool:
 
 
 class PreparedName(HiddenFile):
-    """A complete new file that had to be written under a temporary name."""
+    """A complete new file under a temporary name."""
 
     __slots__ = ()
 
@@ -186,25 +161,15 @@ class PreparedName(HiddenFile):
         Raises:
             PathExistsError: The path is taken now. Still prepared.
         """
-        place, path, workspace = self.prepared_place(), self._path, self._disk.workspace
+        place, path, workspace = self.where(), self._path, self._disk.workspace
         with Explained(workspace, path), Opened(workspace.open_parent, path) as parent, place.opened() as folder:
             live, hidden = (parent, path.name), (folder, place.name)
             try:
-                rename_without_replacing(self._disk.capabilities, hidden, live)
+                rename_without_replacing(hidden, live)
             except FileNotFoundError as exc:
                 raise self._missing(hidden, exc) from exc
         self._place = None
         return None
-
-    def prepared_place(self) -> HiddenPlace:
-        """Return the place of the temporary file.
-
-        Raises:
-            InternalError: It is live or discarded.
-        """
-        if self._place is None:
-            raise InternalError("A prepared file can go live only once", path=self._path)
-        return self._place
 
     def _missing(self, hidden: Spot, error: FileNotFoundError) -> Exception:
         """Return the error for a missing file: the temporary one (the state is damaged), the live one, or the root."""
@@ -227,7 +192,7 @@ class PreparedReplacement(PreparedName):
             PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError: It is not a file now. Still prepared.
             ChangedMeanwhileError: Others exchanged the name at the same time. No longer prepared.
         """
-        place, path, workspace = self.prepared_place(), self._path, self._disk.workspace
+        place, path, workspace = self.where(), self._path, self._disk.workspace
         with Explained(workspace, path), parent_of_names(workspace, path) as parent, place.opened() as folder:
             live, hidden = (parent, path.name), (folder, place.name)
             place = self._exchange(place, live, hidden)
@@ -252,55 +217,6 @@ class PreparedReplacement(PreparedName):
     def _exchange(self, place: HiddenPlace, live: Spot, hidden: Spot) -> HiddenPlace:
         """Put the hidden file in the live place, and return where the former live file is now."""
         try:
-            return place.named(exchange(self._disk.capabilities, live, hidden, place.spare))
+            return place.named(exchange(live, hidden, place.spare))
         except FileNotFoundError as exc:
             raise self._missing(hidden, exc) from exc
-
-
-class PreparedNameless:
-    """A new file without a name: a process that dies leaves nothing behind. Holds a descriptor until it is live."""
-
-    __slots__ = ("_descriptor", "_disk", "_path", "stat")
-
-    def __init__(self, disk: LocalDisk, path: WorkspacePath, descriptor: int) -> None:
-        """Represent an open file.
-
-        Args:
-            disk: The store's disk; its room is released when the descriptor is closed.
-            path: Where it will go.
-            descriptor: Descriptor of the complete file; closed by this object.
-        """
-        self._disk = disk
-        self._path = path
-        self._descriptor = descriptor
-        self.stat = to_file_stat(os.fstat(descriptor))
-
-    @property
-    def temporary(self) -> str:
-        """Always "": the file has no name before it is live."""
-        return ""
-
-    def exchange(self) -> None:
-        """Go live.
-
-        Raises:
-            PathExistsError: The path is taken now. Still prepared.
-        """
-        if self._descriptor < 0:
-            raise InternalError("A prepared file can go live only once", path=self._path)
-        path, workspace = self._path, self._disk.workspace
-        with Explained(workspace, path), Opened(workspace.open_parent, path) as parent:
-            link_descriptor(self._descriptor, parent, path.name)
-        # Closed at once: while it is open for writing, the new file looks as if a program were writing it.
-        self.discard()
-
-    def discard(self) -> None:
-        """Close the descriptor, which removes a file that is not live; may be called twice."""
-        descriptor, self._descriptor = self._descriptor, -1
-        if descriptor >= 0:
-            self._disk.room.release()
-            os.close(descriptor)
-
-    def __del__(self) -> None:
-        # A cancelled call may drop this object without discarding it.
-        self.discard()

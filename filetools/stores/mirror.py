@@ -11,8 +11,9 @@ from filetools.errors import FileToolsError, StateDamagedError, SyncFailedError,
 from filetools.models.words import STATE_DIRECTORY
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.local import LocalStore, open_disk
+from filetools.stores.local import LocalStore
 from filetools.stores.local_disk import LocalDisk
+from filetools.stores.private import PrivateDirectory
 from filetools.stores.store import FileStat
 
 
@@ -53,7 +54,7 @@ class DirectoryMirror(LocalStore):
             self._directory.mkdir(parents=True, exist_ok=True)
             workspace = Workspace.open(self._directory)
             try:
-                disk = open_disk(workspace, self._directory / STATE_DIRECTORY)
+                disk = LocalDisk(workspace, PrivateDirectory(workspace, self._directory / STATE_DIRECTORY))
             except BaseException:
                 workspace.close()
                 raise

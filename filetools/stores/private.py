@@ -14,24 +14,26 @@ import re
 import secrets
 import threading
 import time
-from contextlib import AbstractContextManager, closing, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Final
 
 from filetools.errors import (
+    FileToolsError,
     InvalidArgumentError,
     NotRegularFileError,
     PathIsDirectoryError,
     StateDamagedError,
     SymlinkNotAllowedError,
 )
-from filetools.models.words import EntryType
+from filetools.models.words import STATE_DIRECTORY, EntryType
 from filetools.paths.names import is_state_name
 from filetools.paths.resolver import FOLDER_FLAGS, NEW_FILE_FLAGS, READ_FLAGS
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.processes import is_alive, own_mark
-from filetools.stores.system import Capabilities, Opened, probe_capabilities
+from filetools.stores.store import Store
+from filetools.stores.system import Opened
 
 FOLDERS: Final = ("tmp", "trash", "displaced", "beside")
 ORPHAN_AGE_SECONDS: Final = 3600.0
@@ -177,6 +179,19 @@ def is_ours(name: str) -> bool:
     return is_state_name(name) or FOREIGN_NAME.fullmatch(name) is not None
 
 
+def state_below(store: Store, path: WorkspacePath) -> WorkspacePath | None:
+    """Return some state directory in a folder, or None; folders that vanish or cannot be read count as empty."""
+    pending = [path]
+    while pending:
+        folder = pending.pop()
+        with suppress(FileToolsError):
+            found = store.look_into(folder, (STATE_DIRECTORY,))[1].get(STATE_DIRECTORY)
+            if found is not None and found.type == "directory":  # a link is no state
+                return folder.child(STATE_DIRECTORY)
+            pending += [folder.child(entry.name) for entry in store.scan(folder) if entry.type == "directory"]
+    return None
+
+
 def refuse_other_kinds(kind: EntryType | None, path: WorkspacePath) -> None:
     """Raise unless it is a regular file, or nothing.
 
@@ -253,10 +268,3 @@ def is_left_behind(name: str, changed_ns: int) -> bool:
     if alive and process == os.getpid():
         return (process, match[3]) not in _open_owners
     return not alive
-
-
-def examine_folder(folder: Path) -> Capabilities | None:
-    """Return a temporary folder's file-system capabilities; None if it is missing, or nothing can be made in it."""
-    with closing(Owner()) as owner, suppress(OSError), Opened(os.open, folder, FOLDER_FLAGS) as descriptor:
-        return probe_capabilities(descriptor, owner.new_name)
-    return None

@@ -19,7 +19,6 @@ from filetools.stores.system import (
     MISSING_CALL,
     RENAME_EXCHANGE,
     RENAME_NOREPLACE,
-    Capabilities,
     Opened,
     rename_with_flags,
     sync_descriptor,
@@ -56,10 +55,8 @@ def is_folder(spot: Spot) -> bool:
     return stat.S_ISDIR(os.stat(spot[1], dir_fd=spot[0], follow_symlinks=False).st_mode)
 
 
-def try_exchange(capabilities: Capabilities, first: Spot, second: Spot) -> bool:
+def try_exchange(first: Spot, second: Spot) -> bool:
     """Exchange two names in one step; False if the system cannot."""
-    if not capabilities.exchange:
-        return False
     try:
         rename_with_flags(first, second, RENAME_EXCHANGE)
     except OSError as exc:
@@ -69,11 +66,10 @@ def try_exchange(capabilities: Capabilities, first: Spot, second: Spot) -> bool:
     return True
 
 
-def exchange(capabilities: Capabilities, live: Spot, hidden: Spot, spare: Callable[[], str]) -> str:
+def exchange(live: Spot, hidden: Spot, spare: Callable[[], str]) -> str:
     """Put the hidden file in the live place, and return the name of the former live file, beside the hidden one.
 
     Args:
-        capabilities: Choose the method; a refusal by the file system falls back nevertheless.
         live: The name that others see; must exist.
         hidden: The name in a temporary place; must exist.
         spare: Returns a free name beside the hidden one, for the fallback.
@@ -85,14 +81,14 @@ def exchange(capabilities: Capabilities, live: Spot, hidden: Spot, spare: Callab
         FileNotFoundError: One of the two is missing; nothing changed.
     """
     # The live name first: watchers then see it updated once, in the other order they see it vanish.
-    if try_exchange(capabilities, live, hidden):
+    if try_exchange(live, hidden):
         return hidden[1]
     name = spare()
-    replace_keeping(capabilities, hidden, live, (hidden[0], name))
+    replace_keeping(hidden, live, (hidden[0], name))
     return name
 
 
-def replace_keeping(capabilities: Capabilities, source: Spot, live: Spot, spare: Spot) -> None:
+def replace_keeping(source: Spot, live: Spot, spare: Spot) -> None:
     """Rename over the live file, which gets the spare name first.
 
     A file that another program renames to the live name between the last look and the rename is lost: no portable call
@@ -103,7 +99,7 @@ def replace_keeping(capabilities: Capabilities, source: Spot, live: Spot, spare:
     """
     found = os.stat(source[1], dir_fd=source[0], follow_symlinks=False)
     # A directory cannot be renamed over a file, so the name has to be free for it.
-    linked = capabilities.hard_links and not stat.S_ISDIR(found.st_mode) and _link_current(live, spare)
+    linked = not stat.S_ISDIR(found.st_mode) and _link_current(live, spare)
     if not linked:
         os.rename(live[1], spare[1], src_dir_fd=live[0], dst_dir_fd=spare[0])
     try:
@@ -112,7 +108,7 @@ def replace_keeping(capabilities: Capabilities, source: Spot, live: Spot, spare:
         if linked:
             os.unlink(spare[1], dir_fd=spare[0])
         else:
-            rename_without_replacing(capabilities, spare, live)
+            rename_without_replacing(spare, live)
         raise
     # If both are names of one file, the rename did nothing.
     _drop_old_name(source, live)
@@ -134,29 +130,27 @@ def _link_current(live: Spot, spare: Spot) -> bool:
     raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
 
 
-def rename_without_replacing(capabilities: Capabilities, source: Spot, destination: Spot) -> None:
+def rename_without_replacing(source: Spot, destination: Spot) -> None:
     """Rename, unless the destination exists.
 
     Raises:
         FileExistsError: It does; nothing changed.
     """
-    if capabilities.no_replace:
-        try:
-            rename_with_flags(source, destination, RENAME_NOREPLACE)
-        except OSError as exc:
-            if exc.errno not in MISSING_CALL:
-                raise
-        else:
-            return
-    if capabilities.hard_links:
-        try:
-            os.link(source[1], destination[1], src_dir_fd=source[0], dst_dir_fd=destination[0], follow_symlinks=False)
-        except OSError as exc:
-            if exc.errno not in _NO_LINK:
-                raise
-        else:
-            _drop_old_name(source, destination)
-            return
+    try:
+        rename_with_flags(source, destination, RENAME_NOREPLACE)
+    except OSError as exc:
+        if exc.errno not in MISSING_CALL:
+            raise
+    else:
+        return
+    try:
+        os.link(source[1], destination[1], src_dir_fd=source[0], dst_dir_fd=destination[0], follow_symlinks=False)
+    except OSError as exc:
+        if exc.errno not in _NO_LINK:
+            raise
+    else:
+        _drop_old_name(source, destination)
+        return
     if exists(destination):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
     os.rename(source[1], destination[1], src_dir_fd=source[0], dst_dir_fd=destination[0])
@@ -169,15 +163,12 @@ def _drop_old_name(source: Spot, destination: Spot) -> None:
             os.unlink(source[1], dir_fd=source[0])
 
 
-def rename_anything(
-    capabilities: Capabilities, source: Spot, stage: Spot, destination: Spot, *, is_ours: bool = False
-) -> None:
+def rename_anything(source: Spot, stage: Spot, destination: Spot, *, is_ours: bool = False) -> None:
     """Rename unless the destination exists, a folder by its entries if nothing else is possible.
 
     Args:
-        capabilities: As for `rename_by_entries`, like the other arguments.
         source: Anything.
-        stage: As there; if it exists, a rename was interrupted and is finished.
+        stage: As for `rename_by_entries`; if it exists, a rename was interrupted and is finished.
         destination: In a folder that things can be renamed to.
         is_ours: True if nobody else uses the destination's name, so that a plain rename replaces nothing.
 
@@ -189,23 +180,22 @@ def rename_anything(
             if is_ours:
                 os.rename(source[1], destination[1], src_dir_fd=source[0], dst_dir_fd=destination[0])
             else:
-                rename_without_replacing(capabilities, source, destination)
+                rename_without_replacing(source, destination)
         except OSError as exc:
             if exc.errno != errno.EXDEV or not is_folder(source) or not can_rename_between(source[0], destination[0]):
                 raise
         else:
             return
-    rename_by_entries(capabilities, source, stage, destination)
+    rename_by_entries(source, stage, destination)
 
 
-def rename_by_entries(capabilities: Capabilities, source: Spot, stage: Spot, destination: Spot) -> None:
+def rename_by_entries(source: Spot, stage: Spot, destination: Spot) -> None:
     """Rename a folder that the file system cannot rename: a folder of a lower layer of an overlay (EXDEV).
 
     Like `mv`, this makes a new folder and moves the entries there, files by a rename each. The same call once more finishes
     an interrupted one, even if the source is already gone.
 
     Args:
-        capabilities: Choose the method of each rename.
         source: The folder.
         stage: A hidden name, the same in each call for this rename; no other code may use or sweep it.
         destination: The folder's new name; nothing may be there.
@@ -217,19 +207,19 @@ def rename_by_entries(capabilities: Capabilities, source: Spot, stage: Spot, des
     """
     if not exists(stage) or exists(source):
         try:
-            _move_entries(capabilities, source, stage)
+            _move_entries(source, stage)
         except OSError:
             with suppress(FileNotFoundError):
-                _move_entries(capabilities, stage, source)
+                _move_entries(stage, source)
             raise
     try:
-        rename_without_replacing(capabilities, stage, destination)
+        rename_without_replacing(stage, destination)
     except OSError:
-        _move_entries(capabilities, stage, source)
+        _move_entries(stage, source)
         raise
 
 
-def _move_entries(capabilities: Capabilities, source: Spot, destination: Spot, depth: int = 0) -> None:
+def _move_entries(source: Spot, destination: Spot, depth: int = 0) -> None:
     """Move the entries of a folder into another, made if it is missing, and remove the empty folder."""
     if depth > _DEEPEST_MERGE:
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
@@ -241,16 +231,16 @@ def _move_entries(capabilities: Capabilities, source: Spot, destination: Spot, d
         with Opened(os.open, destination[1], FOLDER_FLAGS, dir_fd=destination[0]) as target:
             if is_new:  # first, so that an interrupted folder has them, and one moved back keeps them
                 copy_attributes(origin, found, target)
-            _empty_into(capabilities, source, origin, target, depth)
+            _empty_into(source, origin, target, depth)
             if is_new:
                 os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
 
 
-def _empty_into(capabilities: Capabilities, source: Spot, origin: int, target: int, depth: int) -> None:
+def _empty_into(source: Spot, origin: int, target: int, depth: int) -> None:
     for attempt in range(_TRIES):
         for name in os.listdir(origin):
             with suppress(FileNotFoundError):
-                _move_entry(capabilities, (origin, name), target, depth)
+                _move_entry((origin, name), target, depth)
         sync_descriptor(target)  # a power cut must not keep the removal alone
         try:
             os.rmdir(source[1], dir_fd=source[0])
@@ -262,12 +252,12 @@ def _empty_into(capabilities: Capabilities, source: Spot, origin: int, target: i
             return
 
 
-def _move_entry(capabilities: Capabilities, entry: Spot, target: int, depth: int) -> None:
+def _move_entry(entry: Spot, target: int, depth: int) -> None:
     name = entry[1]
     is_directory = is_folder(entry)
     for _ in range(_TRIES):
         try:
-            rename_without_replacing(capabilities, entry, (target, name))
+            rename_without_replacing(entry, (target, name))
         except FileExistsError:
             # A folder that was begun; or a file that another program made under the name of one moved before.
             if is_directory and is_folder((target, name)):
@@ -279,7 +269,7 @@ def _move_entry(capabilities: Capabilities, entry: Spot, target: int, depth: int
             break
         else:
             return
-    _move_entries(capabilities, entry, (target, name), depth + 1)
+    _move_entries(entry, (target, name), depth + 1)
 
 
 def can_rename_between(first: int, second: int) -> bool:

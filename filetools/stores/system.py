@@ -1,8 +1,8 @@
 """System calls under a local store that Python does not offer or only some systems have, each behind one small function
-that raises OSError, and a probe of which ones a file system supports.
+that raises OSError.
 
-If the platform lacks a call, the function raises ENOSYS, so that callers have one way to find out; every missing
-ability has a fallback.
+If the platform lacks a call, the function raises ENOSYS, so that callers have one way to find out: they try it, and fall
+back.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from contextlib import suppress
 from functools import cache, partial
 from typing import Final, ParamSpec
 
-from msgspec import Struct
-
 try:
     import fcntl
 except ImportError:  # Windows
@@ -28,11 +26,8 @@ RENAME_EXCHANGE: Final = 2
 MISSING_CALL: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP})
 """Errors of a kernel, a sandbox or a file system that does not support a call or a flag of it."""
 STAMP_PROBES: Final = 20
-O_TMPFILE: Final[int | None] = getattr(os, "O_TMPFILE", None)
-_F_SETLEASE: Final[int | None] = getattr(fcntl, "F_SETLEASE", None)
 _F_FULLFSYNC: Final[int | None] = getattr(fcntl, "F_FULLFSYNC", None)
 _RWF_NOWAIT: Final[int | None] = getattr(os, "RWF_NOWAIT", None)
-_PREADV: Final[Callable[..., int] | None] = getattr(os, "preadv", None)
 P = ParamSpec("P")
 
 
@@ -98,14 +93,6 @@ def rename_with_flags(source: tuple[int, str], destination: tuple[int, str], fla
             return
 
 
-def link_descriptor(descriptor: int, directory: int, name: str) -> None:
-    """Link a nameless file (`O_TMPFILE`) to a name; fails with EEXIST if the name is taken.
-
-    Source: open(2), O_TMPFILE; a link through /proc needs no privilege, AT_EMPTY_PATH does.
-    """
-    os.link(f"/proc/self/fd/{descriptor}", name, dst_dir_fd=directory, follow_symlinks=True)
-
-
 def lease_refused(descriptor: int) -> bool:
     """True if some process has the file open for writing; tested by taking a read lease for an instant.
 
@@ -117,16 +104,16 @@ def lease_refused(descriptor: int) -> bool:
 
     Source: fcntl(2), "Leases".
     """
-    if _F_SETLEASE is None:
+    if not hasattr(fcntl, "F_SETLEASE"):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     # If another process opens the file for writing in this instant, the kernel sends a signal; the default, SIGIO, would
     # end this process, while SIGURG is ignored unless it has a handler.
     fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
     try:
-        fcntl.fcntl(descriptor, _F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
     except BlockingIOError:
         return True
-    fcntl.fcntl(descriptor, _F_SETLEASE, fcntl.F_UNLCK)
+    fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     return False
 
 
@@ -150,14 +137,6 @@ def read_cached(descriptor: int, buffer: memoryview) -> int | None:
         raise
 
 
-def read_into(descriptor: int, buffer: memoryview) -> int | None:
-    """Fill `buffer` from the start of the file; returns the number of bytes read, or None if the call does not exist.
-
-    Source: preadv(2); macOS has it since 11, Windows has not.
-    """
-    return None if _PREADV is None else _PREADV(descriptor, [buffer], 0)
-
-
 def sync_descriptor(descriptor: int) -> None:
     """Make a file's bytes, or a directory's names, survive a power cut; never tried twice on one descriptor.
 
@@ -176,80 +155,22 @@ def sync_descriptor(descriptor: int) -> None:
     os.fsync(descriptor)
 
 
-class Capabilities(Struct, frozen=True, kw_only=True):
-    """Abilities of one file system, probed once per store; a call that is refused nevertheless falls back by itself."""
-
-    exchange: bool = True
-    """Two names can be exchanged in one step. Otherwise, the live file gets a second name and is then renamed over."""
-    no_replace: bool = True
-    """A rename can refuse to replace. Otherwise, a link is made and the old name removed."""
-    tmpfile: bool = True
-    """New files can be written without a name. Otherwise, they have a temporary one."""
-    leases: bool = True
-    """A read lease shows whether a file is open for writing. Otherwise, it is watched for 50 ms."""
-    hard_links: bool = True
-    """A file can have two names. Otherwise, it is renamed away, and its name is free for an instant."""
-    fine_times: bool = True
-    """Every change after a stat has a distinct time. Otherwise, a file can change within a tick and keep its time."""
-
-
-def probe_capabilities(directory: int, new_name: Callable[[], str]) -> Capabilities:
-    """Try everything once in a private directory and leave it as it was.
+def stamps_every_change(directory: int, name: str) -> bool:
+    """True if quick successive writes, each followed by a stat, all have different times (Linux 6.13 and later).
 
     Args:
-        directory: Descriptor of a directory that only this user can reach.
-        new_name: Returns names by which a sweep recognises the files if this process dies during the probe.
+        directory: Descriptor of a private directory.
+        name: A free name in it, by which a sweep recognises the file if this process dies meanwhile.
 
     Raises:
         OSError: Not even a plain file can be made there.
     """
-    first, second = new_name(), new_name()
-    for name in (first, second):
-        os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600, dir_fd=directory))
-    pair = (directory, first), (directory, second)
-    try:
-        return Capabilities(
-            exchange=_works(lambda: rename_with_flags(*pair, RENAME_EXCHANGE)),
-            no_replace=_works(lambda: rename_with_flags(*pair, RENAME_NOREPLACE), must_refuse=True),
-            tmpfile=_works(lambda: _make_nameless(directory, new_name())),
-            leases=_works(lambda: _take_lease(directory, first)),
-            hard_links=_works(
-                partial(os.link, first, second, src_dir_fd=directory, dst_dir_fd=directory), must_refuse=True
-            ),
-            fine_times=_stamps_every_change(directory, first),
-        )
-    finally:
-        for name in (first, second):
-            os.unlink(name, dir_fd=directory)
-
-
-def _works(attempt: Callable[[], None], *, must_refuse: bool = False) -> bool:
-    """True if a call is supported; with `must_refuse`, if it refuses because the second name exists."""
-    try:
-        attempt()
-    except OSError as exc:
-        return must_refuse and isinstance(exc, FileExistsError)
-    return not must_refuse
-
-
-def _make_nameless(directory: int, name: str) -> None:
-    if O_TMPFILE is None:
-        raise OSError
-    with Opened(os.open, ".", O_TMPFILE | os.O_WRONLY, 0o600, dir_fd=directory) as descriptor:
-        link_descriptor(descriptor, directory, name)
-    os.unlink(name, dir_fd=directory)
-
-
-def _take_lease(directory: int, name: str) -> None:
-    with Opened(os.open, name, os.O_RDONLY, dir_fd=directory) as descriptor:
-        lease_refused(descriptor)
-
-
-def _stamps_every_change(directory: int, name: str) -> bool:
-    """True if quick successive writes, each followed by a stat, all have different times (Linux 6.13 and later)."""
     stamps = set()
-    with Opened(os.open, name, os.O_WRONLY, dir_fd=directory) as descriptor:
-        for _ in range(STAMP_PROBES):
-            os.pwrite(descriptor, b"x", 0)
-            stamps.add(os.fstat(descriptor).st_mtime_ns)
+    with Opened(os.open, name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600, dir_fd=directory) as descriptor:
+        try:
+            for _ in range(STAMP_PROBES):
+                os.pwrite(descriptor, b"x", 0)
+                stamps.add(os.fstat(descriptor).st_mtime_ns)
+        finally:
+            os.unlink(name, dir_fd=directory)
     return len(stamps) == STAMP_PROBES

@@ -137,10 +137,12 @@ def choose_last(history: History, wanted: RecordFilter, *, redo: bool = False) -
         return []
     record, actor = newest[0], newest[0].actor
     same = RecordFilter(kind=actor.kind, id=actor.id, session=actor.session, standing=True)
-    if actor.call is None:
-        same = structs.replace(same, numbers=tuple(each.number for each in history.together_with(record)))
-    else:
+    if actor.call is not None:
         same = structs.replace(same, call=actor.call, undos=redo)
+    elif record.transaction is None:
+        return newest
+    else:
+        same = structs.replace(same, transaction=record.transaction, since=record.transaction)
     together = history.select(same, limit=MOST_NUMBER)
     # A redo is undone on its own, without the other changes of the same call.
     redos = history.targets((each.number for each in together), "redoes").keys()

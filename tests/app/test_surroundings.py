@@ -69,13 +69,6 @@ def test_repaired_journals_are_named(tmp_path: Path, state: Path) -> None:
     assert damaged.remedy == f"remove {str(state / 'damaged-20261120-120000')!r} when you miss nothing"
 
 
-def test_abilities_are_tried_where_there_is_a_state_and_nothing_is_left_of_it(tmp_path: Path, state: Path) -> None:
-    (check,) = found(tmp_path, "abilities")
-    assert check.state in ("ok", "note")
-    assert list((state / "tmp").iterdir()) == []
-    assert found(tmp_path / ".filetools", "abilities") == []
-
-
 def test_a_mirror_is_looked_at(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "mirror").mkdir()

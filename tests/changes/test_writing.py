@@ -11,10 +11,9 @@ from msgspec.structs import replace
 from filetools.changes.decision import PutDecision
 from filetools.changes.knowledge import Knowledge, UnsavedText
 from filetools.changes.writing import (
-    NewText,
+    WriteRequest,
     decide_append,
     decide_write,
-    plain_write,
 )  # fmt: skip
 from filetools.content.editing.text_edits import TextEdit
 from filetools.content.ends import ends_like
@@ -48,7 +47,7 @@ def seen_with(path: str, content: bytes, *kept: bytes) -> Seen:
 
 
 def write(seen: Seen, path: str, content: str | bytes, knowledge: Knowledge = NOBODY, **options: Any) -> PutDecision:
-    new = NewText(content=content, **options)
+    new = WriteRequest(content=content, **options)
     return decide_write(seen.at(path), new=new, knowledge=replace(knowledge, kept=seen.kept), settings=SETTINGS)
 
 
@@ -104,13 +103,9 @@ def test_a_stale_version_is_refused_with_what_has_changed_since() -> None:
 
 def test_a_refusal_names_the_version_that_would_have_been_taken() -> None:
     now = replace(SEEN.at("a.txt"), unsaved=UnsavedText(version=version_of(b"typed"), content=b"typed"))
-    new = NewText(content="x", expected_version=version_of(b"typed"))
+    new = WriteRequest(content="x", expected_version=version_of(b"typed"))
     decide = partial(decide_append, now, new=new, knowledge=NOBODY, settings=Settings())
     assert refusal_of(decide).details["current_version"] == now.version
-
-
-def test_the_same_bytes_are_no_change_by_others() -> None:
-    assert not write(SEEN, "a.txt", OLD.decode()).is_same_change
 
 
 def test_changes_to_other_lines_are_merged() -> None:
@@ -130,12 +125,6 @@ def test_a_named_older_version_is_merged_if_asked() -> None:
     assert write(seen, "a.txt", mine, known, expected_version=expected, on_stale="merge").content == (
         b"ONE\ntwo\nthree\nfour\nFIVE\n"
     )
-
-
-def test_a_change_that_others_have_made_is_told() -> None:
-    theirs = OLD.replace(b"one", b"ONE")
-    decided = write(seen_with("a.txt", theirs, OLD), "a.txt", theirs.decode(), knows(OLD))
-    assert decided.is_same_change
 
 
 def test_a_version_that_was_only_reported_stands_for_the_text_that_its_writer_knows() -> None:
@@ -176,23 +165,22 @@ def test_a_text_is_written_in_the_encoding_that_its_writer_read_it_in() -> None:
     assert (decided.content, decided.encoding) == ("\xe4".encode("utf-16-le"), "utf-16-le")
 
 
-def test_a_text_that_leaves_most_of_the_file_out_is_told() -> None:
-    assert write(SEEN, "a.txt", "... rest unchanged\n").warnings[0]["line"] == 1
-
-
 def test_bytes_replace_a_file_whatever_their_writer_knows() -> None:
-    plain, _ = plain_write(SEEN.at("a.txt"), new=NewText(content=b"\0"), knowledge=knows(b"gone"), settings=SETTINGS)
+    new = WriteRequest(content=b"\0")
+    plain = decide_write(SEEN.at("a.txt"), new=new, knowledge=knows(b"gone"), settings=SETTINGS, is_forced=True)
     assert (plain.content, plain.sent) == (b"\0", b"\0")
 
 
 def test_an_append_to_another_version_is_refused() -> None:
-    new = NewText(content="x", expected_version="0" * 12)
+    new = WriteRequest(content="x", expected_version="0" * 12)
     refusal = refusal_of(lambda: decide_append(SEEN.at("a.txt"), new=new, knowledge=NOBODY, settings=SETTINGS))
     assert refusal.code == "VERSION_MISMATCH"
 
 
 def test_an_append_goes_to_the_end_in_the_form_of_the_file() -> None:
-    decided = decide_append(SEEN.at("w.txt"), new=NewText(content="x\n"), knowledge=knows(b"gone"), settings=SETTINGS)
+    decided = decide_append(
+        SEEN.at("w.txt"), new=WriteRequest(content="x\n"), knowledge=knows(b"gone"), settings=SETTINGS
+    )
     answer = decided
     assert decided.content == b"one\r\ntwo\r\nx\r\n"
     assert (answer.added_bytes, answer.newline, answer.edits) == (3, "crlf", (TextEdit(10, 10, "x\r\n"),))

@@ -86,18 +86,13 @@ async def test_a_full_write_after_a_merged_one_does_not_delete_the_other_sides_l
     assert text == changed(changed(changed(TEN_LINES, 2, "alice"), 9, "bob"), 7, "bob again")
 
 
-async def test_equal_bytes_do_not_conflict_and_their_author_is_reported(
-    alice: FileToolsFacade, bob: FileToolsFacade, tmp_path: Path
-) -> None:
+async def test_equal_bytes_do_not_conflict(alice: FileToolsFacade, bob: FileToolsFacade, tmp_path: Path) -> None:
     await both_know(alice, bob)
     first = await bob.read_file("a.txt")
     same = changed(TEN_LINES, 5, "same")
     await alice.write_file("a.txt", same)
     result = await bob.write_file("a.txt", same, expected_version=first.version, on_stale="merge")
     assert (result.unchanged, result.number) == (True, None)
-    (warning,) = result.warnings
-    assert (warning["code"], warning["path"]) == ("SAME_CHANGE", "a.txt")
-    assert "made by agent alice" in warning["message"]
     (tmp_path / "a.txt").touch()
     again = await bob.write_file("a.txt", same)
     assert (again.unchanged, again.warnings) == (True, [])
@@ -113,7 +108,6 @@ async def test_a_part_of_what_another_program_changed_leaves_the_rest_of_it(
         "notes.md", "ONE two three four five\n", expected_version=first.version, on_stale="merge"
     )
     assert (result.unchanged, result.merged) == (True, True)
-    assert [warning["code"] for warning in result.warnings] == ["SAME_CHANGE"]
     assert (tmp_path / "notes.md").read_text() == "ONE two three four FIVE\n"
 
 

@@ -68,7 +68,7 @@ async def test_an_agent_that_ignores_documents_is_found(tmp_path: Path, monkeypa
     def as_is(_parts: Parts, _seen: object, decision: PutDecision) -> PutDecision:
         return decision
 
-    monkeypatch.setattr(files, "followed", as_is)
+    monkeypatch.setattr(files, "with_document", as_is)
     monkeypatch.setattr(texts, "unsaved_text", lambda _parts, _seen: None)
     fault = await first_fault(tmp_path)
     assert fault is not None

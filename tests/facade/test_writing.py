@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import WriteResult
 from tests.support import inside
-from tests.support.crashing import QUIET, grow, leftovers, snapshot
+from tests.support.crashing import grow, leftovers, snapshot
 from tests.support.opened import names_of, recorded, refused, told, version
 
 
@@ -215,12 +214,3 @@ async def test_base64_that_no_encoder_writes_is_refused(files: FileToolsFacade, 
     await refused("ENCODING_ERROR", files.write_file("z", text, encoding="base64"))
     await refused("ENCODING_ERROR", files.append_file("z", text, encoding="base64"))
     assert not (root / "z").exists()
-
-
-async def test_a_write_that_leaves_out_most_of_a_file_gets_a_warning(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text("".join(f"x{number} = {number}\n" for number in range(50)))
-    async with filetools.open(tmp_path, settings=QUIET) as files:
-        made = await files.write_file("a.py", "x0 = 1\n# ... rest of the file unchanged ...\n")
-        assert [(each["code"], each["line"]) for each in made.warnings] == [("LEFT_OUT", 2)]
-        assert (await files.write_file("a.py", "x0 = 2\n")).warnings == []
-        assert (await files.write_file("new.py", "# ... rest of the file unchanged ...\n")).warnings == []

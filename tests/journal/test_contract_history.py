@@ -25,7 +25,7 @@ def test_aborted_found_and_pending_records_are_not_in_the_history(journal: Journ
     back = put(journal, "a", b"0", compensates=failed.number, applied=True, relations=undoing(found.number))
     pending = put(journal, "b", b"2", noted=False)
     assert numbers(journal, RecordFilter()) == []
-    assert journal.history.undoers([found.number]) == {}
+    assert journal.history.sources([found.number]) == {}
     journal.marks.applied([pending.number])
     assert numbers(journal, RecordFilter()) == [pending.number]
     assert journal.history.targets([back.number], "undoes") == {back.number: [found.number]}
@@ -43,7 +43,7 @@ def test_records_are_selected_by_every_field_newest_first_and_by_pages(journal: 
     everything = [fourth.number, third.number, second.number, first.number]
     assert numbers(journal, RecordFilter()) == everything
     assert numbers(journal, RecordFilter(), limit=3) == everything[:3]
-    assert numbers(journal, RecordFilter(), below=everything[2]) == everything[3:]
+    assert numbers(journal, RecordFilter(until=everything[2] - 1)) == everything[3:]
     assert numbers(journal, RecordFilter(kind="agent", id="bob")) == everything[:2]
     assert numbers(journal, RecordFilter(session="s", call="c")) == everything[2:]
     assert numbers(journal, RecordFilter(since=second.number, until=third.number)) == everything[1:3]
@@ -57,15 +57,14 @@ def test_records_are_selected_by_every_field_newest_first_and_by_pages(journal: 
 
 
 def test_records_of_one_commit_are_distinguished_from_those_of_the_next(journal: Journal) -> None:
-    alone = put(journal, "a", b"1")
-    several = journal.commit([draft(journal, "b", b"2"), draft(journal, "c", b"3")], ALICE)
-    others = journal.commit([draft(journal, "d", b"4"), draft(journal, "e", b"5")], ALICE)
+    put(journal, "a", b"1")
+    groups = [
+        journal.commit([draft(journal, key, key.encode(), applied=True) for key in keys], ALICE)
+        for keys in (("b", "c"), ("d", "e"))
+    ]
     put(journal, "f", b"6")
-    assert [record.number for record in journal.history.together_with(alone)] == [alone.number]
-    for group in (several, others):
-        for record in group:
-            found = journal.history.together_with(record)
-            assert [each.number for each in found] == [each.number for each in group]
+    for group in groups:
+        assert numbers(journal, RecordFilter(transaction=group[1].transaction)) == [each.number for each in group[::-1]]
 
 
 def test_relations_are_found_from_both_ends_for_any_number_of_records(journal: Journal) -> None:
@@ -73,10 +72,10 @@ def test_relations_are_found_from_both_ends_for_any_number_of_records(journal: J
     undo = put(journal, "a", b"0", relations=undoing(first.number, 7))
     save = put(journal, "a", b"2", relations=(Relation(kind="parent", number=first.number),))
     many = range(1, 3000)
-    assert journal.history.undoers(many) == {first.number: [undo.number], 7: [undo.number]}
+    assert journal.history.sources(many) == {first.number: [undo.number], 7: [undo.number]}
     assert journal.history.targets(many, "undoes") == {undo.number: [first.number, 7]}
     assert journal.history.targets(many, "parent") == {save.number: [first.number]}
-    assert journal.history.children(many) == {first.number: [save.number]}
+    assert journal.history.sources(many, "parent") == {first.number: [save.number]}
 
 
 def test_a_checkpoint_has_the_number_of_its_moment_and_outlives_the_process(open_journal: OpenJournal) -> None:

@@ -129,7 +129,7 @@ def test_rows_outlive_the_process_and_a_look_is_complete_when_it_says_so(open_jo
     journal = open_journal()
     meet(journal, "a", b"1")
     assert journal.tree_index.looked() is None
-    journal.observe(str, lambda draft, rows: rows.note_whole_look(Looked(7, 1.5, "rules").text()))
+    journal.observe(str, lambda draft, rows: rows.note_whole_look(Looked(7, 1.5, "rules")))
     other = open_journal()
     assert other.tree_index.looked() == Looked(7, 1.5, "rules")
     assert list(tree_of(other)) == ["a"]
@@ -171,7 +171,7 @@ def test_an_observation_is_recorded_with_its_rows(journal: Journal) -> None:
         assert folder_row is not None
         found.add(Operation.LINK, "link", "link")
         gone = found.add(Operation.DELETE_DIRECTORY, "d", "d")
-        rows.take_away(rows.below("d"), gone)
+        rows.take_away("d", gone)
         rows.put([structs.replace(folder_row, kind="absent", number=gone)])
 
     (record,) = journal.observe(str, look)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from msgspec import structs
-
 from filetools.paths.workspace import Workspace
 from filetools.stores.local import LocalStore
 from filetools.stores.private import foreign_trash_name
@@ -28,8 +26,6 @@ def die_with_a_prepared_file(root: Path) -> None:
     child = os.fork()
     if child == 0:
         store = opened(root)
-        # Without nameless files the temporary one has a name in the target's folder.
-        structs.force_setattr(store.capabilities, "tmpfile", False)
         store.prepare(Workspace.open(root).resolve("shared/a.txt"), b"half a thought", new=True)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -73,7 +69,6 @@ def test_the_trash_beside_a_folder_is_no_leftover(tmp_path: Path) -> None:
 def test_a_note_stays_until_a_sweep_after_its_store_was_closed(tmp_path: Path) -> None:
     handing_down(tmp_path)
     store = opened(tmp_path)
-    structs.force_setattr(store.capabilities, "tmpfile", False)
     prepared = store.prepare(Workspace.open(tmp_path).resolve("shared/a.txt"), b"1", new=True)
     assert len(list((tmp_path / ".filetools/beside").iterdir())) == 1
     prepared.discard()

@@ -17,8 +17,7 @@ import pytest
 
 from filetools.errors import AccessDeniedError, DiskFullError
 from filetools.paths.workspace_path import ROOT
-from filetools.stores.system import Capabilities
-from tests.support.store_worlds import FILE, OTHER, LocalWorld
+from tests.support.store_worlds import FILE, OTHER, LocalWorld, refuse_calls
 
 TOO_MUCH = bytes(1024 * 1024)
 
@@ -60,7 +59,7 @@ def test_a_full_disk_is_found_out_while_preparing(tiny: LocalWorld, is_new: bool
 def test_a_disk_that_fills_up_in_an_exchange_by_steps_leaves_the_old_or_has_the_new_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hard_links: bool, failing: int
 ) -> None:
-    world = LocalWorld(tmp_path, capabilities=Capabilities(exchange=False, no_replace=True, hard_links=hard_links))
+    world = LocalWorld(tmp_path, refused=refuse_calls(links=not hard_links))
     world.save(FILE, b"one")
     prepared = world.store.prepare(FILE, b"two", new=False)
     renames, rename = 0, os.rename
@@ -137,7 +136,7 @@ def test_a_folder_on_another_mount_gets_its_temporary_files_beside_the_target(na
         assert (native.look(deep), displaced.read()) == (b"two", b"deep")
         displaced.discard()
         native.store.remove(deep, "9")
-        native.store.restore(deep, "9")
+        native.store.trashed(deep, "9").restore()
         with pytest.raises(AccessDeniedError, match="different file systems"):
             native.store.move(deep, OTHER)
         assert (native.look(deep), native.hidden()) == (b"two", set())

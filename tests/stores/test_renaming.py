@@ -9,9 +9,6 @@ from pathlib import Path
 import pytest
 
 from filetools.stores.renaming import Spot, rename_by_entries
-from filetools.stores.system import Capabilities
-
-_CAPABILITIES = Capabilities()
 
 
 @pytest.fixture
@@ -40,7 +37,7 @@ def test_a_folder_arrives_with_all_in_it_and_its_mode_and_time(tmp_path: Path, t
     (tmp_path / "from" / "link").symlink_to("nowhere")
     (tmp_path / "from").chmod(0o750)
     os.utime(tmp_path / "from", ns=(10**18, 10**18))
-    rename_by_entries(_CAPABILITIES, *_spots(top))
+    rename_by_entries(*_spots(top))
     assert os.listdir(tmp_path) == ["to"]
     assert _files(tmp_path) == {"to/a": "from/a", "to/b/c": "from/b/c"}
     assert os.readlink(tmp_path / "to" / "link") == "nowhere"
@@ -53,14 +50,14 @@ def test_what_was_interrupted_is_finished_by_the_same_call(tmp_path: Path, top: 
     _make(tmp_path, ".ft-0123456789abcdef/a", ".ft-0123456789abcdef/b/c")
     if not source_is_gone:
         _make(tmp_path, "from/b/d", "from/e")
-    rename_by_entries(_CAPABILITIES, *_spots(top))
+    rename_by_entries(*_spots(top))
     assert os.listdir(tmp_path) == ["to"]
     assert list(_files(tmp_path)) == ["to/a", "to/b/c", *([] if source_is_gone else ["to/b/d", "to/e"])]
 
 
 def test_a_file_that_was_made_anew_meanwhile_replaces_nothing(tmp_path: Path, top: int) -> None:
     _make(tmp_path, ".ft-0123456789abcdef/a", "from/a")
-    rename_by_entries(_CAPABILITIES, *_spots(top))
+    rename_by_entries(*_spots(top))
     assert _files(tmp_path) == {"to/a": ".ft-0123456789abcdef/a", "to/a~": "from/a"}
 
 
@@ -68,14 +65,14 @@ def test_where_the_name_was_taken_meanwhile_the_source_is_as_it_was(tmp_path: Pa
     _make(tmp_path, "from/a", "from/b/c", "to/x")
     before = _files(tmp_path)
     with pytest.raises(FileExistsError):
-        rename_by_entries(_CAPABILITIES, *_spots(top))
+        rename_by_entries(*_spots(top))
     assert _files(tmp_path) == before
     assert sorted(os.listdir(tmp_path)) == ["from", "to"]
 
 
 def test_a_folder_that_is_nowhere_is_said_to_be(tmp_path: Path, top: int) -> None:
     with pytest.raises(FileNotFoundError):
-        rename_by_entries(_CAPABILITIES, *_spots(top))
+        rename_by_entries(*_spots(top))
     assert os.listdir(tmp_path) == []
 
 
@@ -83,5 +80,5 @@ def test_a_folder_that_cannot_be_carried_over_stays(tmp_path: Path, top: int) ->
     _make(tmp_path, "from/d/x")
     (tmp_path / ".ft-0123456789abcdef").write_text("in the way")
     with pytest.raises(OSError, match="Not a directory"):
-        rename_by_entries(_CAPABILITIES, *_spots(top))
+        rename_by_entries(*_spots(top))
     assert _files(tmp_path)["from/d/x"]

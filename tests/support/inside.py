@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import errno
 import sqlite3
 import threading
 import time
@@ -10,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
+import pytest
 from msgspec import structs
 
 from filetools.app import trust
@@ -26,6 +29,7 @@ from filetools.models.words import STATE_PATH
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sessions import rules
 from filetools.sessions.agent_process import AgentProcess
+from filetools.stores import system
 from filetools.tree.inotify import InotifyThread
 from filetools.tree.notifier import Notifier
 from filetools.writer.turn_calls import TurnCall, TurnTask
@@ -35,6 +39,16 @@ from filetools.writer.worker_pool import Hop
 def parts(files: FileToolsFacade) -> Parts:
     """Return what an open workspace is made of."""
     return files._parts
+
+
+def refuse_library_call(patch: pytest.MonkeyPatch, name: str) -> None:
+    """Make the C library answer a call as a kernel does that does not have it."""
+
+    def refuse(*_arguments: object) -> int:
+        ctypes.set_errno(errno.ENOSYS)
+        return -1
+
+    patch.setattr(system._library(), name, refuse, raising=False)
 
 
 @asynccontextmanager
@@ -120,9 +134,9 @@ def adopt_state(root: Path) -> None:
 
 
 async def written_notes(registration: Registration) -> None:
-    """Wait until all that a server noted of its calls is written."""
-    assert registration._task is not None
-    await registration._task
+    """Wait until a server is registered, and has written what it has to note."""
+    while not registration._ids or registration._has_news.is_set():
+        await asyncio.sleep(0.01)
 
 
 def is_told_of(files: FileToolsFacade, *, listens: bool) -> bool:

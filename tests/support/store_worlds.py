@@ -5,21 +5,23 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import secrets
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import pytest
 
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.local import LocalStore
-from filetools.stores.store import Displaced, Facts
-from filetools.stores.system import Capabilities
+from filetools.stores.store import Displaced
+from tests.support import inside
 
-NO_CAPABILITIES: Final = Capabilities(exchange=False, no_replace=False, tmpfile=False, leases=False)
-NO_LINKS: Final = Capabilities(exchange=False, no_replace=False, tmpfile=False, leases=False, hard_links=False)
 OTHER_DEVICE: Final = Path("/dev/shm")
 WORLDS: Final = ("local", "fallbacks", "no_links", "walk", "elsewhere")
 
@@ -33,9 +35,21 @@ BELOW_MISSING: Final = WorkspacePath("missing/file.txt")
 BELOW_FILE: Final = WorkspacePath("file.txt/below.txt")
 
 
-def copied(content: memoryview, facts: Facts) -> tuple[bytes, Facts]:
-    """Keep what a store lends."""
-    return bytes(content), facts
+def refuse_calls(*, links: bool = False) -> pytest.MonkeyPatch:
+    """Make the system refuse what not all have: `renameat2`, leases and, with `links`, hard links. `undo` ends that."""
+    refused = pytest.MonkeyPatch()
+    inside.refuse_library_call(refused, "renameat2")
+    refused.delattr(fcntl, "F_SETLEASE")
+    link = os.link
+
+    def refuse(*arguments: Any, **options: Any) -> None:
+        if "src_dir_fd" in options:  # else a test makes the link
+            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+        link(*arguments, **options)
+
+    if links:
+        refused.setattr(os, "link", refuse)
+    return refused
 
 
 class LocalWorld:
@@ -47,7 +61,7 @@ class LocalWorld:
         self,
         root: Path,
         *,
-        capabilities: Capabilities | None = None,
+        refused: pytest.MonkeyPatch | None = None,
         private: Path | None = None,
         walk: bool = False,
     ) -> None:
@@ -55,11 +69,11 @@ class LocalWorld:
         self.root = root
         self.private = private or root / ".filetools"
         self.workspace = Workspace.open(root, resolver="walk" if walk else "auto")
-        self._capabilities = capabilities
+        self.refused = refused
         self.store = self._open()
 
     def _open(self) -> LocalStore:
-        return LocalStore(self.workspace, private_directory=self.private, capabilities=self._capabilities)
+        return LocalStore(self.workspace, private_directory=self.private)
 
     def save(self, path: str, content: bytes) -> None:
         """Replace or create a file as another program would, by renaming over it; parents are made."""
@@ -103,6 +117,8 @@ class LocalWorld:
     def close(self) -> None:
         self.store.close()
         self.workspace.close()
+        if self.refused is not None:
+            self.refused.undo()
         if self.private.parent != self.root:
             shutil.rmtree(self.private)
 
@@ -133,13 +149,13 @@ def _make_empty(kind: str, folder: Path) -> LocalWorld:
         case "local":
             return LocalWorld(root)
         case "fallbacks":
-            return LocalWorld(root, capabilities=NO_CAPABILITIES)
+            return LocalWorld(root, refused=refuse_calls())
         case "no_links":
-            return LocalWorld(root, capabilities=NO_LINKS)
+            return LocalWorld(root, refused=refuse_calls(links=True))
         case "walk":
             return LocalWorld(root, walk=True)
         case "elsewhere":
             private = Path(tempfile.mkdtemp(prefix="filetools-", dir=OTHER_DEVICE))
-            return LocalWorld(root, private=private, capabilities=Capabilities(tmpfile=False))
+            return LocalWorld(root, private=private)
         case _:
             raise ValueError(kind)

@@ -471,7 +471,7 @@ async def test_a_mirror_is_filled_after_the_first_look_at_the_tree(tmp_path: Pat
         async def look() -> None:
             begun.set()
             await ended.wait()
-            opened.journal.observe(str, lambda draft, rows: rows.note_whole_look(Looked(0, 1.5, "rules").text()))
+            opened.journal.observe(str, lambda draft, rows: rows.note_whole_look(Looked(0, 1.5, "rules")))
 
         (opened.root / "goes").write_bytes(b"1")
         (tmp_path / "mirror" / "theirs").write_bytes(b"a stranger's")

@@ -12,18 +12,19 @@ from typing import NamedTuple
 import pytest
 from msgspec import structs
 
+from filetools.content.identity_cache import CLOCK_TICK_NS
 from filetools.content.version import version_of
 from filetools.errors import StorageFailedError
 from filetools.journal.changes import ObservedChanges
 from filetools.journal.journal import Journal
 from filetools.journal.storage.contents import version_from
-from filetools.journal.tree_rows import TreeRow, TreeTable
+from filetools.journal.tree_rows import Looked, TreeRow, TreeTable
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.local import LocalStore
 from filetools.stores.store import FileStat, Store
-from filetools.stores.system import RENAME_EXCHANGE, Capabilities, rename_with_flags
+from filetools.stores.system import RENAME_EXCHANGE, rename_with_flags
 from filetools.tree.hints import FolderId
 from filetools.tree.observe import MOST_LOOKS, Observation
 from filetools.tree.scope import ObservationContext
@@ -58,7 +59,7 @@ class Looker:
 
     def whole(self) -> list[Told]:
         told = self.look(Observation.whole_tree)
-        self.in_rows(lambda rows: rows.note_whole_look("0 0 0"))
+        self.in_rows(lambda rows: rows.note_whole_look(Looked(0, 0.0)))
         return told
 
     def hinted(self, *paths: str) -> list[Told]:
@@ -129,12 +130,12 @@ def opened(tmp_path: Path) -> Iterator[Opener]:
     """Opens a root that was looked at while it was empty."""
     with ExitStack() as stack:
 
-        def opener(*, capabilities: Capabilities | None = None, found: bool = False) -> Looker:
+        def opener(*, tick_ns: int | None = None, found: bool = False) -> Looker:
             root = tmp_path / "root"
             root.mkdir(exist_ok=True)
             workspace, directory = Workspace.open(root), root / ".filetools" / "state"
             directory.mkdir(parents=True)
-            store = LocalStore(workspace, private_directory=directory, capabilities=capabilities)
+            store = LocalStore(workspace, private_directory=directory, tick_ns=tick_ns)
             journal = stack.enter_context(closing(Journal(directory)))
             stack.callback(store.close)
             stack.callback(workspace.close)
@@ -285,7 +286,7 @@ def test_other_bytes_are_a_modification_and_other_times_are_nothing(looker: Look
 
 
 def test_a_file_younger_than_a_tick_is_read_again(opened: Opener) -> None:
-    looker = opened(capabilities=Capabilities(fine_times=False))
+    looker = opened(tick_ns=CLOCK_TICK_NS)
     place = looker.write("a", "one")
     found = place.stat()
     assert looker.hinted("a") == [Told("create", "a", after="one", size=3)]
@@ -296,7 +297,7 @@ def test_a_file_younger_than_a_tick_is_read_again(opened: Opener) -> None:
 
 
 def test_a_young_file_that_moved_is_read_again_too(opened: Opener) -> None:
-    looker = opened(capabilities=Capabilities(fine_times=False))
+    looker = opened(tick_ns=CLOCK_TICK_NS)
     looker.write("a", "one").chmod(0o644)
     looker.hinted("a")
     (looker.root / "a").rename(looker.root / "b")

@@ -176,7 +176,7 @@ class TreeObserver:
                     # The rows below the folder were moved too, and recovery relies on the folder being at its new name.
                     self._sync(change.path, change.old_path)
             if looked is not None and not made[0].left:
-                rows.note_whole_look(looked.text())
+                rows.note_whole_look(looked)
 
         records = self._journal.observe(self._workspace.key_of, work)
         return Observed(observation=made[0], records=records)

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from functools import partial
-from typing import Any, Final
-
-from msgspec import structs
+from typing import Final
 
 from filetools.changes import knowledge
-from filetools.changes.decision import PutDecision
 from filetools.changes.knowledge import Knowledge, SeenPath, UnsavedText
-from filetools.content.facts import inspect
-from filetools.errors import ChangedMeanwhileError, PathNotFoundError, VersionGoneError
+from filetools.errors import VersionGoneError
 from filetools.facade.parts import Parts
 from filetools.facade.steps.files import MoveFile, PutFile, RemoveFile
 from filetools.facade.steps.folders import MoveFolder, RemoveFolderStep
-from filetools.facade.steps.look import Look, content_of, facts_of, unseen
+from filetools.facade.steps.look import Look, content_of, facts_of
 from filetools.facade.steps.step import Step
 from filetools.facade.steps.unsaved import unsaved_error, unsaved_text
-from filetools.journal.changes import HeadMovedError
-from filetools.models.records import Actor, sayable
-from filetools.paths.workspace_path import WorkspacePath
+from filetools.models.records import Actor
 
-MOST_LOOKS: Final = 3
 LOOKED_THROUGH: Final = 1000
 """Records of a path that are searched for a shortened version."""
 
@@ -71,36 +63,6 @@ def _kept(parts: Parts, version: str) -> bytes | None:
         return None
 
 
-def glance(parts: Parts, path: WorkspacePath, limit: int) -> Look:
-    """Return what is at a path now, to be shown: outside of a turn, and without finishing what a dead process left.
-
-    Raises:
-        FileTooLargeError: It has more than `limit` bytes.
-        FileToolsError: It cannot be read, or is not a file.
-    """
-    nothing = unseen(parts, path)
-    try:
-        content, stat = parts.store.read(path, limit=limit)
-    except PathNotFoundError:
-        return nothing
-    facts = inspect(content, name=path)[0]
-    return structs.replace(nothing, stat=stat, facts=facts, version=facts.version, content=content)
-
-
-def tried(parts: Parts, step: PutFile) -> tuple[Look, PutDecision]:
-    """Return what is at the path of a step, and what the step would put there.
-
-    Raises:
-        ChangedMeanwhileError: Somebody types in it all the time.
-        FileToolsError: The step refuses.
-    """
-    for _ in range(MOST_LOOKS):
-        with suppress(HeadMovedError):
-            seen = glance(parts, step.path, parts.settings.max_write_bytes)
-            return seen, step.preview(parts, seen)
-    raise ChangedMeanwhileError(step.path, MOST_LOOKS)
-
-
 def refuse_unsaved(parts: Parts, seen: Look) -> None:
     """Refuse to remove or cover a file whose document has unsaved text.
 
@@ -144,19 +106,6 @@ def permit_move(parts: Parts, actor: Actor, source: Look, destination: Look) -> 
         refuse_unsaved(parts, destination)
     for seen in (source, destination):
         knowledge.refuse_changed(*seen_by(parts, seen, actor))
-
-
-def same_change(parts: Parts, seen: Look, actor: Actor) -> tuple[dict[str, Any], ...]:
-    """Return the warning for a writer whose change somebody else has already made since it looked."""
-    records = parts.journal.records(key=seen.key, limit=1, newest_first=True)
-    is_recorded = seen.is_recorded and bool(records)
-    if is_recorded and all(
-        getattr(records[0].actor, name) == getattr(actor, name) for name in ("kind", "id", "session")
-    ):
-        return ()
-    who = sayable(records[0].actor.to_dict()) if is_recorded else "another program"
-    message = f"The same change was made by {who} since you saw it; yours added nothing."
-    return ({"code": "SAME_CHANGE", "path": seen.path, "message": message, "version": seen.version},)
 
 
 def record_steps(parts: Parts, actor: Actor, steps: Sequence[Step]) -> None:

@@ -7,15 +7,17 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from filetools.changes.writing import WriteRequest
 from filetools.errors import AbortedError, BatchFailedError, FileToolsError, InvalidArgumentError
 from filetools.facade.deciding.actor_knowledge import permit_removal
 from filetools.facade.deciding.outcomes import delete_result, write_result
 from filetools.facade.deciding.proposals import REFUSALS
 from filetools.facade.deciding.texts import decide_write
-from filetools.facade.requests import WriteRequest, refuse_many
+from filetools.facade.requests import refuse_many
 from filetools.facade.runner import CallRunner
 from filetools.facade.steps.files import PutFile, RemoveFile
 from filetools.facade.steps.pipeline import ReportProgress
+from filetools.facade.steps.step import Step
 from filetools.models.files import BatchResult
 from filetools.models.records import Actor
 from filetools.paths.lexical import AnyPath
@@ -46,7 +48,7 @@ def write_steps(
         where = runner.resolve_new(item["path"])
         decide = partial(decide_write, request=request, actor=actor)
         steps.append(PutFile(where, decide, create_parents=request.create_parents))
-    _refuse_repeats(runner, steps)
+    refuse_repeats(runner, steps)
     return steps
 
 
@@ -59,7 +61,7 @@ def delete_steps(runner: CallRunner, paths: Sequence[AnyPath], actor: Actor) -> 
     refuse_many(paths)
     permit = partial(permit_removal, runner.parts, actor, None)
     steps = [RemoveFile(runner.resolve_name(path), permit) for path in paths]
-    _refuse_repeats(runner, steps)
+    refuse_repeats(runner, steps)
     return steps
 
 
@@ -96,14 +98,20 @@ async def run(
     return BatchResult(results=results, number=outcome.records[-1].number if outcome.records else None)
 
 
-def _refuse_repeats(runner: CallRunner, steps: Sequence[PutFile | RemoveFile]) -> None:
+def refuse_repeats(runner: CallRunner, steps: Sequence[Step]) -> None:
+    """Refuse steps that name one file twice, or a path inside another one's file.
+
+    Raises:
+        InvalidArgumentError
+    """
+    key = runner.parts.workspace.key
+    paths = [path for step in steps for path in step.paths]
     seen: set[str] = set()
-    for step in steps:
-        key = runner.parts.workspace.key(step.path)
-        if key in seen:
-            raise InvalidArgumentError(f"{step.path} is named twice", path=step.path)
-        seen.add(key)
-    for step in steps:
-        for parent in step.path.folders:
-            if runner.parts.workspace.key(parent) in seen:
-                raise InvalidArgumentError(f"{step.path} lies inside {parent}, which is another file", path=step.path)
+    for path in paths:
+        if key(path) in seen:
+            raise InvalidArgumentError(f"{path} is named twice; make all its changes in one place", path=path)
+        seen.add(key(path))
+    for path in paths:
+        for parent in path.folders:
+            if key(parent) in seen:
+                raise InvalidArgumentError(f"{path} lies inside {parent}, which is another file", path=path)

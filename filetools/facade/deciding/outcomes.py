@@ -36,7 +36,7 @@ def write_result(step: PutFile, outcome: Outcome) -> WriteResult:
         newline=decision.newline,
         number=number_of(step),
         mirror=outcome.mirror,
-        warnings=[*outcome.warnings, *decision.warnings],
+        warnings=list(outcome.warnings),
     )
 
 

@@ -8,13 +8,13 @@ from functools import partial
 from msgspec.structs import replace
 
 from filetools.changes.decision import PutDecision
-from filetools.content.editing.edits import joined
 from filetools.content.facts import inspect
 from filetools.content.formats import UTF8
 from filetools.content.patching.file_patch import FilePatch
 from filetools.content.patching.patches import apply_file_patch, parse_patch
-from filetools.errors import FileToolsError, InvalidArgumentError, PathExistsError, PathNotFoundError
-from filetools.facade.deciding.actor_knowledge import permit_leaving, permit_move, permit_removal, tried
+from filetools.errors import PathExistsError
+from filetools.facade.deciding.actor_knowledge import permit_leaving, permit_move, permit_removal
+from filetools.facade.deciding.batches import refuse_repeats
 from filetools.facade.deciding.outcomes import repaired
 from filetools.facade.deciding.texts import TextChange
 from filetools.facade.parts import Parts
@@ -43,51 +43,16 @@ class PatchCall:
         self._actor = actor
         made = [self._steps_of(patch) for patch in self.patches]
         self.steps = [step for steps in made for step in steps]
-        self._puts = [steps[0] if isinstance(steps[0], PutFile) else None for steps in made]
+        self._made = [steps[0] for steps in made]
         self.paths = [path for step in self.steps for path in step.paths]
-        self.deleted = [
-            steps[0].paths[0] for patch, steps in zip(self.patches, made, strict=True) if patch.kind == "delete"
-        ]
-        if len({runner.parts.workspace.key(path) for path in self.paths}) < len(self.paths):
-            raise InvalidArgumentError("The patch names one file twice; put all its hunks under one header")
+        self.deleted = [step.path for step in self._made if isinstance(step, RemoveFile)]
+        refuse_repeats(runner, self.steps)
 
-    def preview(self, parts: Parts) -> PatchResult:
-        """Return what it would do, without writing anything.
-
-        Raises:
-            EditNotFoundError, EditAmbiguousError, PathNotFoundError, PathExistsError, EncodingError: The first thing that is
-                wrong with it; reports what is wrong with its other files, too.
-        """
-        decisions, refusals = self._decided(parts)
-        if refusals:
-            raise joined(refusals)
-        return self._result(decisions, None)
-
-    def add_refusals(self, parts: Parts, first: FileToolsError) -> None:
-        """Have the refusal of one file report what is wrong with the others."""
-        joined([first, *(each for each in self._decided(parts)[1] if each.path != first.path)])
-
-    def result(self, outcome: Outcome) -> PatchResult:
-        """Return what it did."""
-        return self._result([None if put is None else put.decision for put in self._puts], outcome)
-
-    def _decided(self, parts: Parts) -> tuple[list[PutDecision | None], list[FileToolsError]]:
-        """Return what it would make of each file, and why it cannot change some."""
-        decisions: list[PutDecision | None] = []
-        refusals: list[FileToolsError] = []
-        for patch, put in zip(self.patches, self._puts, strict=True):
-            try:
-                where = self._runner.resolve(patch.path)
-                if patch.kind != "add" and parts.store.stat(where) is None:
-                    raise PathNotFoundError(where)
-                decisions.append(None if put is None else tried(parts, put)[1])
-            except FileToolsError as exc:
-                refusals.append(exc)
-        return decisions, refusals
-
-    def _result(self, decisions: Sequence[PutDecision | None], outcome: Outcome | None) -> PatchResult:
+    def result(self, outcome: Outcome | None) -> PatchResult:
+        """Return what it did; without an outcome, what it would do: its steps have decided."""
         files, repairs = [], [patch.repair for patch in self.patches if patch.repair]
-        for patch, decision in zip(self.patches, decisions, strict=True):
+        for patch, step in zip(self.patches, self._made, strict=True):
+            decision = step.decision if isinstance(step, PutFile) else None
             report = None if decision is None else decision.report
             repairs += () if report is None else report.repairs
             files.append(

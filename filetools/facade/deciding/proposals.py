@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from filetools.content.differences.diff import narrowed, shortened, unified_diff
 from filetools.content.differences.merging import merge
+from filetools.content.facts import inspect
 from filetools.content.patching.file_patch import quoted_name
 from filetools.content.version import stat_version, version_of
 from filetools.editors.open_text import OpenText
@@ -25,7 +26,6 @@ from filetools.errors import (
     PathNotFoundError,
     VersionMismatchError,
 )
-from filetools.facade.deciding.actor_knowledge import glance
 from filetools.facade.deciding.folders import FOLDER, Contents, contents_of, moved
 from filetools.facade.parts import Parts
 from filetools.facade.steps.files import MoveFile, PutFile, RemoveFile
@@ -368,14 +368,16 @@ def _standing(
     parts: Parts, path: WorkspacePath, *, with_unsaved: bool = True, limit: int = LARGEST_COMPARED_BYTES
 ) -> ShownState:
     """Return what is at a path, with its text if it is small enough to be compared."""
+    look = unseen(parts, path)
     try:
-        look = glance(parts, path, limit)
+        content, stat = parts.store.read(path, limit=limit)
+        facts = inspect(content, name=path)[0]
+        look = replace(look, stat=stat, facts=facts, version=facts.version, content=content)
     except FileTooLargeError:
-        stat = parts.store.stat(path)
-        version = None if stat is None else stat_version(stat.identity)
-        look = replace(unseen(parts, path), stat=stat, version=version, is_opaque=True)
+        if (large := parts.store.stat(path)) is not None:
+            look = replace(look, stat=large, version=stat_version(large.identity), is_opaque=True)
     except FileToolsError:
-        look = unseen(parts, path)
+        pass  # there is no file, or it cannot be read
     document = look.view.document if with_unsaved else None
     opened = None if document is None or not document.is_dirty else parts.documents.texts.newest(document.id)
     text = None

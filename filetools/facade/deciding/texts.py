@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
-from msgspec import Struct, structs
+from msgspec import Struct
 from msgspec.structs import replace
 
 from filetools.changes import writing as changes
@@ -15,7 +13,6 @@ from filetools.changes.decision import PutDecision
 from filetools.changes.knowledge import (
     Knowledge,
     SeenPath,
-    base_bytes,
     bytes_now,
     facts_now,
     is_version,
@@ -25,36 +22,30 @@ from filetools.changes.knowledge import (
     require_file_or_nothing,
     require_version,
 )
-from filetools.changes.rebasing import unmergeable
-from filetools.changes.writing import CONTEXT_LINES, ChangeBytes, changed_text, with_text
+from filetools.changes.writing import CONTEXT_LINES, ChangeBytes, WriteRequest, changed_text, with_text
 from filetools.content.differences.diff import structured_patch
-from filetools.content.differences.merging import merge
 from filetools.content.facts import inspect
 from filetools.content.formats import UTF8, TextFormat
 from filetools.content.version import version_of
 from filetools.editors.open_text import OpenText
 from filetools.errors import (
-    EditConflictError,
     EditNotFoundError,
     InvalidArgumentError,
     PathExistsError,
     PathNotFoundError,
     VersionMismatchError,
 )
-from filetools.facade.deciding.actor_knowledge import same_change, seen_by
+from filetools.facade.deciding.actor_knowledge import seen_by
 from filetools.facade.parts import Parts
-from filetools.facade.requests import WriteRequest
 from filetools.facade.steps.files import Decide
 from filetools.facade.steps.look import Look, content_of, facts_of
 from filetools.facade.steps.unsaved import (
-    UnsavedQuestion,
     disk_text,
     overwritten,
     put_beside,
-    unsaved_error,
     unsaved_text,
+    with_document,
 )
-from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor
 from filetools.models.words import OnConflict
 from filetools.paths.workspace_path import WorkspacePath
@@ -68,106 +59,18 @@ class DecideWrite(Protocol):
         """Return what the write puts there, or raise the refusal."""
 
 
-def decide_write(parts: Parts, look: Look, request: WriteRequest, actor: Actor) -> PutDecision:
+def decide_write(
+    parts: Parts, look: Look, request: WriteRequest, actor: Actor, *, is_forced: bool = False
+) -> PutDecision:
     """Replace or create a file: what its writer knows is replaced; what others have changed since is merged or refused.
+
+    With `is_forced` the bytes replace the file's, whatever their writer knows.
 
     Raises:
         VersionMismatchError, EditConflictError, EncodingError, FileTooLargeError, InvalidArgumentError
-        UnsavedQuestion: A person must decide first.
-    """
-    return _written(parts, look, request, *seen_by(parts, look, actor))
-
-
-def _written(parts: Parts, look: Look, request: WriteRequest, now: SeenPath, knowledge: Knowledge) -> PutDecision:
-    settings = parts.settings
-    opened = None if now.unsaved is None else unsaved_text(parts, look)
-    if opened is not None:
-        plain, coded = changes.plain_write(now, new=request, knowledge=knowledge, settings=settings)
-        if plain.facts.version != now.version:
-            changes.require_read(now, knowledge, request)
-            return _beside(parts, look, request, now, knowledge, plain, text=coded.text, opened=opened)
-    decision = changes.decide_write(now, new=request, knowledge=knowledge, settings=settings)
-    if decision.is_same_change and opened is None:
-        return structs.replace(decision, warnings=same_change(parts, look, knowledge.actor))
-    return decision
-
-
-def _beside(
-    parts: Parts,
-    look: Look,
-    request: WriteRequest,
-    now: SeenPath,
-    knowledge: Knowledge,
-    plain: PutDecision,
-    *,
-    text: str | None,
-    opened: OpenText,
-) -> PutDecision:
-    """Decide a whole-file write where an editor has unsaved text of the file.
-
-    Args:
-        parts: The workspace.
-        look: What is on disk.
-        request: The write.
-        now: What its writer sees.
-        knowledge: What its writer knows.
-        plain: What would be decided without unsaved text.
-        text: The text that is sent, in the file's form; None for bytes.
-        opened: The document.
-
-    Raises:
-        VersionMismatchError, EditConflictError, EncodingError
-        UnsavedQuestion: A person must decide first.
-    """
-    if request.on_conflict == "cancel":
-        raise unsaved_error(look.path, opened.document.version, is_cancelled=True)
-    if text is None:
-        raise unsaved_error(look.path, opened.document.version, "and what would replace it is binary")
-    base = changes.base_of_write(now, knowledge, request)
-    if request.on_conflict == "allow":
-        return overwritten(parts, look, opened, plain)
-    known = _text_known(parts, look, opened, base, now, knowledge)
-    question = partial(UnsavedQuestion, look.path, opened, base_text=known, proposed=text, disk_version=look.version)
-    if request.on_conflict == "ask":
-        raise question()
-    try:
-        return put_beside(parts, look, opened, known, text, plain)
-    except EditConflictError as overlap:
-        if request.on_conflict not in ("merge_or_ask", "ask_if_attended"):
-            raise
-        raise question() from overlap
-
-
-def _text_known(
-    parts: Parts, look: Look, opened: OpenText, base: SeenVersion | None, now: SeenPath, knowledge: Knowledge
-) -> str:
-    """Return the text that a writer knows of a file with unsaved text; the file's if it knows none."""
-    on_disk = disk_text(parts, look)
-    if on_disk is None:
-        raise unsaved_error(look.path, opened.document.version, "and its file is binary")
-    if base is None or base.base == now.version:
-        return on_disk
-    if base.base == now.standing[0]:
-        return opened.text
-    text = inspect(base_bytes(now, knowledge, base.base), name=look.path)[1]
-    if text is None:
-        raise unmergeable(look.path, base.base, look.version, reason="it was binary then")
-    return text
-
-
-def decide_replace(parts: Parts, look: Look, request: WriteRequest, actor: Actor) -> PutDecision:
-    """Put bytes there as they are, whatever their writer knows; only unsaved text is merged with them, if they are text.
-
-    Raises:
-        VersionMismatchError, EditConflictError, FileTooLargeError
     """
     now, knowledge = seen_by(parts, look, actor)
-    opened = unsaved_text(parts, look)
-    plain, _ = changes.plain_write(now, new=request, knowledge=knowledge, settings=parts.settings)
-    if opened is None or plain.facts.version == now.version:
-        require_version(now, knowledge, request.expected_version)
-        return plain
-    return _beside(parts, look, request, now, knowledge, plain, text=plain.text_for(look.path), opened=opened)
+    return changes.decide_write(now, new=request, knowledge=knowledge, settings=parts.settings, is_forced=is_forced)
 
 
 def decide_create(parts: Parts, look: Look, request: WriteRequest, actor: Actor) -> PutDecision:
@@ -179,9 +82,10 @@ def decide_create(parts: Parts, look: Look, request: WriteRequest, actor: Actor)
     if look.stat is not None:
         raise PathExistsError(look.path)
     now, knowledge = seen_by(parts, look, actor)
-    request = structs.replace(request, expected_version=None)
     # What its writer knew of an earlier file is not its base.
-    return _written(parts, look, request, now, structs.replace(knowledge, rows=()))
+    return changes.decide_write(
+        now, new=replace(request, expected_version=None), knowledge=replace(knowledge, rows=()), settings=parts.settings
+    )
 
 
 def decide_append(parts: Parts, look: Look, request: WriteRequest, actor: Actor) -> PutDecision:
@@ -194,13 +98,7 @@ def decide_append(parts: Parts, look: Look, request: WriteRequest, actor: Actor)
     if look.stat is None:
         require_version(now, knowledge, request.expected_version)
         return decide_create(parts, look, request, actor)
-    plain = changes.decide_append(now, new=request, knowledge=knowledge, settings=parts.settings)
-    opened, base = unsaved_text(parts, look), disk_text(parts, look)
-    if opened is None or base is None:
-        return plain
-    if not plain.edits:
-        raise unsaved_error(look.path, opened.document.version, "and what would be added is binary")
-    return put_beside(parts, look, opened, base, base + plain.edits[0].text, plain, is_addition=True)
+    return changes.decide_append(now, new=request, knowledge=knowledge, settings=parts.settings)
 
 
 def decide_copy(parts: Parts, look: Look, source: WorkspacePath, actor: Actor, *, overwrite: bool) -> PutDecision:
@@ -238,50 +136,32 @@ class TextChange(Struct, frozen=True, kw_only=True):
 
         Raises:
             EditNotFoundError, EditAmbiguousError, EncodingError, VersionMismatchError, PathNotFoundError
-            EditConflictError: It overlaps with unsaved text.
-            UnsavedQuestion: It overlaps with unsaved text, and a person must decide.
         """
         now, knowledge = seen_by(parts, seen, self.actor)
         opened = unsaved_text(parts, seen)
         if opened is not None:
-            if self.expected_version is not None and not is_version(now.standing[0], self.expected_version):
-                require_version(now, knowledge, self.expected_version)
-            return self._beside(parts, seen, opened)
+            return self._of_unsaved(parts, seen, opened, now, knowledge)
         require_file_or_nothing(now, parts.settings)
         if now.kind is None:
             raise PathNotFoundError(now.path)
         require_version(now, knowledge, self.expected_version)
         return self.made(bytes_now(now), facts_now(now, knowledge).text_format)
 
-    def _beside(self, parts: Parts, seen: Look, opened: OpenText) -> PutDecision:
+    def _of_unsaved(
+        self, parts: Parts, seen: Look, opened: OpenText, now: SeenPath, knowledge: Knowledge
+    ) -> PutDecision:
         """Apply the change to the unsaved text, or to the file's if only that contains what is edited."""
+        content, version = parts.documents.texts.bytes_of(opened)
+        if self.expected_version is not None and not is_version(version, self.expected_version):
+            require_version(now, knowledge, self.expected_version)
         form = opened.document.text_format
-        made, base = None, opened.text
         try:
-            made = self.made(parts.documents.texts.bytes_of(opened)[0], form)
+            return replace(self.made(content, form), base=version)
         except EditNotFoundError:
-            if seen.stat is not None:
-                base = disk_text(parts, seen) or ""
+            if seen.stat is not None and disk_text(parts, seen) is not None:
                 with suppress(EditNotFoundError):
-                    made = self.made(content_of(parts, seen), form)
-            if made is None:
-                raise
-        assert made.report is not None
-        text = made.report.text
-        try:
-            return put_beside(parts, seen, opened, base, text, made, edits=made.edits)
-        except EditConflictError as overlap:
-            if self.on_conflict in ("merge", "cancel"):
-                raise
-            # An edit replaces only what it overlaps with; other unsaved text stays.
-            by_words = parts.settings.is_prose(self.path)
-            merged = merge(base, opened.text, text, keep="theirs", by_words=by_words).text
-            proposed = text if merged is None else merged
-            if self.on_conflict == "allow":
-                return overwritten(parts, seen, opened, with_text(made, self.path, proposed, form, opened.text))
-            raise UnsavedQuestion(
-                self.path, opened, base_text=base, proposed=proposed, disk_version=seen.version
-            ) from overlap
+                    return self.made(content_of(parts, seen), form)
+            raise
 
     def format_of(self, parts: Parts, path: WorkspacePath, content: bytes) -> TextFormat | None:
         """Return how a file's text is stored, as its actor reads it."""
@@ -302,11 +182,7 @@ class TextChange(Struct, frozen=True, kw_only=True):
         """
         # Hunks are made here, in the worker, and not on the loop: the time for them grows with the text.
         made = changed_text(self.path, content, text_format, self.apply, context_lines=self.context_lines)
-        return replace(made, is_strict=self.expected_version is not None, mode=self.mode)
-
-
-DecideWith: TypeAlias = Callable[[OnConflict], Decide]
-"""Returns the decision of a call for one policy about unsaved text."""
+        return replace(made, is_strict=self.expected_version is not None, mode=self.mode, on_conflict=self.on_conflict)
 
 
 class AnsweredPut(Struct, frozen=True, kw_only=True):
@@ -318,8 +194,8 @@ class AnsweredPut(Struct, frozen=True, kw_only=True):
     disk_version: str | None
     own: Decide
     """The call's own decision; what it refuses is refused."""
-    again: Decide | None = None
-    """Decides about unsaved text that they have not seen; None if they saw none that would be dropped."""
+    drops_unsaved: bool
+    """True if they saw unsaved text that would be dropped; they are asked again if there is another one."""
     actor: Actor
 
     def __call__(self, parts: Parts, look: Look) -> PutDecision:
@@ -332,17 +208,21 @@ class AnsweredPut(Struct, frozen=True, kw_only=True):
         """
         opened = unsaved_text(parts, look)
         unsaved = None if opened is None else parts.documents.texts.bytes_of(opened)[1]
-        if (unsaved, look.version) != (self.unsaved_version, self.disk_version):
-            if self.again is not None:
-                return self.again(parts, look)
+        is_seen = (unsaved, look.version) == (self.unsaved_version, self.disk_version)
+        if not is_seen and not self.drops_unsaved:
             seen, current = (self.unsaved_version or self.disk_version), (unsaved or look.version)
             reason = "it is not what the person saw who gave it another text; repeat the call unchanged"
             raise VersionMismatchError(look.path, seen, current, reason=reason)
         own = self.own(parts, look)
+        if self.drops_unsaved:
+            own = replace(own, on_conflict="allow" if is_seen else "ask")
+        if not is_seen:
+            return own
+        own = with_document(parts, look, own)
         if own.text_for(look.path) == self.text:
             return own
         made = self._instead(parts, look, own, (disk_text(parts, look) or "") if opened is None else opened.text)
-        if opened is not None and self.again is None:
+        if opened is not None and not self.drops_unsaved:
             # They saw the unsaved text, and their change of it is merged into it like any other change.
             made = put_beside(parts, look, opened, opened.text, self.text, made)
         elif opened is not None:
@@ -369,21 +249,13 @@ class AnsweredPut(Struct, frozen=True, kw_only=True):
         return made
 
 
-def decide_as_allowed(permit: Permit, decide: DecideWith, on_conflict: OnConflict, actor: Actor) -> Decide:
-    """Return the decision of a call that a person has allowed."""
-    proposal, drops = permit.proposal, permit.proposal.replacing_unsaved is not None
+def decide_as_allowed(permit: Permit, own: Decide, actor: Actor) -> Decide:
+    """Return the decision of a call that a person has allowed: its own one, or that for the text that they saw or gave."""
+    proposal = permit.proposal
     text = proposal.replacing_unsaved if permit.edited_text is None else permit.edited_text
     if text is None:
-        return decide(on_conflict)
+        return own
     return AnsweredPut(
-        text=text, unsaved_version=proposal.unsaved_version, disk_version=proposal.version,
-        own=decide("allow" if drops else on_conflict), again=decide("ask") if drops else None, actor=actor,
-    )  # fmt: skip
-
-
-def decide_as_settled(question: UnsavedQuestion, text: str | None, decide: DecideWith, actor: Actor) -> Decide:
-    """Return the decision of a call after a person let it replace unsaved text, by its own text or by one that they gave."""
-    return AnsweredPut(
-        text=question.proposed if text is None else text, unsaved_version=question.unsaved_version,
-        disk_version=question.disk_version, own=decide("allow"), again=decide("ask"), actor=actor,
+        text=text, unsaved_version=proposal.unsaved_version, disk_version=proposal.version, own=own,
+        drops_unsaved=proposal.replacing_unsaved is not None, actor=actor,
     )  # fmt: skip

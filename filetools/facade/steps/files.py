@@ -23,7 +23,7 @@ from filetools.errors import (
 from filetools.facade.parts import Parts
 from filetools.facade.steps.look import Look, keep_seen, known_version, look, missing_parents, require_parent
 from filetools.facade.steps.step import Step, is_same_file, put_back, sync_names
-from filetools.facade.steps.unsaved import followed, keep_unsaved, taken_back
+from filetools.facade.steps.unsaved import keep_unsaved, taken_back, with_document
 from filetools.journal.changes import Change
 from filetools.journal.tree_rows import Identity
 from filetools.models.records import Operation
@@ -84,7 +84,7 @@ class PutFile(Step):
 
     def preview(self, parts: Parts, seen: Look) -> PutDecision:
         """Return the decision for a look, without changing anything."""
-        return followed(parts, seen, self.wanted(parts, seen))
+        return with_document(parts, seen, self.wanted(parts, seen))
 
     def separated(self, parts: Parts) -> Sequence[dict[str, Any]]:
         """Return a warning if the file had hard links, which keep the old bytes."""

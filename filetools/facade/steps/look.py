@@ -60,7 +60,7 @@ def look(
     *,
     takes_opaque: bool = False,
 ) -> Look:
-    """Recover a path from a crashed process, then look at its file and its head. Call it in a turn.
+    """Look at a path's file and its head; in a turn, first recover it from a crashed process.
 
     Args:
         parts: The workspace.
@@ -77,7 +77,7 @@ def look(
     view = parts.view(key)
     if view.blocked:
         raise HeadMovedError(path)
-    if view.head is not None and not view.head.applied and not parts.is_inner:
+    if view.head is not None and not view.head.applied and parts.journal.turn_gate.is_held_here():
         parts.recovery.settle(path, key)
         view = parts.view(key)
     seen = Look(path=_as_spelled(parts, path, view), key=key, view=view, taken_ns=time.time_ns())

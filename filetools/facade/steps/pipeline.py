@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from msgspec import Struct, structs
 
+from filetools.content.editing.edits import joined
 from filetools.errors import (
+    ChangedMeanwhileError,
     DirectoryNotFoundError,
     FileToolsError,
     PathExistsError,
@@ -134,13 +137,7 @@ class Pipeline:
                 raise HeadMovedError(steps[0].paths[0])
         for check in self._checks:
             check()
-        decided = []
-        for step in steps:
-            self._report_progress(len(steps), 2 * len(steps))
-            if step.decide(parts):
-                decided.append(step)
-            else:
-                step.recorded(None)
+        decided = decide_all(parts, steps, self._report_progress)
         if not decided:
             self.outcome = Outcome(records=(), mirror=parts.sync.standing())
             return None
@@ -208,6 +205,45 @@ class Pipeline:
     def abandon(self) -> None:
         """Discard what was prepared."""
         _abandon(self._parts, self._steps)
+
+
+def decide_all(parts: Parts, steps: Sequence[Step], report_progress: ReportProgress = ignore_progress) -> list[Step]:
+    """Decide all steps, which have looked; returns those that have something to change.
+
+    Raises:
+        FileToolsError: The first refusal, with those of the other steps added.
+        HeadMovedError, UnsavedQuestion
+    """
+    changing: list[Step] = []
+    refusals: list[FileToolsError] = []
+    for step in steps:
+        report_progress(len(steps), 2 * len(steps))
+        try:
+            if step.decide(parts):
+                changing.append(step)
+            else:
+                step.recorded(None)
+        except FileToolsError as exc:
+            refusals.append(exc)
+    if refusals:
+        raise joined(refusals)
+    return changing
+
+
+def try_steps(parts: Parts, steps: Sequence[Step]) -> None:
+    """Look and decide outside of a turn, without changing anything: a dry run.
+
+    Raises:
+        ChangedMeanwhileError: The paths kept changing.
+        FileToolsError: As `decide_all`.
+    """
+    for _ in range(MOST_LOOKS):
+        with suppress(HeadMovedError):
+            for step in steps:
+                step.look(parts)
+            decide_all(parts, steps)
+            return
+    raise ChangedMeanwhileError(steps[0].path, MOST_LOOKS)
 
 
 def _unrecorded(step: Step) -> Sequence[WorkspacePath]:

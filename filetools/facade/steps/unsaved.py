@@ -8,12 +8,15 @@ record of state `buffer`. A change that cannot be merged into the document is a 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 from msgspec import structs
 
 from filetools.changes.decision import PutDecision, ShownText
-from filetools.changes.rebasing import overlapping
+from filetools.changes.knowledge import BASE_GONE
+from filetools.changes.rebasing import overlapping, unmergeable
+from filetools.changes.writing import with_text
 from filetools.content.differences.diff import minimal_edits, refined
 from filetools.content.differences.merging import MergeResult, merge, merge_bytes
 from filetools.content.editing.text_edits import TextEdit, apply_text_edits
@@ -22,7 +25,7 @@ from filetools.content.formats import TextFormat, decode, encode
 from filetools.content.version import version_of
 from filetools.editors.documents import changed, typed
 from filetools.editors.open_text import OpenText
-from filetools.errors import EditConflictError
+from filetools.errors import EditConflictError, VersionGoneError, VersionMismatchError
 from filetools.facade.parts import Parts
 from filetools.facade.steps.look import Look, content_of, facts_of
 from filetools.journal.changes import Change
@@ -69,30 +72,68 @@ def disk_text(parts: Parts, seen: Look) -> str | None:
     return decode(content_of(parts, seen), facts.text_format, path=seen.path)
 
 
-def followed(parts: Parts, seen: Look, decision: PutDecision) -> PutDecision:
+def with_document(parts: Parts, seen: Look, decision: PutDecision) -> PutDecision:
     """Return a decision with the change of the path's open document added, unless it already has one.
 
     Raises:
-        EditConflictError: The change cannot be merged into the unsaved text.
+        EditConflictError: The change cannot be merged into the unsaved text, or must not be.
+        VersionMismatchError: The text that the change was made from is no longer kept.
         HeadMovedError: The document has changed since the look.
+        UnsavedQuestion: A person must decide first.
     """
     document = seen.view.document
-    is_settled = decision.in_buffer or decision.document is not None or decision.facts.version == seen.version
-    if document is None or is_settled:
+    is_unchanged = decision.facts.version == seen.version and decision.base is None
+    if document is None or decision.in_buffer or decision.document is not None or is_unchanged:
         return decision
     opened = parts.documents.texts.at(document)
-    facts = decision.facts
-    if facts.text_format is None:
-        if document.is_dirty:
-            raise unsaved_error(seen.path, opened.document.version, "and what would replace it is binary")
-        return decision
-    text = decode(decision.content, facts.text_format, path=seen.path)
-    if document.is_dirty:
-        base = disk_text(parts, seen)
-        if base is None:
-            raise unsaved_error(seen.path, opened.document.version, "and its file is binary")
+    text, is_edit, on_conflict = decision.text_for(seen.path), decision.report is not None, decision.on_conflict
+    if not document.is_dirty:
+        if text is None:
+            return decision
+        return structs.replace(decision, document=replaced(opened, text, decision.facts, decision.edits))
+    text = text if decision.text is None else decision.text
+    if on_conflict == "cancel" and not is_edit:
+        raise unsaved_error(seen.path, document.version, is_cancelled=True)
+    if text is None:
+        raise unsaved_error(seen.path, document.version, "and what would replace it is binary")
+    if on_conflict == "allow" and not is_edit:
+        return overwritten(parts, seen, opened, decision)
+    base = _text_of(parts, seen, opened, decision.base)
+    question = partial(UnsavedQuestion, seen.path, opened, base_text=base, disk_version=seen.version)
+    if on_conflict == "ask" and not is_edit:
+        raise question(proposed=text)
+    try:
         return put_beside(parts, seen, opened, base, text, decision)
-    return structs.replace(decision, document=replaced(opened, text, facts, decision.edits))
+    except EditConflictError as overlap:
+        if on_conflict in ("merge", "cancel"):
+            raise
+        if is_edit:
+            # An edit replaces only what it overlaps with; other unsaved text stays.
+            by_words = parts.settings.is_prose(seen.path)
+            merged = merge(base, opened.text, text, keep="theirs", by_words=by_words).text
+            text = text if merged is None else merged
+            if on_conflict == "allow":
+                made = with_text(decision, seen.path, text, document.text_format, opened.text)
+                return overwritten(parts, seen, opened, made)
+        raise question(proposed=text) from overlap
+
+
+def _text_of(parts: Parts, seen: Look, opened: OpenText, version: str | None) -> str:
+    """Return the text of a version of a file with unsaved text; None for the file as it is."""
+    if version == parts.documents.texts.bytes_of(opened)[1]:
+        return opened.text
+    if version is None or version == seen.version:
+        on_disk = disk_text(parts, seen)
+        if on_disk is None:
+            raise unsaved_error(seen.path, opened.document.version, "and its file is binary")
+        return on_disk
+    try:
+        text = inspect(parts.tracker.text(version), name=seen.path)[1]
+    except VersionGoneError as exc:
+        raise VersionMismatchError(seen.path, version, seen.version, reason=BASE_GONE) from exc
+    if text is None:
+        raise unmergeable(seen.path, version, seen.version, reason="it was binary then")
+    return text
 
 
 def replaced(
@@ -105,17 +146,7 @@ def replaced(
     return made if facts.text_format is None else structs.replace(made, text_format=facts.text_format)
 
 
-def put_beside(
-    parts: Parts,
-    seen: Look,
-    opened: OpenText,
-    base: str,
-    proposed: str,
-    plain: PutDecision,
-    *,
-    edits: Sequence[TextEdit] | None = None,
-    is_addition: bool = False,
-) -> PutDecision:
+def put_beside(parts: Parts, seen: Look, opened: OpenText, base: str, proposed: str, plain: PutDecision) -> PutDecision:
     """Decide whether a change of a file with unsaved text goes to the file, too.
 
     Args:
@@ -124,14 +155,15 @@ def put_beside(
         opened: The document with the unsaved text.
         base: The text that the change starts from.
         proposed: The text that it results in.
-        plain: The decision without regard to unsaved text.
-        edits: The edits from base to proposed, if known.
-        is_addition: True for an append; it is appended to both texts, whatever they end with.
+        plain: The decision without regard to unsaved text; its edits, if it has any, lead from `base` to `proposed`.
 
     Raises:
         EditConflictError: The change overlaps with unsaved text.
         EncodingError: The file's encoding lacks a character of the new text.
     """
+    edits = plain.edits
+    # What is appended is added to both texts, whatever they end with.
+    is_addition = plain.added_bytes is not None and proposed.startswith(base)
     caught_up = _caught_up(parts, seen, opened)
     current = opened.text if caught_up is None else caught_up
     foreign: tuple[dict[str, Any], ...] = ()
@@ -257,8 +289,8 @@ def refuse_unsaved_below(parts: Parts, folder: WorkspacePath, key: str) -> None:
     Raises:
         EditConflictError: Names the first such document.
     """
-    for document in parts.journal.documents.all():
-        if document.is_dirty and document.key.startswith(f"{key}/"):
+    for document in parts.journal.documents.all(key):
+        if document.is_dirty and document.key != key:
             raise unsaved_error(document.path, document.version, f"and lies in {folder}")
 
 

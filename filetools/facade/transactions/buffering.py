@@ -18,7 +18,7 @@ from filetools.facade.parts import Parts
 from filetools.facade.runner import CallRunner
 from filetools.facade.steps.files import MoveFile, PutFile, RemoveFile
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
-from filetools.facade.steps.pipeline import Outcome, ReportProgress, ignore_progress
+from filetools.facade.steps.pipeline import Outcome, ReportProgress, decide_all, ignore_progress
 from filetools.facade.steps.step import Step
 from filetools.facade.transactions.held import FOLDER_MODE, HeldTree, OverlayStore
 from filetools.journal.changes import HeadMovedError
@@ -112,22 +112,19 @@ class BufferingRunner(CallRunner):
         with self.held.lock:
             self.tracker.load(actor)
             self.held.save()
-            known = self.tracker.own()
             try:
                 for number, step in enumerate(steps):
                     report_progress(number, len(steps))
                     step.look(self.parts)
-                    record = None
-                    if step.decide(self.parts):
-                        act(self.parts, self.held, step)
-                        # It says that something will change, and has no number yet.
-                        record = ChangeRecord(
-                            number=0, operation=Operation.MODIFY, path=step.paths[-1], actor=actor, time=time.time()
-                        )
+                for step in decide_all(self.parts, steps):
+                    act(self.parts, self.held, step)
+                    # It says that something will change, and has no number yet.
+                    record = ChangeRecord(
+                        number=0, operation=Operation.MODIFY, path=step.paths[-1], actor=actor, time=time.time()
+                    )
                     step.recorded(record)
             except (FileToolsError, HeadMovedError):
                 self.held.restore()
-                self.tracker.use(known)
                 raise
 
 
@@ -151,10 +148,6 @@ class TransactionTracker(ReadTracker):
         self._own: dict[str, Rows] = {}
         self._own_texts: dict[str, bytes] = {}
 
-    def is_loaded(self, actor: Actor) -> bool:
-        """Return True if what the actor saw in earlier openings is in memory."""
-        return self._outer.is_loaded(actor)
-
     def load(self, actor: Actor) -> None:
         """Load what the actor saw in earlier openings."""
         self._outer.load(actor)
@@ -167,14 +160,6 @@ class TransactionTracker(ReadTracker):
         """
         content = self._own_texts.get(version)
         return self._outer.text(version) if content is None else content
-
-    def own(self) -> dict[str, Rows]:
-        """Return the rows that are known only here, for `use`."""
-        return dict(self._own)
-
-    def use(self, own: dict[str, Rows]) -> None:
-        """Return to what was known."""
-        self._own = own
 
     def publish(self, actor: Actor, steps: Sequence[Step], key_of: Callable[[WorkspacePath], str]) -> None:
         """Record in the workspace what the actor knows of the files that its transaction has changed."""

@@ -11,6 +11,7 @@ from typing import Any, Final, Never
 from pydantic import Field
 
 from filetools.changes.decision import PutDecision
+from filetools.changes.writing import WriteRequest
 from filetools.errors import EditConflictError, InvalidArgumentError
 from filetools.facade.calls import ActorCalls
 from filetools.facade.deciding.proposals import Taken, taken_by
@@ -18,13 +19,11 @@ from filetools.facade.deciding.texts import DecideWrite, decide_as_allowed
 from filetools.facade.parts import Parts
 from filetools.facade.read_calls import ReadCalls
 from filetools.facade.reading.feed import Feed
-from filetools.facade.requests import WriteRequest
 from filetools.facade.runner import CallRunner
 from filetools.facade.steps.files import Decide, MoveFile, PutFile, RemoveFile
 from filetools.facade.steps.look import Look
 from filetools.facade.steps.pipeline import Outcome
 from filetools.facade.steps.step import Step
-from filetools.facade.steps.unsaved import followed
 from filetools.facade.transactions.buffering import BufferingRunner
 from filetools.facade.transactions.plan import DecidePut, steps_of
 from filetools.facade.tree_calls import TreeCalls
@@ -32,7 +31,7 @@ from filetools.facade.write_calls import WriteCalls
 from filetools.models.files import WriteResult
 from filetools.models.records import Actor
 from filetools.models.result import Result
-from filetools.models.words import MirrorStatus, OnConflict
+from filetools.models.words import MirrorStatus
 from filetools.paths.lexical import AnyPath, plain_path
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.gatekeeper import Permit
@@ -228,7 +227,7 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
             permits.append(permit)
             if permit.edited_text is not None:
                 [path] = put
-                shown[path] = decide_as_allowed(permit, partial(_always, shown[path]), "merge", self.actor)
+                shown[path] = decide_as_allowed(permit, shown[path], self.actor)
                 put[path] = PutFile(path, shown[path])
             allowed.update(put)
         return [allowed.get(step.paths[0], step) if isinstance(step, PutFile) else step for step in steps], permits
@@ -247,11 +246,6 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
 def _shown(decide: DecidePut, parts: Parts, seen: Look) -> PutDecision:
     """Return what a person is shown of a text: the merged text or, if that overlaps, the text as it was written."""
     try:
-        decision = decide(parts, seen)
+        return decide(parts, seen)
     except EditConflictError:
-        decision = decide.plain
-    return followed(parts, seen, decision)
-
-
-def _always(decide: Decide, _on_conflict: OnConflict) -> Decide:
-    return decide
+        return decide.plain

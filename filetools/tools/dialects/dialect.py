@@ -46,8 +46,8 @@ def reworded(error: E, sentence: str, action: str | None = None) -> E:
 
 
 def repairs_of(warnings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the warnings that a model must know about its change: repaired input, omissions, and broken hard links."""
-    kept = [each for each in warnings if each["code"] in ("REPAIRED", "LEFT_OUT", "HARD_LINK_BROKEN")]
+    """Return the warnings that a model must know about its change: repaired input and broken hard links."""
+    kept = [each for each in warnings if each["code"] in ("REPAIRED", "HARD_LINK_BROKEN")]
     return {"warnings": kept} if kept else {}
 
 
