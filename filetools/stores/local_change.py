@@ -134,11 +134,10 @@ class LocalChanging:
             AccessDeniedError: The two are on different file systems.
         """
         disk = self._disk
-        nested = InvalidArgumentError(
-            f"Cannot move {source!r} to {destination!r}: one lies inside the other", path=source
-        )
         if source.is_below(destination) or destination.is_below(source):
-            raise nested
+            raise InvalidArgumentError(
+                f"Cannot move {source!r} to {destination!r}: one lies inside the other", path=source
+            )
         origin, target = disk.live(source), disk.live(destination)
         with Explained(disk.workspace, destination), origin.opened() as old_parent, target.opened() as new_parent:
             old, new = (old_parent, origin.name), (new_parent, target.name)
@@ -162,8 +161,6 @@ class LocalChanging:
                     raise AccessDeniedError(
                         destination, "source and destination are on different file systems"
                     ) from exc
-                if exc.errno == errno.EINVAL and not isinstance(exc, FileToolsError):
-                    raise nested from exc
                 raise
 
     def set_mode(self, path: WorkspacePath, mode: int, *, directory: bool = False) -> None:
