@@ -15,11 +15,13 @@ from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.settings import STATE_DIRECTORY
 from filetools.stores.local_change import LocalChanging
-from filetools.stores.local_disk import Explained, HiddenPlace, LocalDisk
 from filetools.stores.local_displaced import LocalDisplaced
 from filetools.stores.local_prepare import written
 from filetools.stores.private import (
     FOREIGN_NAME,
+    Explained,
+    HiddenPlace,
+    LocalDisk,
     PrivateDirectory,
     is_foreign_trash,
     is_left_behind,

@@ -18,10 +18,9 @@ from filetools.errors import (
     SymlinkNotAllowedError,
 )
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.local_disk import Explained, LocalDisk
 from filetools.stores.local_displaced import LocalDisplaced, LocalTrashed
 from filetools.stores.local_prepare import prepare_new, prepare_replacement
-from filetools.stores.private import foreign_name_for, foreign_trash_name, private_name
+from filetools.stores.private import Explained, LocalDisk, foreign_name_for, foreign_trash_name, private_name
 from filetools.stores.reading import to_file_stat
 from filetools.stores.renaming import (
     Spot,
