@@ -6,14 +6,13 @@ transformed to the newest one; only changes of the file on disk are merged into 
 
 from __future__ import annotations
 
-import re
 import secrets
 import time
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
-from typing import Final
+from typing import Annotated, Final
 
-from msgspec import structs
+from msgspec import Meta, Struct, ValidationError, convert, structs, to_builtins
 
 from filetools.content.differences.diff import minimal_edits
 from filetools.content.differences.transforming import transform
@@ -30,7 +29,6 @@ from filetools.models.records import SYSTEM, Actor
 
 LEASE_SECONDS: Final = 60.0
 """How long a handle is valid after its editor's last call."""
-_NAME: Final = re.compile(r"[!-~]{1,64}")
 MOST_TRIES: Final = 100
 """How often an edit is rebased because another edit was first, before it fails."""
 
@@ -174,27 +172,24 @@ class Documents:
         return history
 
 
+class _Change(Struct):
+    """The types of what an editor sends."""
+
+    buffer_version: int
+    edits: list[TextEdit] | None
+    text: str | None
+    change_id: Annotated[str, Meta(pattern=r"^[!-~]{1,64}\Z")] | None
+
+
 def _refuse_malformed(buffer_version: object, edits: object, text: object, change_id: object) -> None:
     """Refuse arguments of a wrong type or form; the code below trusts the types."""
     if (edits is None) == (text is None):
         raise InvalidArgumentError("Give either edits or the whole text")
-    if isinstance(buffer_version, bool) or not isinstance(buffer_version, int):
-        raise InvalidArgumentError(f"buffer_version must be a whole number, not {buffer_version!r}")
-    if text is not None and not isinstance(text, str):
-        raise InvalidArgumentError(f"text must be text, not {type(text).__name__}")
-    if change_id is not None and not (isinstance(change_id, str) and _NAME.fullmatch(change_id)):
-        raise InvalidArgumentError("change_id must be 1 to 64 visible ASCII characters")
-    if edits is not None and not (isinstance(edits, Sequence) and all(_is_edit(edit) for edit in edits)):
-        raise InvalidArgumentError(
-            "edits must be a list of filetools.TextEdit: whole numbers start and end, and a text"
-        )
-
-
-def _is_edit(edit: object) -> bool:
-    if not isinstance(edit, TextEdit):
-        return False
-    places: tuple[object, object, object] = (edit.start, edit.end, edit.text)
-    return isinstance(places[0], int) and isinstance(places[1], int) and isinstance(places[2], str)
+    given = {"buffer_version": buffer_version, "edits": edits, "text": text, "change_id": change_id}
+    try:
+        convert(to_builtins(given, builtin_types=(bytes, bytearray)), _Change)  # otherwise they would become text
+    except (ValidationError, TypeError) as exc:
+        raise InvalidArgumentError(f"The change is malformed: {exc}") from exc
 
 
 def typed(opened: OpenText, edits: Sequence[TextEdit], reason: EditReason = "typed") -> DocumentChange:

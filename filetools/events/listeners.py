@@ -29,10 +29,8 @@ BATCH_POLL_SECONDS: Final = 0.05
 
 
 class BusStatistics(Struct):
-    """Listeners of a bus, and their failures since it was created."""
+    """Counts of a bus since it was created."""
 
-    listeners: int = 0
-    """Current subscriptions to events."""
     failures: int = 0
     """Calls of listeners and responders that raised."""
     dropped: int = 0
