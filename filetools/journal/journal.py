@@ -234,9 +234,8 @@ class Journal:
 
         def work(connection: sqlite3.Connection) -> Records:
             found = ObservedChanges(next_number(connection) - 1)
-            rows = TreeTable(connection, key_of, self.contents)
-            look(found, rows)
-            return self._recorder.record_observed(connection, found.changes, rows.unseen)
+            look(found, TreeTable(connection, key_of))
+            return self._recorder.record_observed(connection, found.changes)
 
         records = self._database.write(work, afterwards=lambda made: self._note([made]))
         if records:

@@ -342,14 +342,13 @@ class Observation:
         """True if a path was never reported to listeners: ignore rules leave it out, and a call has only looked at it."""
         return row.number == 0 and self._context.is_left_out(row.path, row.kind == "directory")
 
-    def _move(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> int:
-        """Record a move, and return its number."""
-        number, folders, is_settled = record_move(self._rows, self._context.found, row, path, stat)
+    def _move(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> None:
+        """Record a move."""
+        folders, is_settled = record_move(self._rows, self._context.found, row, path, stat)
         self._gone.pop(row.key, None)
         self.new_folders += folders
         if not is_settled:
             self._look_again(path)
-        return number
 
     def _compare(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> None:
         """Read a file or link whose identity has changed, and record it if its bytes or mode have."""
@@ -442,8 +441,7 @@ class Observation:
                 self._forget(below)
         # Before the move, which replaces them, too: what comes with it may have the same names.
         self._rows.put(gone)
-        number = self._move(source, path, stat)
-        self._rows.take_away([each for each in gone if self._rows.get(each.key) == each], number)
+        self._move(source, path, stat)
         if stat.type == "directory":
             self._arrive(path)
 
@@ -487,7 +485,8 @@ class Observation:
             kind, before = _REMOVALS.get(row.kind, Operation.DELETE), row.version
             number = self._context.found.add(kind, row.path, row.key, before=before, mode=row.mode)
         self._rows.put((structs.replace(row, kind="absent", identity=None, number=number),))
-        self._rows.take_away(below, number)
+        if below:
+            self._rows.take_away(row.key, number)
         for each in (row, *below):
             if each.kind == "file":
                 self._look_at_links(each.path, each.identity)
