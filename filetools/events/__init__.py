@@ -34,8 +34,7 @@ from filetools.events.buffers import (
     BufferSaved,
 )
 from filetools.events.bus import EventBus, Responder
-from filetools.events.listeners import BusStatistics, Listener
-from filetools.events.subscriptions import Subscription, known_pattern
+from filetools.events.subscriptions import BusStatistics, Listener, Subscription, known_pattern
 from filetools.events.types import (
     ContentEvent,
     ContentLoader,

@@ -12,16 +12,19 @@ from typing import Any, Final
 from pyee.base import EventEmitter
 
 from filetools.errors import InternalError, InvalidArgumentError
-from filetools.events.listeners import (
+from filetools.events.subscriptions import (
     BATCH_LIMIT_FACTOR,
     QUEUE_LIMIT_EVENTS,
     BatchQueue,
     BusStatistics,
     Listener,
     ListenerQueue,
+    Route,
+    Subscription,
+    checked_pattern,
     is_async,
+    matches,
 )
-from filetools.events.subscriptions import Route, Subscription, checked_pattern, matches
 from filetools.events.types import Event
 
 logger = logging.getLogger(__name__)
