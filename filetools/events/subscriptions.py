@@ -10,7 +10,6 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from difflib import get_close_matches
-from importlib import import_module
 from inspect import isawaitable, iscoroutinefunction
 from typing import Any, Final
 
@@ -296,8 +295,6 @@ def known_pattern(pattern: str) -> str:
 
 def event_names() -> set[str]:
     """Return the names of all events."""
-    for module in ("activity", "buffers"):
-        import_module(f"filetools.events.{module}")  # its classes exist once it is imported
     found, classes = set(), [Event]
     while classes:
         event = classes.pop()

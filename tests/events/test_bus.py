@@ -11,10 +11,9 @@ from collections.abc import AsyncIterator, Awaitable
 import pytest
 
 from filetools.errors import InternalError, InvalidArgumentError
-from filetools.events.activity import SyncResumed
 from filetools.events.bus import EventBus
 from filetools.events.subscriptions import BusStatistics
-from filetools.events.types import Event, FileCreated, FileDeleted, Resync
+from filetools.events.types import Event, FileCreated, FileDeleted, Resync, SyncResumed
 from filetools.models.records import SYSTEM
 from tests.support.loops import VirtualTimeLoop
 

@@ -11,7 +11,7 @@ import pytest
 
 from filetools.content.version import version_of
 from filetools.errors import AbortedError, AccessDeniedError, InvalidPathError, LockTimeoutError, StorageFailedError
-from filetools.events.activity import SyncError, SyncPaused
+from filetools.events.types import SyncError, SyncPaused
 from filetools.journal.changes import BacklogEntry, Change, MirrorRow
 from filetools.journal.tree_rows import Looked, TreeRow
 from filetools.models.records import Operation
