@@ -141,7 +141,7 @@ class Turns:
     def abandon(self) -> None:
         """Fail all calls in a forked child, which has no thread to run them."""
         for call in (*self._queue.abandon(FORKED), *self._at_work):
-            call.fail(WorkspaceGoneError(FORKED))
+            call.error = WorkspaceGoneError(FORKED)
             with suppress(RuntimeError):  # the loop is closed, and nobody waits
                 call.hop.get_loop().call_soon(call.settle)
 
@@ -182,7 +182,7 @@ class Turns:
                 for call in calls:
                     if not (call in again or call.is_finished or call.error is not None):
                         quietly(call.work.abandon)
-                        call.fail(exc)
+                        call.error = exc
             self._at_work = ()
             with suppress(OSError):  # the descriptor is gone, and with it the lock
                 self._gate.leave()
@@ -196,7 +196,7 @@ class Turns:
         """Fail all waiting calls: no turn can begin."""
         calls = self._claimed()
         for call in calls:
-            call.fail(error if isinstance(error, FileToolsError) else StorageFailedError("the journal", str(error)))
+            call.error = error if isinstance(error, FileToolsError) else StorageFailedError("the journal", str(error))
         if calls:
             self.publisher.begin()
             self._end_all(calls, [])
@@ -207,7 +207,7 @@ class Turns:
     def _end_all(self, calls: Sequence[TurnCall], again: list[TurnCall]) -> None:
         for call in calls:
             if isinstance(call.error, StateDamagedError):
-                call.fail(self._workers.explained(call.error))
+                call.error = self._workers.explained(call.error)
         # Before they wait again: another turn may end before this one is published.
         found = [(call, call.take_found()) for call in calls]
         self._queue.put_back(again)
@@ -222,9 +222,9 @@ class Turns:
             again: Filled with those of them that get another turn.
         """
         journal = self._journal
-        newest, is_pending = journal.marks.before_turn()
-        self.publisher.begins_at(newest + 1)
-        if is_pending:
+        reached = journal.positions()
+        self.publisher.begins_at(reached.newest + 1)
+        if reached.visible < reached.newest:  # something is committed but not applied
             self._settle()
         ready = self._prepare(calls, again)
         if not ready:
@@ -236,7 +236,7 @@ class Turns:
             if isinstance(outcome, Exception):
                 call.work.abandon()
             elif error is None:
-                call.finish()
+                call.is_finished = True
                 made += [record.number for record in outcome]
                 done.append(call.work)
             if error is not None and call.is_tried_again(error):
@@ -269,12 +269,13 @@ class Turns:
                     again.append(call)
                 continue
             finally:
-                self._put_off(ready, again, call.found)
+                if call.found:
+                    self._put_off(ready, again, call.found)
             if draft is None:
-                call.finish()
+                call.is_finished = True
                 continue
             keys = {key for change in draft.changes for key in (change.key, change.old_key) if key is not None}
-            if any(touches(key, touched) for key in keys):
+            if touched and any(touches(key, touched) for key in keys):
                 call.work.abandon()  # it touches more paths than it declared
                 again.append(call)
                 continue
