@@ -222,9 +222,9 @@ class Turns:
             again: Filled with those of them that get another turn.
         """
         journal = self._journal
-        newest, is_pending = journal.marks.before_turn()
-        self.publisher.begins_at(newest + 1)
-        if is_pending:
+        reached = journal.positions()
+        self.publisher.begins_at(reached.newest + 1)
+        if reached.visible < reached.newest:  # something is committed but not applied
             self._settle()
         ready = self._prepare(calls, again)
         if not ready:
