@@ -9,8 +9,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from filetools.errors import FileToolsError
-from filetools.events.buffers import BufferEvent
-from filetools.events.types import Event, TreeEvent, from_record
+from filetools.events.types import BufferEvent, Event, TreeEvent, from_record
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import ChangeRecord
 from filetools.servers.http.live.frames import frame_text, pending_request
