@@ -11,10 +11,9 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
-from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
@@ -238,13 +237,10 @@ class BacklogWorker:
                 self.identity.renew()
                 self.forget()
                 raise StoppedError from None
-            for several in _by_change(entries):
+            for entry in _newest(entries):
                 self._mirror.go_on()
-                if len(several) > 1:  # a move: the path that exists in the primary comes first
-                    several.sort(key=lambda entry: self._context.primary.stat(WorkspacePath(entry.path)) is None)
-                for entry in several:
-                    is_retried = entry.key in self._retries
-                    self._process(replace(entry, below=True) if is_retried else entry, files.get(entry.number))
+                is_retried = entry.key in self._retries
+                self._process(replace(entry, below=True) if is_retried else entry, files.get(entry.number))
                 if len(self._unsynced) >= MOST_UNSYNCED:
                     self.make_durable()
             page = len(entries)
@@ -453,11 +449,10 @@ class BacklogWorker:
         return False
 
 
-def _by_change(entries: Iterable[BacklogEntry]) -> Iterator[list[BacklogEntry]]:
-    """Yield the entries of each change together, for each path only the newest, with `below` set if there were others."""
+def _newest(entries: Iterable[BacklogEntry]) -> Iterable[BacklogEntry]:
+    """Return the newest entry of each path in their order, with `below` set if there were others."""
     newest: dict[str, BacklogEntry] = {}
     for entry in entries:
         is_known = newest.pop(entry.key, None) is not None
         newest[entry.key] = replace(entry, below=True) if is_known else entry
-    for _, several in groupby(newest.values(), lambda entry: entry.number):
-        yield list(several)
+    return newest.values()
