@@ -7,8 +7,8 @@ from filetools.changes.writing import NewlineChoice, OnStale
 from filetools.content.editing.edits import Edit
 from filetools.content.editing.text_edits import TextEdit
 from filetools.descriptors.descriptors import Descriptors
-from filetools.events.bus import BusStatistics, Responder
-from filetools.events.listeners import Listener
+from filetools.events.bus import Responder
+from filetools.events.subscriptions import Listener
 from filetools.events.types import Event
 from filetools.facade.descriptor_calls import T
 from filetools.facade.progress import Abort, Looked, Progress
@@ -201,7 +201,7 @@ class BlockingUpload:
 
 class BlockingBus:
     @property
-    def statistics(self) -> BusStatistics: ...
+    def listeners(self) -> int: ...
     def subscribe(self, pattern: str, listener: Listener, *, once: bool=...) -> BlockingSubscription: ...
     def batch(self, pattern: str, listener: Listener, *, wait: float=..., max_wait: float=...) -> BlockingSubscription: ...
     def has_listeners(self, name: str) -> bool: ...

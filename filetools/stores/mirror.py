@@ -11,8 +11,7 @@ from filetools.models.words import STATE_DIRECTORY
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.local import LocalStore
-from filetools.stores.local_disk import LocalDisk
-from filetools.stores.private import PrivateDirectory
+from filetools.stores.private import LocalDisk, PrivateDirectory
 from filetools.stores.store import FileStat
 
 

@@ -14,8 +14,7 @@ from typing import Any, Final
 
 import filetools.events as events
 from filetools.errors import InvalidArgumentError, SyncFailedError
-from filetools.events.activity import PauseReason
-from filetools.events.types import Event
+from filetools.events.types import Event, PauseReason
 from filetools.journal.changes import MirrorRow
 from filetools.journal.journal import Journal
 from filetools.models.files import SyncResult

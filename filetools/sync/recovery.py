@@ -238,7 +238,7 @@ class Recovery:
         is_another = bool(self._journal.records(record.number, key=self._workspace.key(leaves), limit=1))
         if stat is None or stat.type == "directory" or is_another:
             return
-        if record.operation is Operation.DELETE and not self._store.has_trash(leaves, str(record.number)):
+        if record.operation is Operation.DELETE and not self._store.trashed(leaves, str(record.number)).is_there():
             self._store.remove(leaves, trash=str(record.number))
         elif record.operation is Operation.MOVE and self._store.stat(path) is None:
             make_parents(self._store, path)
@@ -361,8 +361,9 @@ class Recovery:
         for number in self._journal.history.targets([record.number], "brings").get(record.number, ()):
             removals = self._journal.history.select(RecordFilter(numbers=(number,)))
             is_whole = any(removal.path == record.path for removal in removals)
-            if is_whole and self._store.stat(path) is None and self._store.has_trash(path, str(number)):
-                self._store.restore(path, str(number))
+            trashed = self._store.trashed(path, str(number))
+            if is_whole and self._store.stat(path) is None and trashed.is_there():
+                trashed.restore()
 
     def _move_folder_again(self, record: ChangeRecord) -> None:
         """Move a folder, unless it is already moved; if it is lost, make it at the destination."""
@@ -418,13 +419,13 @@ def _make(store: Store, path: WorkspacePath, record: ChangeRecord) -> None:
 def _set_mode(store: Store, path: WorkspacePath, record: ChangeRecord) -> None:
     """Give a folder its record's mode."""
     if record.mode is not None and _is_folder(store, path):
-        store.set_directory_mode(path, record.mode)
+        store.set_mode(path, record.mode, directory=True)
 
 
 def _remove_again(store: Store, path: WorkspacePath, number: int) -> None:
     """Delete a folder, unless it is already deleted."""
     stat = store.stat(path)
-    if store.has_trash(path, str(number)) or (stat is not None and stat.type != "directory"):
+    if store.trashed(path, str(number)).is_there() or (stat is not None and stat.type != "directory"):
         return
     with suppress(FileNotFoundError):  # also if it is missing: a removal entry by entry may be half done
         store.remove(path, trash=str(number))

@@ -11,7 +11,7 @@ import pytest
 
 from filetools.content.version import version_of
 from filetools.errors import AbortedError, AccessDeniedError, InvalidPathError, LockTimeoutError, StorageFailedError
-from filetools.events.activity import SyncError, SyncPaused
+from filetools.events.types import SyncError, SyncPaused
 from filetools.journal.changes import BacklogEntry, Change, MirrorRow
 from filetools.journal.tree_rows import Looked, TreeRow
 from filetools.models.records import Operation
@@ -456,7 +456,7 @@ async def test_a_mirror_that_was_away_for_longer_than_records_are_kept_is_compar
     for number in range(3):
         opened.journal.marks.synced([opened.put("last", b"%d" % number).number])
     assert opened.journal.maintain(retention_bytes=0, retention_records=1) > 0
-    assert opened.journal.forgotten() > opened.journal.mirrors.register("mirror").position
+    assert opened.journal.positions().forgotten > opened.journal.mirrors.register("mirror").position
     await opened.build().start()
     await opened.until(lambda: tree(inner) == tree(opened.primary))
     await opened.until_paid()
