@@ -15,8 +15,7 @@ from typing import Final
 from filetools.errors import FileBusyError, FileTooLargeError, NotRegularFileError
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.local_disk import Disk, Explained
-from filetools.stores.private import is_ours
+from filetools.stores.private import Disk, Explained, is_ours
 from filetools.stores.store import FileStat, ScanEntry
 from filetools.stores.system import Opened, lease_refused, read_cached
 

@@ -15,7 +15,7 @@ from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Store
 from filetools.tree.hints import Names
-from filetools.tree.reading import UNSETTLED, is_text
+from filetools.tree.reading import UNSETTLED, is_text, stat_if_any
 from filetools.tree.scope import ObservationContext
 
 Replaced: TypeAlias = tuple[WorkspacePath, FileStat]
@@ -70,10 +70,7 @@ def source_of(rows: TreeTable, store: Store, path: WorkspacePath, stat: FileStat
 
 
 def _is_at(store: Store, row: TreeRow, stat: FileStat) -> bool:
-    try:
-        now = store.stat(WorkspacePath(row.path))
-    except FileToolsError:
-        return False
+    now = stat_if_any(store, WorkspacePath(row.path))
     return now is not None and now.identity[:2] == stat.identity[:2]
 
 

@@ -222,9 +222,9 @@ class Turns:
             again: Filled with those of them that get another turn.
         """
         journal = self._journal
-        newest, is_pending = journal.marks.before_turn()
-        self.publisher.begins_at(newest + 1)
-        if is_pending:
+        reached = journal.positions()
+        self.publisher.begins_at(reached.newest + 1)
+        if reached.visible < reached.newest:  # something is committed but not applied
             self._settle()
         ready = self._prepare(calls, again)
         if not ready:
@@ -269,12 +269,13 @@ class Turns:
                     again.append(call)
                 continue
             finally:
-                self._put_off(ready, again, call.found)
+                if call.found:
+                    self._put_off(ready, again, call.found)
             if draft is None:
                 call.finish()
                 continue
             keys = {key for change in draft.changes for key in (change.key, change.old_key) if key is not None}
-            if any(touches(key, touched) for key in keys):
+            if touched and any(touches(key, touched) for key in keys):
                 call.work.abandon()  # it touches more paths than it declared
                 again.append(call)
                 continue

@@ -268,7 +268,7 @@ def tidy_trash(parts: Parts) -> int:
 
     Only the leader calls it, in a worker thread.
     """
-    forgotten = parts.journal.forgotten()
+    forgotten = parts.journal.positions().forgotten
     numbers = sorted(int(name) for name in parts.store.trash_names() if name.isdecimal())
     trash = {number: parts.store.trashed(ROOT, str(number)) for number in numbers}
     sizes = {

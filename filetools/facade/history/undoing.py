@@ -199,7 +199,7 @@ def make_plan(
     """
     make = partial(_plan, parts, pick, kind, target, refused, is_withheld)
     for attempt in range(MOST_TRIES - 1):
-        began = parts.journal.visible_position()
+        began = parts.journal.positions().visible
         try:
             plan = make()
         except FileToolsError:
