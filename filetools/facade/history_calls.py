@@ -280,7 +280,7 @@ class HistoryCalls(ActorCalls):
         require_printable("The name of a checkpoint", name)
         self._parts.gatekeeper.check_writable()
         await self._authorise("checkpoint", [], {"name": name}, change=False)
-        seen = await self._runner.look_at_tree()
+        seen = await self._runner.look_at_tree(keep=True)
         taken = await self._parts.workers.run(
             partial(take, self._parts, name, seen, replace=replace, automatic=automatic)
         )
