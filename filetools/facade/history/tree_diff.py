@@ -253,7 +253,10 @@ def compare_trees(
 
     gone = {key: row for key, row in old.items() if key not in new}
     came = {key: row for key, row in new.items() if key not in old}
-    moves = dict(_moves(gone, came, {key: thing.origin for key, thing in last.items()}))
+    moves = {
+        key: thing.origin for key, thing in last.items()
+        if key in came and thing.origin in gone and gone[thing.origin].kind == came[key].kind
+    }  # fmt: skip
     found = [
         Difference("moved", old[source], new[key], actors(source, key))
         for key, source in moves.items()
@@ -325,31 +328,6 @@ def _kind_of_change(old: SnapshotRow, new: SnapshotRow) -> TreeChangeKind | None
 
 def _modes_differ(old: SnapshotRow, new: SnapshotRow) -> bool:
     return None not in (old.mode, new.mode) and old.mode != new.mode
-
-
-def _moves(gone: Tree, came: Tree, places: Mapping[str, str | None]) -> Iterator[tuple[str, str]]:
-    """Yield the new and old key of each move: those in records, then those where equal bytes left one key for one other."""
-    left, sources = dict(came), dict(gone)
-    for key, row in came.items():
-        source = places.get(key)
-        if source in sources and sources[source].kind == row.kind:
-            del left[key], sources[source]
-            yield key, source
-    for by_name in (True, False):
-        pairs = _by_content(sources, by_name=by_name), _by_content(left, by_name=by_name)
-        for content in pairs[0].keys() & pairs[1].keys():
-            if len(pairs[0][content]) == len(pairs[1][content]) == 1:
-                source, key = pairs[0][content][0], pairs[1][content][0]
-                del left[key], sources[source]
-                yield key, source
-
-
-def _by_content(rows: Tree, *, by_name: bool) -> dict[tuple[str | None, str], list[str]]:
-    found: dict[tuple[str | None, str], list[str]] = defaultdict(list)
-    for key, row in rows.items():
-        if row.kind == "file" and row.size:  # equal empty files are not taken for the same file
-            found[row.version, row.path.rpartition("/")[2] if by_name else ""].append(key)
-    return found
 
 
 def _has_moved_along(key: str, old: SnapshotRow, new: SnapshotRow, source: str, moves: Mapping[str, str]) -> bool:
