@@ -428,8 +428,8 @@ class HistoryCalls(ActorCalls):
                 if not (plan.is_whole or partly or dry_run):
                     raise plan.error()
                 return await self._parts.workers.run(partial(plan.result, None, dry_run=dry_run))
-            authorise = partial(self._authorise_steps, tool, touched, {"facts": plan.facts}, plan.steps)
-            allowed = await authorise(deleted=plan.deleted)
+            facts = {"facts": plan.facts}
+            allowed = await self._authorise_steps(tool, touched, facts, plan.steps, deleted=plan.deleted)
             try:
                 outcome = await undoing.carry_out(self._runner, self.actor, plan, kind, allowed)
             except FileToolsError as exc:

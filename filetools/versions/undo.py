@@ -131,7 +131,7 @@ class Undoing:
 
     def _final(self, finding: UndoFinding, entry: int) -> UndoFinding:
         """Return a finding with its final path. A folder below which an entry is restored is kept."""
-        path = self._names.path(entry)
+        path = self._names.paths[entry]
         is_folder = finding.records[0].operation is Operation.CREATE_DIRECTORY
         is_kept = is_folder and finding.outcome == "undone" and self._tree.at(path) == PARENT
         return structs.replace(finding, path=path, outcome="kept" if is_kept else finding.outcome)
@@ -391,8 +391,8 @@ class FormerNames:
     """Maps paths at an earlier moment to paths in the draft. A walk back through the journal moves the moment."""
 
     def __init__(self) -> None:
-        self._paths: list[str] = []
-        """The path in the draft of each known entry."""
+        self.paths: list[str] = []
+        """The path in the draft of each known entry; it changes when moves are undone."""
         self._places: dict[str, int] = {}
         """The known entries, by that path."""
         self._names: dict[str, int | None] = {}
@@ -407,19 +407,15 @@ class FormerNames:
         for each in within(path):
             if each in self._names:
                 entry = self._names[each]
-                return None if entry is None else self._paths[entry] + path[len(each) :]
+                return None if entry is None else self.paths[entry] + path[len(each) :]
         return path
 
     def entry(self, path: str) -> int:
-        """Return the entry at a path in the draft, which `path` finds again."""
+        """Return the entry at a path in the draft: an index of `paths`."""
         if path not in self._places:
-            self._put(self._places, path, {"": len(self._paths)})
-            self._paths.append(path)
+            self._put(self._places, path, {"": len(self.paths)})
+            self.paths.append(path)
         return self._places[path]
-
-    def path(self, entry: int) -> str:
-        """Return the path of an entry in the draft, which changes when moves are undone."""
-        return self._paths[entry]
 
     def above(self, path: str) -> str | None:
         """Return the path in the draft at which an entry is restored: in its folder, which may have been moved since."""
@@ -444,7 +440,7 @@ class FormerNames:
         if where is not None:
             entries = self._take(self._places, where)
             for rest, entry in entries.items():
-                self._paths[entry] = home + rest
+                self.paths[entry] = home + rest
             self._put(self._places, home, entries)
         before = {"": None if where is None else self.entry(where)}
         self._put(self._names, new, before if reversed_by is None else self._after.pop(reversed_by))

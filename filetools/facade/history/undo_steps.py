@@ -7,7 +7,7 @@ has not been saved since is undone in its unsaved text, by a merge.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -27,7 +27,7 @@ from filetools.facade.steps.look import Look
 from filetools.facade.steps.put_back import PutBack, PutLink, PutMode, RestoreFolder, opened
 from filetools.facade.steps.step import Step
 from filetools.facade.steps.unsaved import put_beside, unsaved_text, with_document
-from filetools.journal.changes import HeadMovedError, Relation, RelationKind
+from filetools.journal.changes import HeadMovedError
 from filetools.journal.history import History
 from filetools.models.records import ChangeRecord, Operation, RecordState
 from filetools.paths.workspace_path import WorkspacePath
@@ -309,11 +309,6 @@ def place_of(step: Step) -> WorkspacePath:
     return step.paths[1] if isinstance(step, MoveFile | MoveFolder) else step.paths[0]
 
 
-def relations(numbers: Iterable[int], kind: RelationKind) -> tuple[Relation, ...]:
-    """Return the relations of a record that undoes or redoes these."""
-    return tuple(Relation(kind=kind, number=number) for number in numbers)
-
-
 def _decide(tree: DraftTree, drafted: Drafted, parts: Parts, seen: Look) -> PutDecision:
     """Return the drafted content, if the file is still the one that it was drafted for."""
     _require_planned(tree, drafted, seen)
@@ -368,7 +363,7 @@ def split_buffered(
 
 
 def plan_unsaved(
-    parts: Parts, waiting: Sequence[ChangeRecord], taken: set[str], kind: RelationKind
+    parts: Parts, waiting: Sequence[ChangeRecord], taken: set[str]
 ) -> tuple[list[PutBack], list[UndoFinding]]:
     """Return the steps that undo changes of unsaved documents, and a finding for each document.
 
@@ -376,7 +371,6 @@ def plan_unsaved(
         parts: The workspace.
         waiting: The changes, newest first.
         taken: Lock keys of files that other steps change; a document cannot be changed together with its file.
-        kind: Relation of the new records to these changes.
     """
     steps: list[PutBack] = []
     findings: list[UndoFinding] = []
@@ -391,10 +385,8 @@ def plan_unsaved(
             clash = Clash(reason="it is in a document that is not saved yet")
             findings.append(UndoFinding(records=records, path=path, outcome=clash))
         else:
-            step = PutBack(where, partial(_decide_unsaved, records))
-            step.undone = relations(sorted(record.number for record in records), kind)
-            steps.append(step)
-            findings.append(UndoFinding(records=records, path=path, outcome="undone"))
+            steps.append(PutBack(where, partial(_decide_unsaved, records)))
+            findings.append(UndoFinding(records=records, path=where, outcome="undone"))
     return steps, findings
 
 
