@@ -19,14 +19,14 @@ from filetools.changes.decision import PutDecision
 from filetools.content.facts import inspect
 from filetools.content.formats import TextFormat, decode
 from filetools.editors.documents import changed
-from filetools.errors import ChangedMeanwhileError, EditConflictError, EncodingError, VersionGoneError
+from filetools.errors import ChangedMeanwhileError, EditConflictError, EncodingError, FileToolsError, VersionGoneError
 from filetools.facade.parts import Parts
 from filetools.facade.steps.files import MoveFile, RemoveFile
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.look import Look
 from filetools.facade.steps.put_back import PutBack, PutLink, PutMode, RestoreFolder, opened
 from filetools.facade.steps.step import Step
-from filetools.facade.steps.unsaved import put_beside, unsaved_text, with_document
+from filetools.facade.steps.unsaved import put_beside, unsaved_text
 from filetools.journal.changes import HeadMovedError
 from filetools.journal.history import History
 from filetools.models.records import ChangeRecord, Operation, RecordState
@@ -395,23 +395,19 @@ def _unsaved_clash(parts: Parts, tree: DraftTree, one: Drafted) -> Clash | None:
     path, now, then = WorkspacePath(one.path), one.now, one.then
     if now is None or then is None or not now.kind == then.kind == "file":
         return None  # a document keeps its unsaved text when its file goes
-    key = parts.workspace.key(path)
-    view = parts.view(key)
-    if view.document is None or not view.document.is_dirty:
+    document = parts.view(parts.workspace.key(path)).document
+    if document is None or not document.is_dirty:
         return None
-    content, stat = tree.content(now), parts.store.stat(path)
-    seen = Look(
-        path=path, key=key, view=view, taken_ns=0, stat=stat, facts=inspect(content, name=path)[0],
-        version=tree.version(now), content=content,
-    )  # fmt: skip
+    step = PutBack(path, partial(_decide, tree, one))
     try:
-        with_document(parts, seen, _decide(tree, one, parts, seen))
-    except HeadMovedError:
-        return None  # somebody is typing; the step decides
+        step.look(parts)
+        step.preview(parts, step.seen)
     except (EditConflictError, EncodingError) as exc:
         places = tuple((exc.details or {}).get("conflicts", ()))
         line = f" (line {places[0]['line']})" if places else ""
         return Clash(code=exc.code, reason=f"its document has unsaved text{line}", places=places)
+    except (HeadMovedError, FileToolsError):
+        return None  # somebody is typing, or the file has changed: the step decides
     return None
 
 
