@@ -91,7 +91,7 @@ def written(place: HiddenPlace, content: bytes, mode: int) -> Iterator[int]:
         StateDamagedError: The private directory was removed.
         OSError: No space, or no permission; network file systems may report that only when the file is closed.
     """
-    with place.opened() as folder:
+    with place.folder as folder:
         try:
             descriptor = os.open(place.name, NEW_FILE_FLAGS, mode, dir_fd=folder)
         except FileNotFoundError as exc:
@@ -162,7 +162,7 @@ class PreparedName(HiddenFile):
             PathExistsError: The path is taken now. Still prepared.
         """
         place, path, workspace = self.where(), self._path, self._disk.workspace
-        with Explained(workspace, path), Opened(workspace.open_parent, path) as parent, place.opened() as folder:
+        with self._explained, Opened(workspace.open_parent, path) as parent, place.folder as folder:
             live, hidden = (parent, path.name), (folder, place.name)
             try:
                 rename_without_replacing(hidden, live)
@@ -193,7 +193,7 @@ class PreparedReplacement(PreparedName):
             ChangedMeanwhileError: Others exchanged the name at the same time. No longer prepared.
         """
         place, path, workspace = self.where(), self._path, self._disk.workspace
-        with Explained(workspace, path), parent_of_names(workspace, path) as parent, place.opened() as folder:
+        with self._explained, parent_of_names(workspace, path) as parent, place.folder as folder:
             live, hidden = (parent, path.name), (folder, place.name)
             place = self._exchange(place, live, hidden)
             hidden = (folder, place.name)
@@ -217,6 +217,7 @@ class PreparedReplacement(PreparedName):
     def _exchange(self, place: HiddenPlace, live: Spot, hidden: Spot) -> HiddenPlace:
         """Put the hidden file in the live place, and return where the former live file is now."""
         try:
-            return place.named(exchange(live, hidden, place.spare))
+            name = exchange(live, hidden, place.spare)
         except FileNotFoundError as exc:
             raise self._missing(hidden, exc) from exc
+        return place if name == place.name else place.named(name)
