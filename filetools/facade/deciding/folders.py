@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import chain
 from typing import Final
 
 from msgspec import Struct
@@ -64,8 +63,10 @@ def moved(path: WorkspacePath, folder: WorkspacePath, destination: WorkspacePath
 
 def contents_of(parts: Parts, path: WorkspacePath) -> Contents:
     """Return what an approval to delete or move a file or folder is bound to; empty if nothing is there."""
+    top = parts.store.stat(path)
+    inside = walk_tree(parts.store, path) if top is not None and top.type == "directory" else ()
     found: dict[WorkspacePath, str] = {}
-    for each in chain((path,), (below for below, _ in walk_tree(parts.store, path))):
+    for each in (path, *(below for below, _ in inside)):
         stat = parts.store.stat(each)
         if stat is not None:
             found[each] = FOLDER if stat.type == "directory" else stat_version(stat.identity)
