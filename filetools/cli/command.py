@@ -186,6 +186,8 @@ def command(
         @functools.wraps(body)
         def call(**values: Any) -> None:
             before = click.get_current_context().find_root().params
+            if stray := [each for each in ("root", "state_dir") if before.get(each) and each not in shared]:
+                raise click.UsageError(f"'{name}' does not take --{stray[0].replace('_', '-')}")
             given = {each: before.get(each) for each in _BEFORE} | {
                 each: value for each in shared if (value := values.pop(each))
             }

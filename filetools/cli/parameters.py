@@ -141,10 +141,6 @@ def _fitting(found: Iterable[tuple[str, str]] | None, incomplete: str) -> Items:
     ]
 
 
-_PREFIX: Final = re.compile(r"(?:sha256:)?([0-9a-f]{4,64})")
-_MOST_VERSIONS: Final = 1000
-
-
 path_argument = click.argument("path", shell_complete=paths, help="File, relative to the working folder.")
 expected_version_option = click.option(
     "--expected-version",
@@ -186,33 +182,6 @@ def time_or_number(given: str | None) -> int | datetime | None:
         raise InvalidArgumentError(
             f"{given!r} is neither a number in the log nor a time such as 12:30, 2026-11-20 or 10m ago"
         ) from exc
-
-
-async def whole_version(files: FileToolsFacade, path: str, given: str | None) -> str | None:
-    """Expand the first digits of a version; the version of a file too large to be hashed is returned unchanged.
-
-    Raises:
-        InvalidArgumentError: The path has no such version, or several, or it is not a version.
-    """
-    if given is None or given.startswith("stat:"):
-        return given
-    match = _PREFIX.fullmatch(given.lower())
-    if match is None:
-        raise InvalidArgumentError(
-            f"A version is named by at least 4 of its hex digits, not by {given!r}", path=path,
-            suggested_action="List them with versions().",
-        )  # fmt: skip
-    if len(match[1]) == 64:
-        return given
-    known = {entry.version for entry in (await files.versions(path, limit=_MOST_VERSIONS)).versions}
-    found = [version for version in known if version.startswith(f"sha256:{match[1]}")]
-    if len(found) != 1:
-        how_many = "no version" if not found else f"{len(found)} versions"
-        raise InvalidArgumentError(
-            f"{path} has {how_many} beginning with {match[1]!r}", path=path,
-            suggested_action="List them with versions().",
-        )  # fmt: skip
-    return found[0]
 
 
 async def is_folder(files: FileToolsFacade, path: str) -> bool:

@@ -33,8 +33,8 @@ from filetools.events.buffers import (
     BufferOpened,
     BufferSaved,
 )
-from filetools.events.bus import BusStatistics, EventBus, Responder
-from filetools.events.listeners import Listener
+from filetools.events.bus import EventBus, Responder
+from filetools.events.listeners import BusStatistics, Listener
 from filetools.events.subscriptions import Subscription, known_pattern
 from filetools.events.types import (
     ContentEvent,

@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from inspect import isawaitable, iscoroutinefunction
 from typing import Any, Final
 
+from msgspec import Struct
+
 from filetools.events.types import Event, Resync
 
 logger = logging.getLogger(__name__)
@@ -26,14 +28,15 @@ BATCH_POLL_SECONDS: Final = 0.05
 """How often a collecting batch checks whether it has grown too large to wait."""
 
 
-class Tally:
-    """Counts failures of the listeners of one bus, and dropped events."""
+class BusStatistics(Struct):
+    """Listeners of a bus, and their failures since it was created."""
 
-    __slots__ = ("dropped", "failures")
-
-    def __init__(self) -> None:
-        self.failures = 0
-        self.dropped = 0
+    listeners: int = 0
+    """Current subscriptions to events."""
+    failures: int = 0
+    """Calls of listeners and responders that raised."""
+    dropped: int = 0
+    """Events that a listener did not get because its queue was full."""
 
     def count_failure(self, listener: Listener) -> None:
         """Log the exception being handled, with its traceback, and count it."""
@@ -61,18 +64,18 @@ class ListenerQueue:
     def __init__(
         self,
         listener: Listener,
-        tally: Tally,
+        statistics: BusStatistics,
         loop: asyncio.AbstractEventLoop,
         *,
         limit: int = QUEUE_LIMIT_EVENTS,
         first: Awaitable[None] | None = None,
     ) -> None:
         self._listener = listener
-        self._tally = tally
+        self._statistics = statistics
         self._loop = loop
         self._limit = limit
         self._queue: deque[Event] = deque()
-        self._wake: asyncio.Future[None] | None = None
+        self._wake = asyncio.Event()
         self._finishing = False
         self.task = loop.create_task(self._run(first), name=f"events: {_name_of(listener)}")
 
@@ -84,22 +87,18 @@ class ListenerQueue:
             self._replace_by_resync(event)
         else:
             self._queue.append(event)
-        self._rouse()
+        self._wake.set()
 
     def finish(self, *, drop: bool) -> None:
         """End the task after the running call and, unless `drop`, the queued events; may be called twice."""
         if drop:
             self._queue.clear()
         self._finishing = True
-        self._rouse()
-
-    def _rouse(self) -> None:
-        if self._wake is not None and not self._wake.done():
-            self._wake.set_result(None)
+        self._wake.set()
 
     def _replace_by_resync(self, newest: Event) -> None:
         lost = [*self._queue, newest]
-        self._tally.dropped += sum(not isinstance(event, Resync) for event in lost)
+        self._statistics.dropped += sum(not isinstance(event, Resync) for event in lost)
         self._queue.clear()
         self._queue.append(Resync(position=_last_position_before(lost), reason="overflow"))
 
@@ -115,8 +114,8 @@ class ListenerQueue:
         while not self._queue:
             if self._finishing:
                 return False
-            self._wake = self._loop.create_future()
-            await self._wake
+            self._wake.clear()
+            await self._wake.wait()
         return True
 
     async def _take(self) -> Any:
@@ -134,9 +133,9 @@ class ListenerQueue:
             # A listener that awaits something cancelled elsewhere has failed; only our own cancellation ends the task.
             if (task := asyncio.current_task()) is None or task.cancelling():
                 raise
-            self._tally.count_failure(self._listener)
+            self._statistics.count_failure(self._listener)
         except Exception:  # noqa: BLE001 - foreign code: whatever a subscriber raises stays with that subscriber
-            self._tally.count_failure(self._listener)
+            self._statistics.count_failure(self._listener)
 
 
 def _last_position_before(lost: Iterable[Event]) -> int | None:
@@ -160,7 +159,7 @@ class BatchQueue(ListenerQueue):
     def __init__(
         self,
         listener: Listener,
-        tally: Tally,
+        statistics: BusStatistics,
         loop: asyncio.AbstractEventLoop,
         *,
         limit: int,
@@ -170,7 +169,7 @@ class BatchQueue(ListenerQueue):
         self._wait = wait
         self._max_wait = max_wait
         self._newest_at = 0.0
-        super().__init__(listener, tally, loop, limit=limit)
+        super().__init__(listener, statistics, loop, limit=limit)
 
     def put(self, event: Event) -> None:
         """Queue an event; never waits. Without effect after `finish`."""

@@ -10,7 +10,7 @@ from inspect import isawaitable
 from typing import Final
 
 from filetools.errors import InvalidArgumentError
-from filetools.events.listeners import Listener, ListenerQueue, Tally
+from filetools.events.listeners import BusStatistics, Listener, ListenerQueue
 from filetools.events.types import Event
 
 LONGEST_COMPARED: Final = 100
@@ -40,62 +40,59 @@ class Subscription:
 
 
 class Route(Subscription):
-    """A subscription to events. `entry` is what the emitter calls; it never raises and never waits."""
+    """A subscription to events.
+
+    Args:
+        pattern: Of the names of events.
+        detach: Called when it ends.
+        listener: Receives the events.
+        statistics: Counts the listener's failures.
+        queue: The queue of an async listener, or of a batch; None for a plain listener.
+        make_queue: Makes one for a plain listener that turns out to be async.
+        once: True to end after the first event.
+    """
 
     def __init__(
         self,
         pattern: str,
-        listener: Listener,
         detach: Callable[[Subscription], None],
+        listener: Listener,
+        statistics: BusStatistics,
+        queue: ListenerQueue | None,
         *,
-        tally: Tally,
         make_queue: QueueMaker,
-        once: bool,
+        once: bool = False,
     ) -> None:
         super().__init__(pattern, detach)
-        self.queue: ListenerQueue | None = None
+        self.queue = queue
         self.is_once = once
-        self.entry: Callable[[Event], None] = self._only_first(self._call_plainly) if once else self._call_plainly
         self._listener = listener
-        self._tally = tally
+        self._statistics = statistics
         self._make_queue = make_queue
 
-    def use(self, queue: ListenerQueue) -> None:
-        """Deliver into a queue from the first event on."""
-        self.queue = queue
-        self.entry = self._only_first(queue.put) if self.is_once else queue.put
-
-    def matches(self, name: str) -> bool:
-        """True if the pattern matches events of this name."""
-        return matches(self.pattern, name)
-
-    def _only_first(self, deliver: Callable[[Event], None]) -> Callable[[Event], None]:
-        remaining = [deliver]
-
-        def deliver_first(event: Event) -> None:
-            # Emptied before the call: the listener may itself publish what it waits for.
-            if remaining and self.is_active:
-                remaining.pop()(event)
-                self.unsubscribe()
-
-        return deliver_first
-
-    def _call_plainly(self, event: Event) -> None:
-        if not self.is_active:
-            return  # an earlier listener of the same event ended it, and the emitter iterates over a copy of its list
+    def deliver(self, event: Event) -> None:
+        """Deliver an event if the pattern matches; never raises and never waits."""
+        # An earlier listener of the same event may have ended this one: the emitter iterates over a copy of its list.
+        if not (self.is_active and matches(self.pattern, event.name)):
+            return
         if self.queue is not None:
             self.queue.put(event)
-            return
+        if self.is_once:
+            self.unsubscribe()  # before the call: the listener may itself publish what it waits for
+        if self.queue is None:
+            self._call(event)
+
+    def _call(self, event: Event) -> None:
         try:
             answer = self._listener(event)
         except (Exception, asyncio.CancelledError):  # noqa: BLE001 - foreign code; without an await nobody cancels us
-            self._tally.count_failure(self._listener)
+            self._statistics.count_failure(self._listener)
             return
         if answer is not None and isawaitable(answer):
             # A plain function that returns a coroutine shows only now that it is async.
             self.queue = self._make_queue(answer)
-            if self._detach is None:
-                self.queue.finish(drop=True)  # the listener ended itself before there was a queue to end
+            if not self.is_active:
+                self.queue.finish(drop=True)  # it ended before there was a queue to end
 
 
 def known_pattern(pattern: str) -> str:

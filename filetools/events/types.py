@@ -10,15 +10,13 @@ from typing import Any, ClassVar, Final
 
 from msgspec import Struct
 
-from filetools.errors import InternalError
-from filetools.models.records import WITHOUT_BYTES, Actor, ChangeRecord, Operation, RecordState
+from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import ActorKind
 
 ContentLoader = Callable[[], Awaitable[str | None]]
 
 _KEPT_INSIDE: Final = ("content_loader", "edits")
 """Names of the fields that have no JSON form, or one of their own."""
-_WITHOUT_EVENT: Final = (Operation.FOUND, *WITHOUT_BYTES)
 
 
 class Event(Struct, frozen=True, kw_only=True):
@@ -176,46 +174,28 @@ def from_record(
     Returns:
         Nothing for a file that was merely found, a link, a folder's mode, a change of an unsaved document, and a change
         that was set back.
-
-    Raises:
-        InternalError: A move without the path it came from.
     """
-    if record.operation in _WITHOUT_EVENT or record.state in (RecordState.BUFFER, RecordState.ABORTED):
+    if record.state in (RecordState.BUFFER, RecordState.ABORTED):
         return []
-    if record.operation in (Operation.CREATE, Operation.MODIFY):
-        kind = FileCreated if record.operation is Operation.CREATE else FileModified
-        return [
-            kind(
-                path=record.path,
-                actor=record.actor,
-                seq=record.number,
-                version=record.after,
-                size=record.size,
-                lock_acquired=lock_acquired,
-                lock_released=lock_released,
-                content_loader=content_loader,
-            )
-        ]
-    return [_without_content(record)]
-
-
-def _without_content(record: ChangeRecord) -> Event:
-    path, actor, number = record.path, record.actor, record.number
+    path, actor, number, old_path = record.path, record.actor, record.number, record.old_path or ""
     match record.operation:
+        case Operation.CREATE | Operation.MODIFY:
+            kind = FileCreated if record.operation is Operation.CREATE else FileModified
+            return [
+                kind(
+                    path=path, actor=actor, seq=number, version=record.after, size=record.size,
+                    lock_acquired=lock_acquired, lock_released=lock_released, content_loader=content_loader,
+                )
+            ]  # fmt: skip
         case Operation.DELETE:
-            return FileDeleted(path=path, actor=actor, seq=number, version=record.before)
+            return [FileDeleted(path=path, actor=actor, seq=number, version=record.before)]
         case Operation.MOVE:
-            return FileRenamed(path=path, old_path=_origin(record), actor=actor, seq=number, version=record.after)
+            return [FileRenamed(path=path, old_path=old_path, actor=actor, seq=number, version=record.after)]
         case Operation.CREATE_DIRECTORY:
-            return DirectoryCreated(path=path, actor=actor, seq=number)
+            return [DirectoryCreated(path=path, actor=actor, seq=number)]
         case Operation.DELETE_DIRECTORY:
-            return DirectoryDeleted(path=path, actor=actor, seq=number)
+            return [DirectoryDeleted(path=path, actor=actor, seq=number)]
         case Operation.MOVE_DIRECTORY:
-            return DirectoryRenamed(path=path, old_path=_origin(record), actor=actor, seq=number)
-    raise InternalError(f"No event tells of a {record.operation} record", path=path)
-
-
-def _origin(record: ChangeRecord) -> str:
-    if record.old_path is None:
-        raise InternalError(f"Move record {record.number} has no old path", path=record.path)
-    return record.old_path
+            return [DirectoryRenamed(path=path, old_path=old_path, actor=actor, seq=number)]
+        case _:
+            return []

@@ -13,7 +13,7 @@ from filetools.content.extracts.whole import whole_start
 from filetools.content.facts import inspect
 from filetools.content.version import version_of
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError, PathNotFoundError
-from filetools.facade.background.tree_look import current_tree
+from filetools.facade.background.tree_look import TreeLook, current_tree
 from filetools.facade.calls import ActorCalls
 from filetools.facade.history import restoring, tree_diff, undoing
 from filetools.facade.history.checkpoints import take
@@ -23,7 +23,7 @@ from filetools.facade.reading.expected import full_version
 from filetools.facade.reading.feed import PAGE_RECORDS, number_of
 from filetools.facade.run_calls import runs_of
 from filetools.journal.changes import RelationKind
-from filetools.journal.checkpoints import Checkpoint, readable
+from filetools.journal.checkpoints import Checkpoint, Tree, readable
 from filetools.journal.history import RecordFilter
 from filetools.models.files import DiffResult, VersionsResult
 from filetools.models.history import (
@@ -119,8 +119,13 @@ class HistoryCalls(ActorCalls):
             raise InvalidArgumentError(f"limit must be at least 1, not {limit}")
         below = self._runner.resolve(path, allow_root=True)
         await self._authorise("diff", [below], {}, change=False)
-        first = await self._tree_at(old)
-        second = await self._tree_now(first) if new is None else await self._tree_at(new)
+        found, rows = await self._snapshot(old)
+        first = tree_diff.WholeTree(found, rows)
+        if new is None:
+            now, seen = await self._tree_now(found, rows)
+            second = tree_diff.WholeTree(None, readable(now), frozenset(seen.unread))
+        else:
+            second = tree_diff.WholeTree(*await self._snapshot(new))
         compare = partial(tree_diff.diff_tree, below=below, limit=limit, patch=patch, is_exact=exact)
         return await self._parts.workers.run(partial(compare, self._parts, self.actor, first, second))
 
@@ -321,17 +326,16 @@ class HistoryCalls(ActorCalls):
             partial: Restore what is possible, and list the rest.
 
         Raises:
-            InvalidArgumentError: There is no checkpoint of that name, or the path is neither in it nor in the tree.
+            InvalidArgumentError: There is no checkpoint of that name, its rows were damaged, or the path is neither in it
+                nor in the tree.
             InvalidPathError, AbsolutePathError, PathTraversalError: The path is not inside the workspace.
             EditConflictError, ChangedMeanwhileError: As `undo`.
         """
         where = ROOT if path is None else self._runner.resolve_name(path, allow_root=True)
-        found, tree = await self._known(name, self._parts.journal.checkpoints.snapshot)
+        found, tree = await self._snapshot(name)
 
         async def aim() -> restoring.RestoreTarget:
-            seen = await self._runner.look_at_tree()
-            now = await self._parts.workers.run(lambda: current_tree(self._parts, seen, found.snapshot, tree or {}))
-            target = restoring.RestoreTarget(found.number, tree, now, seen, where)
+            target = restoring.RestoreTarget(found.number, tree, *await self._tree_now(found, tree), where)
             restoring.require_known(target, name, self._parts.workspace.key)
             return target
 
@@ -363,23 +367,24 @@ class HistoryCalls(ActorCalls):
             raise InvalidArgumentError(f"The run {run_id} is under way", suggested_action="Stop it first.")
         return lambda history: selection.effective(history, selection.selected(history, filters))
 
-    async def _tree_now(self, old: tree_diff.WholeTree) -> tree_diff.WholeTree:
-        """Return the current tree, from an older one."""
-        assert old.checkpoint is not None
+    async def _tree_now(self, found: Checkpoint, rows: Tree) -> tuple[Tree, TreeLook]:
+        """Return the rows of the current tree, from those of a checkpoint, and what the look could not determine."""
         seen = await self._runner.look_at_tree()
-        find = partial(current_tree, self._parts, seen, old.checkpoint.snapshot, old.rows)
-        rows = readable(await self._parts.workers.run(find))
-        return tree_diff.WholeTree(rows, unread=frozenset(seen.unread))
+        return await self._parts.workers.run(partial(current_tree, self._parts, seen, found.snapshot, rows)), seen
 
-    async def _tree_at(self, name: str) -> tree_diff.WholeTree:
-        """Return the tree at a checkpoint."""
+    async def _snapshot(self, name: str) -> tuple[Checkpoint, Tree]:
+        """Return a checkpoint and its rows.
+
+        Raises:
+            InvalidArgumentError: There is no checkpoint of that name, or its rows were damaged.
+        """
         checkpoint, rows = await self._known(name, self._parts.journal.checkpoints.snapshot)
         if rows is None:
             raise InvalidArgumentError(
-                f"The checkpoint {name!r} is a number without a tree: there is nothing to compare",
-                suggested_action="Compare with a checkpoint that this release has made.",
+                f"The rows of the checkpoint {name!r} were damaged",
+                suggested_action=f"Undo the changes after number {checkpoint.number} instead.",
             )
-        return tree_diff.WholeTree(rows, checkpoint)
+        return checkpoint, rows
 
     async def _known(self, name: str, find: Callable[[str], T | None]) -> T:
         """Return what `find` returns for the name of a checkpoint.

@@ -14,9 +14,10 @@ from msgspec.structs import replace
 
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError, InvalidArgumentError
-from filetools.facade.history.checkpoints import automatic_name
+from filetools.facade.history.checkpoints import PREFIX
 from filetools.facade.parts import Parts
 from filetools.facade.reading.feed import Feed, number_of
+from filetools.journal.history import RecordFilter
 from filetools.models.history import UndoResult
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.names import require_printable
@@ -25,6 +26,7 @@ from filetools.sessions.discovery import Discovery, RunScope, from_records, meta
 from filetools.sessions.log import entries_of
 from filetools.sessions.runs import Run, Runs, RunStatus, new_run_id
 from filetools.settings import session_name
+from filetools.versions.selection import MOST_NUMBER
 
 if TYPE_CHECKING:
     from filetools.facade.facade import FileToolsFacade
@@ -88,7 +90,7 @@ class RunCalls:
 
     async def _checkpoint(self, run_id: str) -> str | None:
         try:
-            return (await self._files.checkpoint(automatic_name(f"before {run_id}"), automatic=True)).name
+            return (await self._files.checkpoint(f"{PREFIX}before {run_id}", automatic=True)).name
         except FileToolsError as error:
             # A run can be undone without a checkpoint.
             logger.warning("no checkpoint was made before %s: %s", run_id, error)
@@ -175,13 +177,13 @@ class RunCalls:
     async def _discovery(self, run: Run, messages: bytes) -> Discovery:
         """Return the changes of a run according to the journal, or the error that prevented it."""
         try:
-            records = await self._records(run)
-            return await self._parts.workers.run(partial(self._found, run, records, messages))
+            return await self._parts.workers.run(partial(self._found, run, messages))
         except FileToolsError as error:
             logger.exception("the changes of %s could not be determined", run.id)
             return Discovery(error=error.message)
 
-    def _found(self, run: Run, records: Sequence[ChangeRecord], messages: bytes) -> Discovery:
+    def _found(self, run: Run, messages: bytes) -> Discovery:
+        records = self._records(run)
         concurrent = tuple(each.outputs for each in self._runs.list() if run.lived_beside(each))
         scope = RunScope(
             session=run.session,
@@ -208,24 +210,17 @@ class RunCalls:
         rows: Mapping[str, SnapshotRow] = found[1] or {} if found is not None else {}
         return {row.path: (row.version or "", row.size) for row in rows.values() if row.kind == "file"}
 
-    async def _records(self, run: Run) -> Sequence[ChangeRecord]:
-        last = await self._parts.workers.run(partial(self._runs.last_of, run))
-        number, ended = math.inf if last is None else number_of(last), run.ended if run.has_died else None
-        found: list[ChangeRecord] = []
-        position, page = "", await self._feed.page(run.first)
-        while page.position != position and not page.resync:
-            found += page.records
-            if number_of(page.position) >= number:
-                break
-            position, page = page.position, await self._feed.page(page.position)
-        if page.resync:
+    def _records(self, run: Run) -> Sequence[ChangeRecord]:
+        """Return all changes by anybody during a run, oldest first."""
+        journal, first, last = self._parts.journal, number_of(run.first), self._runs.last_of(run)
+        if not run.first.startswith(f"{journal.epoch}:") or 0 < first < journal.positions().forgotten:
             raise InvalidArgumentError(
                 f"The journal was rolled back or pruned, and has lost changes of the run {run.id}"
             )
-        return [
-            record for record in found
-            if record.number <= number and (ended is None or record.time <= ended or record.actor.kind != "external")
-        ]  # fmt: skip
+        wanted = RecordFilter(since=first + 1, until=None if last is None else number_of(last), saved=True)
+        found = journal.history.select(wanted, limit=MOST_NUMBER)
+        ended = run.ended if run.has_died and run.ended is not None else math.inf
+        return [record for record in reversed(found) if record.time <= ended or record.actor.kind != "external"]
 
     def _metadata_of(self, run: Run, found: Discovery) -> dict[str, Any]:
         return metadata(found, session=run.session, root=self._files.root_paths[-1], agent_session=run.agent_session)

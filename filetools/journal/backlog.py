@@ -57,7 +57,7 @@ _IS_FILLING: Final = (
 )
 _REFUSE: Final = (
     f"INSERT INTO behind (mirror, key, path, number, below, tries, reason) VALUES (?, ?, ?, ?, ?, ?, ?){_BELOW},"
-    " path = excluded.path, number = excluded.number, tries = excluded.tries, reason = excluded.reason"
+    " path = excluded.path, number = max(number, excluded.number), tries = excluded.tries, reason = excluded.reason"
 )
 # The entries below a moved folder are copied to where it was, and then move with the folder: until that is done, all of
 # them count as lacking.
@@ -146,16 +146,13 @@ class Backlog:
         """True if a mirror lacks something from before it followed records, or that a comparison found."""
         return any(is_filling for (is_filling,) in self._database.rows(_IS_FILLING, (mirror,)))
 
-    def advance(
-        self, mirror: str, position: int, done: Iterable[BacklogEntry], unsettled: Iterable[BacklogEntry] = ()
-    ) -> None:
+    def advance(self, mirror: str, position: int, done: Iterable[BacklogEntry]) -> None:
         """Record that a mirror has everything up to a position except its backlog, and which paths are done.
 
         Args:
             mirror: Its name in the journal.
             position: Number of a record.
             done: Paths it has; entries that differed or were refused since stay.
-            unsettled: Paths it lacks because others are changing them.
         """
         rows = [(mirror, os.fsencode(entry.key), entry.number) for entry in done]
 
@@ -164,7 +161,6 @@ class Backlog:
             connection.executemany(
                 "DELETE FROM behind WHERE mirror = ? AND key = ? AND (number = ?3 OR number BETWEEN 1 AND ?3)", rows
             )
-            connection.executemany(_ADD, [_values(mirror, entry) for entry in unsettled])
 
         # Unsynced: entries that reappear after a power cut are processed twice, which does no harm.
         self._database.write(work, durable=False)

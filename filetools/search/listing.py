@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
@@ -179,25 +178,20 @@ def _page(
 
 def _entries(source: Source, rows: Sequence[Row], *, details: bool) -> list[dict[str, object]]:
     entries: list[dict[str, object]] = []
-    inside: defaultdict[str, list[tuple[str, dict[str, object]]]] = defaultdict(list)
+    found = source.facts(path for path, *_ in rows) if details else {}
     for path, kind, can_be_addressed in rows:
-        parent, _, name = path.rpartition("/")
-        entry: dict[str, object] = {"name": name, "path": path, "type": kind}
+        if details and path not in found:
+            continue  # deleted since it was seen
+        shown = path if can_be_addressed else escaped(path)
+        entry: dict[str, object] = {"name": shown.rpartition("/")[2], "path": shown, "type": kind}
         if not can_be_addressed:
-            entry = {"name": escaped(name), "path": escaped(path), "type": kind, "addressable": False}
+            entry["addressable"] = False
+        if details:
+            entry["modified"] = _moment(found[path].modified_ns)
+        if details and kind == "file":
+            entry["size"] = found[path].size
         entries.append(entry)
-        inside[parent].append((name, entry))
-    if not details:
-        return entries
-    names = {parent: [name for name, _ in several] for parent, several in inside.items()}
-    for several, found in zip(inside.values(), source.facts(names), strict=True):
-        for (_, entry), facts in zip(several, found, strict=True):
-            if facts is not None:
-                if entry["type"] == "file":
-                    entry["size"] = facts[0]
-                entry["modified"] = _moment(facts[1])
-    # Omit entries that were deleted since they were seen.
-    return [entry for entry in entries if "modified" in entry]
+    return entries
 
 
 def _moment(nanoseconds: int) -> datetime | None:

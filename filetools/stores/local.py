@@ -24,7 +24,7 @@ from filetools.stores.private import (
     is_foreign_trash,
     is_left_behind,
 )
-from filetools.stores.reading import LocalReader, LocalReading, entry_type, to_file_stat
+from filetools.stores.reading import LocalReader, LocalReading, to_file_stat
 from filetools.stores.store import Displaced, Reader
 from filetools.stores.system import Opened, stamps_every_change, sync_descriptor
 
@@ -106,8 +106,8 @@ class LocalStore(LocalReading, LocalChanging):
             StorageFailedError: The disk failed; bytes written before may be lost, and must be written again.
         """
         workspace = self._disk.workspace
-        found = workspace.stat(path)
-        kind = None if found is None else entry_type(found.st_mode)
+        found = LocalReading.stat(self, path)
+        kind = None if found is None else found.type
         if kind == "file":
             with Explained(workspace, path), Opened(workspace.open_file, path) as descriptor:
                 sync_descriptor(descriptor)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
-from collections.abc import Iterator
-from contextlib import suppress
 from typing import Final
 
 from filetools.errors import (
@@ -20,10 +17,9 @@ from filetools.errors import (
     PathNotFoundError,
     SymlinkNotAllowedError,
 )
-from filetools.paths.resolver import READ_FLAGS
-from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.stores.local_disk import Explained, HiddenPlace, LocalDisk
-from filetools.stores.local_displaced import LocalDisplaced, remove_place
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.local_disk import Explained, LocalDisk
+from filetools.stores.local_displaced import LocalDisplaced, LocalTrashed
 from filetools.stores.local_prepare import prepare_new, prepare_replacement
 from filetools.stores.private import foreign_name_for, foreign_trash_name, private_name
 from filetools.stores.reading import to_file_stat
@@ -31,11 +27,10 @@ from filetools.stores.renaming import (
     Spot,
     exists,
     rename_anything,
-    rename_without_replacing,
     replace_keeping,
     try_exchange,
 )
-from filetools.stores.store import Displaced, FileStat, Prepared
+from filetools.stores.store import Displaced, Prepared, Trashed
 from filetools.stores.system import RENAME_EXCHANGE, Opened, rename_with_flags
 
 _TRIES: Final = 5
@@ -116,53 +111,13 @@ class LocalChanging:
                 found = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
         return LocalDisplaced(disk, path, place, found)
 
-    def restore(self, path: WorkspacePath, trash: str) -> None:
-        """As `Store.restore`."""
-        disk, origin = self._disk, self._disk.live(path)
-        with Explained(disk.workspace, path), origin.opened() as parent:
-            place = self._trash_place(path, trash)
-            if not _is_there(place):
-                raise PathNotFoundError(path)
-            with place.opened() as folder:
-                rename_without_replacing((folder, place.name), (parent, origin.name))
-
-    def trashed(self, path: WorkspacePath, trash: str) -> list[tuple[str, FileStat]]:
-        """As `Store.trashed`."""
-        place = self._trash_place(path, trash)
-        with Explained(self._disk.workspace, path), suppress(FileNotFoundError), place.opened() as folder:
-            top = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
-            return [("", top), *sorted(_below(place.name, folder) if top.type == "directory" else ())]
-        return []
-
-    def read_trashed(self, path: WorkspacePath, trash: str, relative: str) -> bytes:
-        """As `Store.read_trashed`."""
-        place = self._trash_place(path, trash)
-        name = f"{place.name}/{relative}" if relative else place.name
-        with Explained(self._disk.workspace, path), place.opened() as folder:
-            if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-                return os.fsencode(os.readlink(name, dir_fd=folder))
-            with open(os.open(name, READ_FLAGS, dir_fd=folder), "rb") as file:
-                return file.read()
-
     def trash_names(self) -> list[str]:
         """Return the names in `.filetools/trash`, in no particular order."""
         return os.listdir(self._disk.private.folder("trash"))
 
-    def empty_trash(self, trash: str) -> None:
-        """Delete `.filetools/trash/<trash>` permanently, if it exists."""
-        with Explained(self._disk.workspace, self._disk.workspace.resolve("", allow_root=True)):
-            remove_place(self._disk.hidden("trash", private_name(trash)))
-
-    def has_trash(self, path: WorkspacePath, trash: str) -> bool:
-        """As `Store.has_trash`."""
-        return _is_there(self._trash_place(path, trash))
-
-    def _trash_place(self, path: WorkspacePath, trash: str) -> HiddenPlace:
-        """Return where the trash is; if it is nowhere, the place in the private folder."""
-        disk, name = self._disk, private_name(trash)
-        private = disk.hidden("trash", name)
-        away = (disk.live(folder.child(foreign_trash_name(name))) for folder in (ROOT, *path.folders))
-        return next(filter(_is_there, (private, *away)), private)
+    def trashed(self, path: WorkspacePath, trash: str) -> Trashed:
+        """As `Store.trashed`."""
+        return LocalTrashed(self._disk, path, trash)
 
     def move(self, source: WorkspacePath, destination: WorkspacePath, *, overwrite: bool = False) -> Displaced | None:
         """Rename a file or directory; the destination's parent must exist.
@@ -212,38 +167,17 @@ class LocalChanging:
                     raise nested from exc
                 raise
 
-    def set_mode(self, path: WorkspacePath, mode: int) -> None:
-        """Set the permission bits of a regular file, by descriptor."""
-        with Explained(self._disk.workspace, path), Opened(self._disk.workspace.open_file, path) as descriptor:
-            os.fchmod(descriptor, mode)
-
-    def set_directory_mode(self, path: WorkspacePath, mode: int) -> None:
-        """As `Store.set_directory_mode`."""
+    def set_mode(self, path: WorkspacePath, mode: int, *, directory: bool = False) -> None:
+        """As `Store.set_mode`."""
         workspace = self._disk.workspace
-        with Explained(workspace, path), Opened(workspace.open_directory, path) as descriptor:
+        opening = workspace.open_directory if directory else workspace.open_file
+        with Explained(workspace, path), Opened(opening, path) as descriptor:
             os.fchmod(descriptor, mode)
 
     def make_link(self, path: WorkspacePath, target: bytes) -> None:
         """As `Store.make_link`."""
         with Explained(self._disk.workspace, path), Opened(self._disk.workspace.open_parent, path) as parent:
             os.symlink(os.fsdecode(target), path.name, dir_fd=parent)
-
-
-def _is_there(place: HiddenPlace) -> bool:
-    try:
-        with place.opened() as folder:
-            return exists((folder, place.name))
-    except FileToolsError:  # the folder is gone, or no longer a folder
-        return False
-
-
-def _below(name: str, folder: int) -> Iterator[tuple[str, FileStat]]:
-    for where, folders, files, inside in os.fwalk(name, dir_fd=folder, follow_symlinks=False):
-        prefix = where[len(name) + 1 :]
-        for entry in (*folders, *files):
-            with suppress(FileNotFoundError):
-                found = to_file_stat(os.stat(entry, dir_fd=inside, follow_symlinks=False))
-                yield (f"{prefix}/{entry}" if prefix else entry), found
 
 
 def _move(

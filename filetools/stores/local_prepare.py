@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from filetools.errors import ChangedMeanwhileError, InternalError, StateDamagedError, WorkspaceGoneError
+from filetools.errors import ChangedMeanwhileError, StateDamagedError, WorkspaceGoneError
 from filetools.paths.resolver import NEW_FILE_FLAGS, O_NONBLOCK, SAFE_FLAGS
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.attributes import copy_attributes
@@ -164,7 +164,7 @@ class PreparedName(HiddenFile):
         Raises:
             PathExistsError: The path is taken now. Still prepared.
         """
-        place, path, workspace = self.prepared_place(), self._path, self._disk.workspace
+        place, path, workspace = self.where(), self._path, self._disk.workspace
         with Explained(workspace, path), Opened(workspace.open_parent, path) as parent, place.opened() as folder:
             live, hidden = (parent, path.name), (folder, place.name)
             try:
@@ -173,16 +173,6 @@ class PreparedName(HiddenFile):
                 raise self._missing(hidden, exc) from exc
         self._place = None
         return None
-
-    def prepared_place(self) -> HiddenPlace:
-        """Return the place of the temporary file.
-
-        Raises:
-            InternalError: It is live or discarded.
-        """
-        if self._place is None:
-            raise InternalError("A prepared file can go live only once", path=self._path)
-        return self._place
 
     def _missing(self, hidden: Spot, error: FileNotFoundError) -> Exception:
         """Return the error for a missing file: the temporary one (the state is damaged), the live one, or the root."""
@@ -205,7 +195,7 @@ class PreparedReplacement(PreparedName):
             PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError: It is not a file now. Still prepared.
             ChangedMeanwhileError: Others exchanged the name at the same time. No longer prepared.
         """
-        place, path, workspace = self.prepared_place(), self._path, self._disk.workspace
+        place, path, workspace = self.where(), self._path, self._disk.workspace
         with Explained(workspace, path), parent_of_names(workspace, path) as parent, place.opened() as folder:
             live, hidden = (parent, path.name), (folder, place.name)
             place = self._exchange(place, live, hidden)

@@ -19,18 +19,20 @@ from pathlib import Path
 from typing import Final
 
 from filetools.errors import (
+    FileToolsError,
     InvalidArgumentError,
     NotRegularFileError,
     PathIsDirectoryError,
     StateDamagedError,
     SymlinkNotAllowedError,
 )
-from filetools.models.words import EntryType
+from filetools.models.words import STATE_DIRECTORY, EntryType
 from filetools.paths.names import is_state_name
 from filetools.paths.resolver import FOLDER_FLAGS, NEW_FILE_FLAGS, READ_FLAGS
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.processes import is_alive, own_mark
+from filetools.stores.store import Store
 from filetools.stores.system import Opened
 
 FOLDERS: Final = ("tmp", "trash", "displaced", "beside")
@@ -175,6 +177,19 @@ def is_ours(name: str) -> bool:
     if name[0] != "." and name.isascii() and "~" not in name:
         return False
     return is_state_name(name) or FOREIGN_NAME.fullmatch(name) is not None
+
+
+def state_below(store: Store, path: WorkspacePath) -> WorkspacePath | None:
+    """Return some state directory in a folder, or None; folders that vanish or cannot be read count as empty."""
+    pending = [path]
+    while pending:
+        folder = pending.pop()
+        with suppress(FileToolsError):
+            found = store.look_into(folder, (STATE_DIRECTORY,))[1].get(STATE_DIRECTORY)
+            if found is not None and found.type == "directory":  # a link is no state
+                return folder.child(STATE_DIRECTORY)
+            pending += [folder.child(entry.name) for entry in store.scan(folder) if entry.type == "directory"]
+    return None
 
 
 def refuse_other_kinds(kind: EntryType | None, path: WorkspacePath) -> None:

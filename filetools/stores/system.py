@@ -28,7 +28,6 @@ MISSING_CALL: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, e
 STAMP_PROBES: Final = 20
 _F_FULLFSYNC: Final[int | None] = getattr(fcntl, "F_FULLFSYNC", None)
 _RWF_NOWAIT: Final[int | None] = getattr(os, "RWF_NOWAIT", None)
-_PREADV: Final[Callable[..., int] | None] = getattr(os, "preadv", None)
 P = ParamSpec("P")
 
 
@@ -136,14 +135,6 @@ def read_cached(descriptor: int, buffer: memoryview) -> int | None:
         if exc.errno in MISSING_CALL:
             return None
         raise
-
-
-def read_into(descriptor: int, buffer: memoryview) -> int | None:
-    """Fill `buffer` from the start of the file; returns the number of bytes read, or None if the call does not exist.
-
-    Source: preadv(2); macOS has it since 11, Windows has not.
-    """
-    return None if _PREADV is None else _PREADV(descriptor, [buffer], 0)
 
 
 def sync_descriptor(descriptor: int) -> None:

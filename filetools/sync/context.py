@@ -1,4 +1,4 @@
-"""The surroundings of mirrors: the journal, the primary, rules for paths, and times."""
+"""The surroundings of mirrors: the journal, the primary, rules for paths, and settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from msgspec import Struct
 from filetools.events.types import Event
 from filetools.journal.journal import Journal
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.settings import STATE_DIRECTORY
+from filetools.settings import STATE_DIRECTORY, Settings
 from filetools.stores.private import FOREIGN_NAME
 from filetools.stores.store import Store
 from filetools.writer.worker_pool import WorkerPool
@@ -38,14 +38,7 @@ class SyncContext(Struct, frozen=True, kw_only=True):
     key: Callable[[WorkspacePath], str]
     left_out: Callable[[str, bool], bool]
     """True if a path is never mirrored because it is excluded, private or temporary; takes whether it is a directory."""
-    wait_seconds: float
-    """How long a call waits for an eventual mirror."""
-    strict_wait_seconds: float
-    """How long a call waits for a strict one."""
-    probe_seconds: float
-    """First pause before a mirror that failed is tried again."""
-    sync_after_seconds: float
-    """Pause after which written files are synced, and leave the backlog."""
+    settings: Settings
 
 
 def leaving_out(excluded: Callable[[str, bool], bool]) -> Callable[[str, bool], bool]:

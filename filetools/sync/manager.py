@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Future
@@ -14,15 +13,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import filetools.events as events
-from filetools.errors import FileToolsError, InvalidArgumentError, SyncFailedError
+from filetools.errors import InvalidArgumentError, SyncFailedError
 from filetools.events.activity import PauseReason
 from filetools.events.types import Event
 from filetools.journal.changes import MirrorRow
 from filetools.journal.journal import Journal
 from filetools.models.files import SyncResult
 from filetools.models.records import ChangeRecord
-from filetools.models.words import MirrorPolicy, MirrorStatus
+from filetools.models.words import MirrorStatus
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.settings import Settings
 from filetools.stores.store import Store
 from filetools.sync.context import SyncContext, leaving_out
 from filetools.sync.mirror import Mirror
@@ -32,9 +32,6 @@ from filetools.writer.worker_pool import WorkerPool
 
 CLOSE_SECONDS: Final = 2.0
 """How long closing waits for a mirror; the next opening copies the rest."""
-MIB: Final = 1024 * 1024
-
-_log = logging.getLogger(__name__)
 
 
 async def no_look() -> None:
@@ -55,18 +52,13 @@ class SyncManager:
         primary: Store,
         mirrors: Sequence[tuple[MirrorRow, Store]],
         directory: Path,
+        settings: Settings,
         publish: Callable[[Event], None],
         workers: WorkerPool,
         key: Callable[[WorkspacePath], str],
         notify: Callable[[], None] = lambda: None,
         open_added: Callable[[MirrorRow], Store] | None = None,
-        policy: MirrorPolicy = "eventual",
         excluded: Callable[[str, bool], bool] = lambda path, is_directory: False,
-        mirror_wait_seconds: float = 0.25,
-        strict_wait_seconds: float = 30.0,
-        mirror_probe_seconds: float = 5.0,
-        sync_after_seconds: float = 1.0,
-        max_foreign_bytes: int = 64 * MIB,
     ) -> None:
         """Start nothing yet.
 
@@ -75,18 +67,13 @@ class SyncManager:
             primary: The tree that mirrors follow.
             mirrors: Mirrors that the caller names, each with its row in the journal; usually none or one.
             directory: The state directory, where lock files decide which process writes to a mirror.
+            settings: Those of the workspace; its `lock_timeout_seconds` are how long a call waits for a strict mirror.
             publish: Publishes an event; called on the loop.
             workers: The workspace's worker threads.
             key: Returns the key of a path in the journal.
             notify: Wakes other processes that have the root open.
             open_added: Returns the store of a mirror that was added to the root; None to leave such mirrors alone.
-            policy: "strict" if a call fails that a mirror does not follow.
             excluded: True if a path is excluded from mirrors; takes whether it is a directory.
-            mirror_wait_seconds: How long a call waits for an eventual mirror.
-            strict_wait_seconds: How long a call waits for a strict one.
-            mirror_probe_seconds: First pause before a mirror that failed is tried again; doubles up to a minute.
-            sync_after_seconds: Pause after which written files are synced and leave the backlog.
-            max_foreign_bytes: Larger foreign files are not read; they stay in the mirror's `.filetools/displaced`.
         """
         self.context = SyncContext(
             journal=journal,
@@ -98,20 +85,14 @@ class SyncManager:
             look=self._begin_look,
             key=key,
             left_out=leaving_out(excluded),
-            wait_seconds=mirror_wait_seconds,
-            strict_wait_seconds=strict_wait_seconds,
-            probe_seconds=mirror_probe_seconds,
-            sync_after_seconds=sync_after_seconds,
+            settings=settings,
         )
-        self._policy = policy
         self._publish = publish
-        self._max_foreign_bytes = max_foreign_bytes
         self._open_added = open_added
         self._mirrors: tuple[Mirror, ...] = ()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
         self._look: Callable[[], Coroutine[Any, Any, object]] = no_look
-        self._looking: asyncio.Task[None] | None = None
         self._is_synchronising = False
         for row, store in mirrors:
             self._attach(row, store)
@@ -119,7 +100,7 @@ class SyncManager:
     @property
     def is_strict(self) -> bool:
         """True if a change fails that a mirror does not follow."""
-        return self._policy == "strict" and bool(self._mirrors)
+        return self.context.settings.mirror_policy == "strict" and bool(self._mirrors)
 
     def check(self) -> None:
         """Refuse a change that a mirror would not follow.
@@ -128,7 +109,7 @@ class SyncManager:
             SyncFailedError: A mirror is paused or does not answer.
         """
         for mirror in self._mirrors:
-            mirror.wait_for_look(self.context.strict_wait_seconds)
+            mirror.wait_for_look(self.context.settings.lock_timeout_seconds)
             mirror.check()
 
     @property
@@ -160,7 +141,7 @@ class SyncManager:
         # No thread waits for the mirror's thread, because they would compete for the interpreter.
         waiter = mirror.wait_for(number, keys)
         try:
-            async with asyncio.timeout(self.context.wait_seconds):
+            async with asyncio.timeout(self.context.settings.mirror_wait_seconds):
                 return await asyncio.wrap_future(waiter.answer)
         except TimeoutError:
             return False
@@ -171,9 +152,9 @@ class SyncManager:
         """Wait until every mirror has followed changes that can still be undone.
 
         Raises:
-            SyncFailedError: A mirror refused one, does not answer, or did not within `strict_wait_seconds`.
+            SyncFailedError: A mirror refused one, does not answer, or did not within `lock_timeout_seconds`.
         """
-        records, seconds = tuple(records), self.context.strict_wait_seconds
+        records, seconds = tuple(records), self.context.settings.lock_timeout_seconds
         number, keys = self._reach(records)
         for mirror in self._mirrors:
             mirror.wake()
@@ -199,7 +180,7 @@ class SyncManager:
         After opening it waits until the state of each mirror is known, but no longer than a call would.
         """
         for mirror in self._mirrors:
-            mirror.wait_for_look(self.context.wait_seconds)
+            mirror.wait_for_look(self.context.settings.mirror_wait_seconds)
         return {
             mirror.name: {
                 "state": mirror.state,
@@ -218,10 +199,12 @@ class SyncManager:
         self._loop, self._thread, self._look = asyncio.get_running_loop(), threading.get_ident(), look
         for mirror in self._mirrors:
             mirror.start()
-        if self._open_added is not None:
-            await self._look_for_added(self._open_added)
-            self._looking = asyncio.create_task(self._keep_looking(self._open_added), name="filetools mirrors")
-            self._looking.add_done_callback(_log_failure)
+        await self._look_for_added()
+
+    async def tend(self) -> None:
+        """Wait a moment, then attach mirrors that other processes have added, and drop those that they have removed."""
+        await asyncio.sleep(self.context.settings.mirror_probe_seconds)
+        await self._look_for_added()
 
     async def sync_all(
         self,
@@ -270,13 +253,13 @@ class SyncManager:
     def pause(self, reason: PauseReason = "user") -> None:
         """Write to no mirror until `resume`; changes stay in the backlog, for this process or another."""
         for mirror in self._mirrors:
-            mirror.pause()
+            mirror.set_paused(True)
         self._publish_on_loop(events.SyncPaused(reason=reason))
 
     def resume(self) -> None:
         """Write again, beginning with the paths that the mirrors lack."""
         for mirror in self._mirrors:
-            mirror.resume()
+            mirror.set_paused(False)
         self._publish_on_loop(events.SyncResumed())
 
     async def finish(self) -> None:
@@ -286,9 +269,7 @@ class SyncManager:
 
     async def aclose(self) -> None:
         """End the mirrors' threads; waits at most `CLOSE_SECONDS` for one that hangs. May be called twice."""
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
+        self._open_added = None  # no more mirrors are attached
         for mirror in self._mirrors:
             await in_thread(partial(mirror.close, CLOSE_SECONDS))
 
@@ -303,17 +284,10 @@ class SyncManager:
         places = {WorkspacePath(path) for each in several for path in (each.path, each.old_path) if path is not None}
         return number, [self.context.key(path) for path in places]
 
-    async def _keep_looking(self, open_added: Callable[[MirrorRow], Store]) -> None:
-        """Attach mirrors that other processes add, and drop those that they remove."""
-        while True:
-            await asyncio.sleep(self.context.probe_seconds)
-            try:
-                await self._look_for_added(open_added)
-            except FileToolsError as exc:
-                _log.debug("the mirrors of the root cannot be read now: %s", exc)
-
-    async def _look_for_added(self, open_added: Callable[[MirrorRow], Store]) -> None:
+    async def _look_for_added(self) -> None:
         rows = await self.context.workers.run(self.context.journal.mirrors.all)
+        if self._open_added is None:
+            return
         places = {row.place for row in rows}
         for mirror in self._mirrors:
             if mirror.place not in places:
@@ -323,7 +297,7 @@ class SyncManager:
         attached = {mirror.place for mirror in self._mirrors}
         for row in rows:
             if row.root is not None and row.place not in attached:
-                self._attach(row, open_added(row)).start()
+                self._attach(row, self._open_added(row)).start()
 
     def _free_name(self) -> str:
         taken = {mirror.name for mirror in self._mirrors}
@@ -331,7 +305,9 @@ class SyncManager:
         return next(name for name in names if name not in taken)
 
     def _attach(self, row: MirrorRow, store: Store) -> Mirror:
-        files = MirrorFiles(store, self.context.journal, self.context.key, max_foreign_bytes=self._max_foreign_bytes)
+        files = MirrorFiles(
+            store, self.context.journal, self.context.key, max_foreign_bytes=self.context.settings.max_foreign_bytes
+        )
         mirror = Mirror(self._free_name(), row, files, self.context)
         self._mirrors = (*self._mirrors, mirror)
         return mirror
@@ -344,8 +320,3 @@ class SyncManager:
             return
         with suppress(RuntimeError):  # the loop is closed, and nobody listens
             self._loop.call_soon_threadsafe(self._publish, event)
-
-
-def _log_failure(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (error := task.exception()) is not None:
-        _log.critical("%s has stopped", task.get_name(), exc_info=error)

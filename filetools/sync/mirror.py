@@ -1,4 +1,10 @@
-"""One mirror of the root: its state, its progress, and the thread that writes to it."""
+"""One mirror of the root: its state, its progress, the thread that writes to it, and the identity of its folder.
+
+The journal stores the identity of each mirror, and the folder carries it in its marker. Where the two differ, as with a new
+folder, another disk mounted at the place, or an old copy of the mirror, the folder is compared with the root as a whole,
+because no record shows what it lacks. A mirror that was added to the root is only the folder that was marked then:
+another folder at its place, as while its disk is not mounted, is left alone.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +25,10 @@ from msgspec.structs import replace
 import filetools.events as events
 from filetools.errors import FileToolsError, InternalError, StateDamagedError, SyncFailedError, WorkspaceGoneError
 from filetools.journal.changes import MirrorRow, RecordsForgottenError
+from filetools.paths.workspace_path import ROOT
+from filetools.stores.store import Store
 from filetools.sync.context import SyncContext
-from filetools.sync.identity import MirrorIdentity
-from filetools.sync.mirror_files import MirrorFiles
+from filetools.sync.mirror_files import GONE, MARKER, MirrorFiles, files_below, mark
 from filetools.sync.worker import LONGEST_PAUSE_SECONDS, BacklogWorker, StoppedError
 from filetools.tree.leader import Leadership
 
@@ -32,6 +39,8 @@ HEARD_SECONDS: Final = 5.0
 _POLL_SECONDS: Final = 0.002
 """How often a waiting call reads the note of the process that writes to the mirror."""
 
+_MOST_MARKER_BYTES: Final = 1024
+
 _log = logging.getLogger(__name__)
 
 
@@ -39,9 +48,11 @@ class MirrorProgress(Struct, frozen=True, kw_only=True):
     """The progress of a mirror, and whether it answers."""
 
     reached: int = 0
-    """Number up to which every change is in the mirror, except those that it refused or that were not applied yet."""
-    unsettled: int | None = None
-    """Number of the first change that was not applied yet."""
+    """Number up to which every change is in the mirror, except those of refused and unsettled paths."""
+    refused: frozenset[str] = frozenset()
+    """Keys of paths whose newest change the mirror refused."""
+    unsettled: frozenset[str] = frozenset()
+    """Keys of paths whose newest change was not applied yet."""
     is_ready: bool = True
     error: str | None = None
 
@@ -66,6 +77,89 @@ class Waiter(NamedTuple):
     keys: Sequence[str]
     answer: Future[bool]
     """True once the mirror has followed; False if it fails or has refused one of the keys. Cannot be cancelled."""
+
+    def is_reached(self, progress: MirrorProgress) -> bool:
+        """True if the mirror has, or has refused, everything that the call waits for."""
+        return progress.reached >= self.number and progress.unsettled.isdisjoint(self.keys)
+
+
+class MirrorIdentity:
+    """The identity of one mirror's folder. Its methods block, and run in the mirror's thread; lives as the mirror."""
+
+    def __init__(self, row: MirrorRow, store: Store, context: SyncContext) -> None:
+        """Treat the folder as not filled until `establish` is called.
+
+        Args:
+            row: The mirror's row in the journal.
+            store: The mirror.
+            context: The journal, and the primary.
+        """
+        self.is_filled = False
+        """True if the folder has everything except its backlog."""
+        self.is_older = False
+        """True if the folder was this mirror before: a path that the primary does not have was deleted since."""
+        self._row = row
+        self._store = store
+        self._context = context
+
+    def establish(self) -> MirrorRow:
+        """Check which folder is at the place, and set `is_filled`. Returns the mirror's row.
+
+        Raises:
+            SyncFailedError: The mirror was removed from the root; another folder is at the place of an added one; or the
+                folder has lost its marker since it was filled.
+        """
+        row = self._row = self._registered()
+        marker = self._marker()
+        self.is_older = row.is_or_was(marker)
+        if row.root is not None and not self.is_older:
+            raise SyncFailedError(None, "another folder is at its place")
+        was_filled, self.is_filled = self.is_filled, False
+        if was_filled and marker is None:
+            raise SyncFailedError(None, "its folder was emptied")
+        self.is_filled = row.is_filled and marker == row.identity and not self._is_emptied()
+        if row.is_filled and not self.is_filled:
+            # Before the first write to this folder: if the former folder returns, it lacks what was written here.
+            self.renew()
+        return self._row
+
+    def renew(self) -> None:
+        """Compare the folder as a whole in the next round: it is another one, or records of changes it lacks were removed."""
+        self._context.journal.mirrors.renew(self._row)
+        self._row, self.is_filled = self._registered(), False
+
+    def confirm(self) -> None:
+        """Mark the folder as filled: all that was in the primary before is in the folder or in its backlog."""
+        mark(self._store, self._row.identity)
+        self._context.journal.mirrors.filled(self._row)
+        self.is_filled = True
+
+    def _marker(self) -> str | None:
+        try:
+            content, _ = self._store.read(MARKER, limit=_MOST_MARKER_BYTES)
+        except GONE:
+            return None
+        return content.decode("ascii", "replace")
+
+    def _registered(self) -> MirrorRow:
+        row = self._context.journal.mirrors.get(self._row.place)
+        if row is None:
+            raise SyncFailedError(None, "it was removed from the root")
+        return row
+
+    def _is_emptied(self) -> bool:
+        """True if only the hidden folder is left, as after `rm -r mirror/*`, and the primary has a file.
+
+        Also true if that file is the first one and not recorded yet: to fill such a folder does no harm.
+        """
+        # Only files: new folders are in the primary before they are recorded.
+        wanted = files_below(self._context.primary, ROOT, self._context.left_out)
+        if any(True for _ in self._store.scan(ROOT)) or next(wanted, None) is None:
+            return False
+        # In this order: a file of the primary is in the backlog until the mirror has it, so that a file that is created
+        # at this moment is found in one or the other.
+        is_owed = self._context.journal.backlog.count(self._row.place) > 0
+        return not is_owed and not any(True for _ in self._store.scan(ROOT))
 
 
 class Mirror:
@@ -170,16 +264,13 @@ class Mirror:
         waiter = Waiter(number, keys, Future())
         waiter.answer.set_running_or_notify_cancel()  # the mirror also answers a call that has given up
         with self._changed:
-            # Also if it is late, so that the process that writes updates its note.
-            takes_calls = self.takes_calls and not self._is_closed
-            if takes_calls:
+            if self.takes_calls and not self._is_closed:
                 self._waiters.append(waiter)
-            if not self._leadership.is_leading:
+            else:
+                waiter.answer.set_result(False)
+            if not self._leadership.is_leading:  # also if it is late, so that the process that writes updates its note
                 self.wake(is_urgent=True)
-        if not takes_calls:
-            waiter.answer.set_result(False)
-        elif self._leadership.is_leading:
-            self._answer()  # it may have everything already
+        self._answer()  # it may have everything already
         return waiter
 
     def give_up(self, waiter: Waiter) -> None:
@@ -191,25 +282,12 @@ class Mirror:
 
     def _answer(self) -> None:
         with self._changed:
-            is_over = not self._progress.is_ready or self._is_closed
-            done = [each for each in self._waiters if is_over or self._has(each.number, each.keys)]
+            progress = self._progress
+            is_over = not progress.is_ready or self._is_closed
+            done = [each for each in self._waiters if is_over or each.is_reached(progress)]
             self._waiters = [each for each in self._waiters if each not in done]
         for each in done:
-            each.answer.set_result(self._has(each.number, each.keys) and not any(map(self._is_refused, each.keys)))
-
-    def _is_refused(self, key: str) -> bool:
-        if self._leadership.is_leading:
-            return self.worker.retried(key) == "refused"
-        entry = self._context.journal.backlog.get(self.place, key)
-        return entry is not None and entry.tries > 0
-
-    def _has(self, number: int, keys: Sequence[str]) -> bool:
-        progress = self._progress
-        if progress.reached < number:
-            return False
-        if self._leadership.is_leading:
-            return all(self.worker.retried(key) != "unsettled" for key in keys)
-        return progress.unsettled is None or number < progress.unsettled
+            each.answer.set_result(each.is_reached(progress) and progress.refused.isdisjoint(each.keys))
 
     def wait_for_round(self, seconds: float) -> bool:
         """Wait until the whole backlog was processed once more and synced; False after `seconds`."""
@@ -228,14 +306,9 @@ class Mirror:
         with self._changed:
             self._changed.wait_for(lambda: self._is_known or self.is_paused or self._thread is None, seconds)
 
-    def pause(self) -> None:
-        """Do not write until `resume`; another process may."""
-        self.is_paused = True
-        self.wake(is_urgent=True)
-
-    def resume(self) -> None:
-        """Write again, beginning now."""
-        self.is_paused = False
+    def set_paused(self, is_paused: bool) -> None:
+        """Do not write while it is paused, so that another process may; or write again, beginning now."""
+        self.is_paused = is_paused
         self.wake(is_urgent=True)
 
     def close(self, seconds: float) -> None:
@@ -248,9 +321,10 @@ class Mirror:
 
     # -- called by the worker ----------------------------------------------------------------------------------------
 
-    def goes_on(self) -> bool:
-        """False once the mirror was paused or closed."""
-        return not (self._is_closed or self.is_paused)
+    def go_on(self) -> None:
+        """Raise StoppedError once the mirror was paused or closed."""
+        if self._is_closed or self.is_paused:
+            raise StoppedError
 
     # -- the thread --------------------------------------------------------------------------------------------------
 
@@ -290,7 +364,7 @@ class Mirror:
                 if is_urgent:
                     self._context.notify()
                 self._take_note()
-                return _POLL_SECONDS if self._waiters else self._context.probe_seconds
+                return _POLL_SECONDS if self._waiters else self._context.settings.mirror_probe_seconds
             # The whole backlog also for another process: differences that it found have no record.
             is_heard = time.monotonic() < self._heard_until
             pause = self.worker.round(is_whole=is_urgent or is_heard, is_hasty=is_urgent)
@@ -307,7 +381,9 @@ class Mirror:
                 self.report(is_ready=True)
             return pause
         self._failures += 1
-        return float(min(self._context.probe_seconds * 2 ** (self._failures - 1), LONGEST_PAUSE_SECONDS))
+        return float(
+            min(self._context.settings.mirror_probe_seconds * 2 ** (self._failures - 1), LONGEST_PAUSE_SECONDS)
+        )
 
     def _leads(self) -> bool:
         if self._leadership.is_leading:

@@ -11,26 +11,30 @@ their order; then new folders, whose names may be lost, at their current paths; 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
 from filetools.content.version import version_of
 from filetools.errors import (
+    DirectoryNotEmptyError,
+    DirectoryNotFoundError,
     FileToolsError,
     NotRegularFileError,
+    PathExistsError,
     PathIsDirectoryError,
+    PathNotDirectoryError,
     PathNotFoundError,
     SymlinkNotAllowedError,
     VersionGoneError,
 )
 from filetools.journal.changes import DIRECTORY_REMOVALS, Change, Head
+from filetools.journal.history import RecordFilter
 from filetools.journal.journal import Journal
 from filetools.models.records import SYSTEM, ChangeRecord, Operation, RecordState
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Store
-from filetools.sync.folder_recovery import FolderRecovery, own_places
 from filetools.sync.mirror_files import make_parents, replace_file
 
 _log = logging.getLogger(__name__)
@@ -46,6 +50,57 @@ class Found(NamedTuple):
     """True if something other than a regular file is there, such as a folder, a link or a pipe."""
 
 
+class FolderMoves(NamedTuple):
+    """Moves and deletions of folders, in order."""
+
+    removals: Sequence[ChangeRecord]
+    """`history.removals_since` of a number before all records in question."""
+    key: Callable[[WorkspacePath], str]
+    """Returns the lock key of a path."""
+
+    def now_at(self, path: WorkspacePath, number: int) -> WorkspacePath | None:
+        """Return the current path of a path in record `number`; None if it was deleted with a folder."""
+        for removal in self.removals:
+            rest = None if removal.number <= number else _below(path, removal.old_path or removal.path, self.key)
+            if rest is None:
+                continue
+            if removal.operation is Operation.DELETE_DIRECTORY:
+                return None
+            path = WorkspacePath(f"{removal.path}{rest}")
+        return path
+
+    def places_of(self, record: ChangeRecord) -> list[WorkspacePath]:
+        """Return the current paths of the entries that a record changed."""
+        own = own_places(record)
+        if record.operation in DIRECTORY_REMOVALS or not self.removals:
+            return own
+        return [place for place in (self.now_at(path, record.number) for path in own) if place is not None]
+
+    def former(self, path: WorkspacePath) -> list[tuple[WorkspacePath, int]]:
+        """Return the former paths of a path before moves of folders above it, each with the number of the move."""
+        found = []
+        for removal in reversed(self.removals):
+            rest = _below(path, removal.path, self.key)
+            if rest is not None and removal.old_path is not None:
+                path = WorkspacePath(f"{removal.old_path}{rest}")
+                found.append((path, removal.number))
+        return found
+
+
+def own_places(record: ChangeRecord) -> list[WorkspacePath]:
+    """Return the paths that a record names."""
+    return [WorkspacePath(path) for path in (record.old_path, record.path) if path is not None]
+
+
+def _below(path: str, folder: str, key: Callable[[WorkspacePath], str]) -> str | None:
+    """Return the rest of a path after a folder, "" for the folder itself; None if the path is not in it."""
+    depth = folder.count("/") + 1
+    names = path.split("/")
+    if len(names) < depth or key(WorkspacePath("/".join(names[:depth]))) != key(WorkspacePath(folder)):
+        return None
+    return "".join(f"/{name}" for name in names[depth:])
+
+
 class Recovery:
     """Recovers the paths of one workspace."""
 
@@ -53,7 +108,6 @@ class Recovery:
         self._workspace = workspace
         self._store = store
         self._journal = journal
-        self._folders = FolderRecovery(workspace, store, journal)
 
     def settle(self, path: WorkspacePath, key: str) -> None:
         """Recover one file, in a turn: give it its head's content, or record a foreign change."""
@@ -109,7 +163,7 @@ class Recovery:
         if record.operation is Operation.CREATE_DIRECTORY:
             for place in [] if record.state is RecordState.ABORTED else places:
                 self._clear_way(place)
-                self._folders.make(place, record)
+                _make(self._store, place, record)
         elif record.operation not in DIRECTORY_REMOVALS and not _is_opaque(record):  # which were synced
             self._settle_files(record, places)
         self._journal.marks.restored(
@@ -136,7 +190,7 @@ class Recovery:
 
     def places_of(self, records: Sequence[ChangeRecord]) -> dict[int, list[WorkspacePath]]:
         """Return the current paths of the changed entries by record number; folders above may have moved or be gone."""
-        moves = self._folders.moves_since(min((record.number for record in records), default=0))
+        moves = self._moves_since(min((record.number for record in records), default=0))
         return {record.number: moves.places_of(record) for record in records}
 
     def _finish(self, record: ChangeRecord) -> None:
@@ -148,14 +202,14 @@ class Recovery:
             case Operation.CREATE_DIRECTORY:
                 self._finish_folder(path, record)
             case Operation.DELETE_DIRECTORY:
-                self._folders.remove_again(path, record.number)
+                _remove_again(self._store, path, record.number)
             case Operation.MOVE_DIRECTORY:
                 self._clear_way(path)
-                self._folders.move_again(record)
+                self._move_folder_again(record)
             case Operation.LINK:
-                self._folders.link_again(path, record)
+                self._link_again(path, record)
             case Operation.MODIFY_DIRECTORY:
-                self._folders.set_mode(path, record)
+                _set_mode(self._store, path, record)
             case _:
                 self._settle_files(record, own_places(record))
 
@@ -172,22 +226,22 @@ class Recovery:
                 gone = Change(operation=Operation.DELETE_DIRECTORY, path=folder, key=key, applied=True, external=True)
                 self._journal.commit([gone], SYSTEM)
                 return
-        self._folders.bring_back(path, record)
-        self._folders.make(path, record)
-        self._folders.set_mode(path, record)  # the process may have died before setting it
+        self._bring_back(path, record)
+        _make(self._store, path, record)
+        _set_mode(self._store, path, record)  # the process may have died before setting it
 
     def _finish_opaque(self, record: ChangeRecord) -> None:
         """Finish the move, deletion or restore of an opaque file or link, whose bytes cannot be compared."""
         path = self._workspace.resolve(record.path)
         leaves = self._workspace.resolve(record.old_path or record.path)
         if record.operation is Operation.CREATE:
-            self._folders.bring_back(path, record)
+            self._bring_back(path, record)
             return
         stat = self._store.stat(leaves)
         is_another = bool(self._journal.records(record.number, key=self._workspace.key(leaves), limit=1))
         if stat is None or stat.type == "directory" or is_another:
             return
-        if record.operation is Operation.DELETE and not self._store.has_trash(leaves, str(record.number)):
+        if record.operation is Operation.DELETE and not self._store.trashed(leaves, str(record.number)).is_there():
             self._store.remove(leaves, trash=str(record.number))
         elif record.operation is Operation.MOVE and self._store.stat(path) is None:
             make_parents(self._store, path)
@@ -239,7 +293,7 @@ class Recovery:
         records, keys = self._journal.marks.unsettled(key), {key}
         oldest = [*self._journal.marks.unfinished("unrestored", 1), *self._journal.marks.unfinished("unsynced", 1)]
         since = min((record.number for record in oldest), default=None)
-        for former, number in [] if since is None else self._folders.moves_since(since - 1).former(path):
+        for former, number in [] if since is None else self._moves_since(since - 1).former(path):
             keys.add(self._workspace.key(former))
             older = self._journal.marks.unsettled(self._workspace.key(former))
             records += [record for record in older if record.number < number]
@@ -304,6 +358,50 @@ class Recovery:
             if displaced is not None:
                 displaced.discard()
 
+    def _moves_since(self, number: int) -> FolderMoves:
+        """Return the moves and deletions of folders after a record."""
+        return FolderMoves(self._journal.history.removals_since(number), self._workspace.key)
+
+    def _bring_back(self, path: WorkspacePath, record: ChangeRecord) -> None:
+        """Restore the entry that a record takes out of the trash, with everything in it."""
+        make_parents(self._store, path)
+        for number in self._journal.history.targets([record.number], "brings").get(record.number, ()):
+            removals = self._journal.history.select(RecordFilter(numbers=(number,)))
+            is_whole = any(removal.path == record.path for removal in removals)
+            trashed = self._store.trashed(path, str(number))
+            if is_whole and self._store.stat(path) is None and trashed.is_there():
+                trashed.restore()
+
+    def _move_folder_again(self, record: ChangeRecord) -> None:
+        """Move a folder, unless it is already moved; if it is lost, make it at the destination."""
+        assert record.old_path is not None
+        source, destination = self._workspace.resolve(record.old_path), self._workspace.resolve(record.path)
+        make_parents(self._store, destination)
+        if _is_folder(self._store, source):
+            # A folder made by a failed try may be there again, because its removal was not synced.
+            with suppress(PathNotFoundError, PathNotDirectoryError, DirectoryNotEmptyError):
+                self._store.remove_empty_directory(destination)
+        elif self._store.stat(destination) is not None:
+            return
+        try:
+            self._store.move(source, destination)  # without a source, finishes a move entry by entry
+        except PathExistsError:
+            return  # made by another program
+        except (PathNotFoundError, DirectoryNotFoundError):
+            self._store.make_directory(destination)
+
+    def _link_again(self, path: WorkspacePath, record: ChangeRecord) -> None:
+        """Make, change or remove a link according to a record, unless another program has changed it."""
+        stat = self._store.stat(path)
+        if stat is not None:
+            is_expected = stat.type == "symlink" and version_of(self._store.read_link(path)) == record.before
+            if not is_expected:
+                return
+            self._store.remove(path).discard()
+        if record.after is not None:
+            make_parents(self._store, path)
+            self._store.make_link(path, self._journal.contents.get(record.after))
+
 
 def _is_opaque(record: ChangeRecord) -> bool:
     """True if a record of filetools moved, deleted or restored a file or link whose bytes are unknown."""
@@ -315,6 +413,34 @@ def _order(record: ChangeRecord) -> tuple[bool, bool, int]:
     """The order in which records are recovered; see the module's docstring."""
     is_of_folder = record.operation in _OF_FOLDERS
     return not is_of_folder, is_of_folder and record.state is not RecordState.PENDING, record.number
+
+
+def _make(store: Store, path: WorkspacePath, record: ChangeRecord) -> None:
+    """Make a missing folder, with its record's mode, and missing folders above it."""
+    make_parents(store, path)
+    if store.stat(path) is None:
+        store.make_directory(path)
+        _set_mode(store, path, record)
+
+
+def _set_mode(store: Store, path: WorkspacePath, record: ChangeRecord) -> None:
+    """Give a folder its record's mode."""
+    if record.mode is not None and _is_folder(store, path):
+        store.set_mode(path, record.mode, directory=True)
+
+
+def _remove_again(store: Store, path: WorkspacePath, number: int) -> None:
+    """Delete a folder, unless it is already deleted."""
+    stat = store.stat(path)
+    if store.trashed(path, str(number)).is_there() or (stat is not None and stat.type != "directory"):
+        return
+    with suppress(FileNotFoundError):  # also if it is missing: a removal entry by entry may be half done
+        store.remove(path, trash=str(number))
+
+
+def _is_folder(store: Store, path: WorkspacePath) -> bool:
+    stat = store.stat(path)
+    return stat is not None and stat.type == "directory"
 
 
 SECTOR_BYTES: Final = 512

@@ -130,7 +130,9 @@ class Synchronisation:
                 for path in left.values():
                     self._fail(path, f"The mirror is not ready: {reason}", SyncFailedError.code)
                 return
-        if plan.changes and not await in_thread(partial(mirror.wait_for_round, self._context.strict_wait_seconds)):
+        if plan.changes and not await in_thread(
+            partial(mirror.wait_for_round, self._context.settings.lock_timeout_seconds)
+        ):
             raise SyncFailedError(None, "the mirror could not be made durable in time")
         mirror.check()
 

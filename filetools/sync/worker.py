@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -39,11 +39,11 @@ from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sync.comparison import REMOVALS, Plan, UnsettledError, Versions, Wanted, compared, wanted
 from filetools.sync.context import SyncContext
-from filetools.sync.identity import MirrorIdentity
 from filetools.sync.mirror_files import GONE, MirrorFiles, sync_place, twins_of
+from filetools.tree.reading import is_text
 
 if TYPE_CHECKING:
-    from filetools.sync.mirror import Mirror
+    from filetools.sync.mirror import Mirror, MirrorIdentity
 
 LONGEST_PAUSE_SECONDS: Final = 60.0
 MOST_UNSYNCED: Final = 500
@@ -74,20 +74,20 @@ class StoppedError(Exception):
     """Raised to end a round early: the mirror was paused or closed, or must be compared as a whole."""
 
 
-class _Waiting(NamedTuple):
-    """A path that is retried."""
+class _Retry(NamedTuple):
+    """The next try of a path in the backlog that the mirror refused, or that others are changing."""
 
-    entry: BacklogEntry
     at: float
-    """Time of the next try, as from `time.monotonic()`."""
-    unsettled: int | None = None
-    """Number of the oldest change that is not applied yet, 0 if it has none; None if the mirror refused the path."""
-    since: float = 0.0
+    """When, as from `time.monotonic()`."""
+    number: int
+    """Number of its newest change; 0 if it has none."""
+    is_refused: bool
+    since: float
     """Time when it was deferred first."""
 
 
 def _slot(entry: BacklogEntry) -> tuple[str, bool]:
-    """Return the key of an entry in the worker's tables: a recorded change and a found difference of a path are two entries."""
+    """Return the key of a written path: a recorded change and a found difference leave the backlog separately."""
     return entry.key, entry.number > 0
 
 
@@ -106,20 +106,22 @@ class BacklogWorker:
         self._context = context
         self._mirror = mirror
         self._versions = (Versions(context.primary), Versions(files.store))
-        self._is_whole_due = True
         self._seen = 0
         """Number of the last record followed; its paths are in the mirror, refused, or deferred."""
         self._unsynced: dict[tuple[str, bool], BacklogEntry] = {}
         """Paths written since the last sync."""
         self._sync_at = math.inf
-        self._doubtful: set[str] = set()
-        """Keys of paths whose sync failed, or is not done."""
-        self._waiting: dict[tuple[str, bool], _Waiting] = {}
+        self._is_doubtful = False
+        """True if a sync has failed: written files may be lost although the mirror seems to have them."""
+        self._retries: dict[str, _Retry] = {}
+        """Paths that are tried again, by key."""
+        self._backlog_at = 0.0
+        """Time from which the backlog is processed."""
         self._looking: Future[object] | None = None
         """The look at the whole tree that filling waits for."""
         self._look_at = 0.0
         """Time of the next check of the mirror's folder; 0 if it is unknown which folder that is."""
-        self._fill_at = time.monotonic() + context.sync_after_seconds
+        self._fill_at = time.monotonic() + context.settings.sync_after_seconds
 
     def round(self, *, is_whole: bool, is_hasty: bool) -> float:
         """Do all work that is due; returns the seconds until more may be.
@@ -138,26 +140,13 @@ class BacklogWorker:
         if not self.identity.is_filled and (is_hasty or self._fill_at <= now) and self._has_looked():
             self._fill()
         self._follow()
-        is_whole |= self._is_whole_due
-        self._is_whole_due = False
-        if is_whole:
+        if is_whole or self._backlog_at <= time.monotonic():
             self._process_backlog()
-        due = [waiting.entry for waiting in self._waiting.values() if waiting.at <= time.monotonic()]
-        for entry in due:
-            self._go_on()
-            if entry.number or self._context.journal.backlog.get(self._place, entry.key) is not None:
-                self._process(entry)
-            else:
-                self._waiting.pop(_slot(entry), None)  # an aborted synchronisation has removed it
-        if due or is_whole:
             self._follow()
         if is_hasty or self._sync_at <= time.monotonic():
             self.make_durable()
         fill_at = math.inf if self.identity.is_filled else self._fill_at
-        waiting = (each.at for each in self._waiting.values())
-        soonest = min(*waiting, self._sync_at, fill_at, now + self._context.probe_seconds)
-        if self._is_whole_due:
-            return 0.0
+        soonest = min(self._backlog_at, self._sync_at, fill_at, now + self._context.settings.mirror_probe_seconds)
         return max(0.0, soonest - time.monotonic())
 
     def _look_at_folder(self, now: float) -> None:
@@ -176,8 +165,7 @@ class BacklogWorker:
 
     def forget(self) -> None:
         """Discard all facts about the mirror's folder: another folder may be at its place."""
-        self._is_whole_due = True
-        self._look_at = 0.0
+        self._backlog_at = self._look_at = 0.0
         self._unsynced.clear()
         self._sync_at = math.inf
 
@@ -189,24 +177,16 @@ class BacklogWorker:
                 may be lost.
         """
         batch, self._unsynced, self._sync_at = self._unsynced, {}, math.inf
-        keys = {key for key, _ in batch}
-        self._doubtful |= keys
+        was_doubtful, self._is_doubtful = self._is_doubtful, True
         synced: set[WorkspacePath] = set()
         for entry in batch.values():
             path = WorkspacePath(entry.path)
             if not self._context.left_out(path, False):
                 sync_place(self.files.store, path, synced)
-        self._doubtful -= keys
+        # Not before the paths that are tried again, which the next sync may miss.
+        self._is_doubtful = was_doubtful and bool(self._retries)
         if batch:
-            unsettled = [each.entry for each in self._waiting.values() if each.unsettled]
-            self._context.journal.backlog.advance(self._place, self._seen, batch.values(), unsettled)
-
-    def retried(self, key: str) -> Literal["unsettled", "refused"] | None:
-        """Return why the newest change of a path is retried; None if it is not. Callable from any thread."""
-        waiting = self._waiting.get((key, True))
-        if waiting is None:
-            return None
-        return "refused" if waiting.unsettled is None else "unsettled"
+            self._context.journal.backlog.advance(self._place, self._seen, batch.values())
 
     def has_written(self, entry: BacklogEntry) -> bool:
         """True if a path was written and only needs to be synced; callable from any thread."""
@@ -225,17 +205,19 @@ class BacklogWorker:
     # -- the backlog -------------------------------------------------------------------------------------------------
 
     def _process_backlog(self) -> None:
-        """Process the backlog: paths that the mirror refused, and differences; follow new records in between."""
+        """Process the backlog: paths that were refused or deferred, and differences; follow new records in between."""
+        self._backlog_at = math.inf
         after, looked_at = "", time.monotonic()
         # One by one, because an aborted synchronisation removes entries.
         while entries := self._context.journal.backlog.behind(self._place, after, limit=1):
             (entry,) = entries
             after = entry.key
-            self._go_on()
-            waiting = self._waiting.get(_slot(entry))
-            is_early = waiting is not None and waiting.unsettled is None and waiting.at > time.monotonic()
+            self._mirror.go_on()
+            retry = self._retries.get(entry.key)
             is_written = entry.number > 0 and self.has_written(entry)
-            if entry.tries < MAX_TRIES and not (is_early and entry.tries) and not is_written:
+            if retry is not None and retry.is_refused and entry.tries and retry.at > time.monotonic():
+                self._backlog_at = min(self._backlog_at, retry.at)
+            elif entry.tries < MAX_TRIES and not is_written:
                 self._process(entry)
             if len(self._unsynced) >= MOST_UNSYNCED:
                 self.make_durable()
@@ -257,27 +239,31 @@ class BacklogWorker:
                 self.forget()
                 raise StoppedError from None
             for several in _by_change(entries):
-                self._go_on()
+                self._mirror.go_on()
                 if len(several) > 1:  # a move: the path that exists in the primary comes first
                     several.sort(key=lambda entry: self._context.primary.stat(WorkspacePath(entry.path)) is None)
                 for entry in several:
-                    is_waiting = _slot(entry) in self._waiting
-                    self._process(replace(entry, below=True) if is_waiting else entry, files.get(entry.number))
+                    is_retried = entry.key in self._retries
+                    self._process(replace(entry, below=True) if is_retried else entry, files.get(entry.number))
                 if len(self._unsynced) >= MOST_UNSYNCED:
                     self.make_durable()
             page = len(entries)
             self._seen = entries[-1].number if entries else self._seen
         self._seen = max(own, self._seen)
-        unsettled = min((each.unsettled for each in self._waiting.values() if each.unsettled), default=None)
-        self._mirror.report(reached=self._seen, unsettled=unsettled)
+        retried = [(key, retry) for key, retry in self._retries.items() if retry.number and is_text(key)]
+        self._mirror.report(
+            reached=self._seen,
+            refused=frozenset(key for key, retry in retried if retry.is_refused),
+            unsettled=frozenset(key for key, retry in retried if not retry.is_refused),
+        )
 
     def _process(self, entry: BacklogEntry, known: KeptFile | None = None) -> None:
         path = WorkspacePath(entry.path)
         if self._context.left_out(path, False):
             self._note_done(entry)
             return
-        record, waiting = None, self._waiting.get(_slot(entry))
-        is_late = waiting is not None and 0 < waiting.since < time.monotonic() - _PATIENCE_SECONDS
+        record, retry = None, self._retries.get(entry.key)
+        is_late = retry is not None and not retry.is_refused and retry.since < time.monotonic() - _PATIENCE_SECONDS
         try:
             if known is None:
                 record = self._record(entry)
@@ -327,7 +313,7 @@ class BacklogWorker:
         is_renamed = record is not None and self._move_again(record, path, goal)
         if goal.kind == "file":
             if not is_renamed:
-                must_write = entry.number == 0 or entry.key in self._doubtful
+                must_write = entry.number == 0 or self._is_doubtful
                 self.files.put(path, goal.content, goal.version, goal.mode, must_write=must_write)
             return
         self.files.make_folder(path, goal.mode)
@@ -345,7 +331,7 @@ class BacklogWorker:
         known = [backlog.get(self._place, self._context.key(path)) for path in twins]
         if any(entry is None or (is_free and entry.tries) for entry in known):
             self.add_to_backlog(twins)
-            self._is_whole_due = True
+            self._backlog_at = 0.0
         if is_free:
             backlog.reset(self._place)
 
@@ -365,7 +351,7 @@ class BacklogWorker:
 
     def _compare_below(self, folder: WorkspacePath) -> None:
         """Compare a folder with the primary's, and copy all that the mirror lacks below it."""
-        plan = self.compare(folder, is_fresh=False, go_on=self._go_on)
+        plan = self.compare(folder, is_fresh=False, go_on=self._mirror.go_on)
         self._process_all(plan.changes)
         for error in plan.failed.values():
             raise error
@@ -383,43 +369,44 @@ class BacklogWorker:
                     return
             folder = folder.parent
 
-    def _go_on(self) -> None:
-        if not self._mirror.goes_on():
-            raise StoppedError
-
     # -- results of an entry -----------------------------------------------------------------------------------------
 
     def _note_done(self, entry: BacklogEntry) -> None:
         """Note that the mirror has a path; its entry is removed once that is durable."""
-        slot = _slot(entry)
-        self._unsynced[slot] = entry
-        if slot in self._waiting and self._waiting[slot].entry.number <= entry.number:
-            del self._waiting[slot]
-        self._sync_at = min(self._sync_at, time.monotonic() + self._context.sync_after_seconds)
+        self._unsynced[_slot(entry)] = entry
+        retry = self._retries.get(entry.key)
+        if retry is not None and (retry.number == entry.number or 0 < retry.number < entry.number):
+            del self._retries[entry.key]
+        self._sync_at = min(self._sync_at, time.monotonic() + self._context.settings.sync_after_seconds)
 
     def _defer(self, entry: BacklogEntry) -> None:
-        """Retry a path soon, because others are changing it."""
-        now, former = time.monotonic(), self._waiting.get(_slot(entry))
-        self._unsynced.pop(_slot(entry), None)  # a sync of its last copy would remove its entry
-        if former is None or former.unsettled is None:
-            self._waiting[_slot(entry)] = _Waiting(entry, now + _SHORTEST_DEFERRAL_SECONDS, entry.number, since=now)
-            if not entry.number:
-                self.add_to_backlog([WorkspacePath(entry.path)])  # no record leads back to it after a restart
-            return
-        # The number of the oldest change stays: the mirror does not have it, although there are newer records of the path.
-        self._waiting[_slot(entry)] = former._replace(entry=entry, at=now + _LONGEST_DEFERRAL_SECONDS)
+        """Try a path again soon, because others are changing it."""
+        retry = self._retries.get(entry.key)
+        if retry is not None and not retry.is_refused:
+            self._try_again(entry, _LONGEST_DEFERRAL_SECONDS, since=retry.since)
+        else:
+            self._context.journal.backlog.add(self._place, [entry])
+            self._try_again(entry, _SHORTEST_DEFERRAL_SECONDS, since=time.monotonic())
 
     def _refuse(self, entry: BacklogEntry, error: FileToolsError) -> None:
-        """Count one more refusal; the path is retried with growing pauses, and delays no other."""
-        self._unsynced.pop(_slot(entry), None)  # as in `_defer`
+        """Count one more refusal; the path is tried again with growing pauses, and delays no other."""
         self._context.journal.backlog.refuse(self._place, entry, f"{error.code}: {error.message}")
-        again = replace(entry, tries=entry.tries + 1)
-        is_last = again.tries >= MAX_TRIES
-        pause = math.inf if is_last else min(self._context.probe_seconds * 2**entry.tries, LONGEST_PAUSE_SECONDS)
-        self._waiting[_slot(entry)] = _Waiting(again, time.monotonic() + pause)
-        if is_last:
-            _log.error("the mirror refused %s %d times: %s", entry.path, MAX_TRIES, error)
-            self._context.publish(events.SyncError(error=error.message, error_code=error.code, file=entry.path))
+        if entry.tries + 1 < MAX_TRIES:
+            pause = min(self._context.settings.mirror_probe_seconds * 2**entry.tries, LONGEST_PAUSE_SECONDS)
+            self._try_again(entry, pause, is_refused=True)
+            return
+        self._try_again(entry, math.inf, is_refused=True)
+        _log.error("the mirror refused %s %d times: %s", entry.path, MAX_TRIES, error)
+        self._context.publish(events.SyncError(error=error.message, error_code=error.code, file=entry.path))
+
+    def _try_again(
+        self, entry: BacklogEntry, pause_seconds: float, *, is_refused: bool = False, since: float = 0.0
+    ) -> None:
+        self._unsynced.pop(_slot(entry), None)  # a sync of its last copy would remove its entry
+        former, at = self._retries.get(entry.key), time.monotonic() + pause_seconds
+        number = entry.number if former is None else max(entry.number, former.number)
+        self._retries[entry.key] = _Retry(at, number, is_refused, since)
+        self._backlog_at = min(self._backlog_at, at)
 
     def _raise_unless_of_path(self, error: FileToolsError) -> None:
         """Raise an error unless it concerns one path only."""
@@ -433,7 +420,7 @@ class BacklogWorker:
 
         Only from a folder that is an older state of this mirror, paths that were deleted since are removed.
         """
-        plan = self.compare(ROOT, is_fresh=False, go_on=self._go_on)
+        plan = self.compare(ROOT, is_fresh=False, go_on=self._mirror.go_on)
         if ROOT in plan.failed:
             raise plan.failed[ROOT]
         self.add_to_backlog(plan.failed, below=True)
@@ -443,7 +430,7 @@ class BacklogWorker:
         files = self._context.journal.tree_index.paths("file").items()
         unmet = (WorkspacePath(path) for key, path in files if key not in met)
         self.add_to_backlog([*lacking, *(path for path in unmet if not self._context.left_out(path, False))])
-        self._is_whole_due = True
+        self._backlog_at = 0.0
         self.identity.confirm()
         self.files.look()
 
@@ -462,7 +449,7 @@ class BacklogWorker:
                 self._mirror.report(error=f"it is filled later: the tree could not be looked at ({exc})")
             else:
                 return True
-        self._fill_at = time.monotonic() + self._context.probe_seconds
+        self._fill_at = time.monotonic() + self._context.settings.mirror_probe_seconds
         return False
 
 

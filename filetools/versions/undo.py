@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from msgspec import Struct, field, structs
 
@@ -23,6 +23,7 @@ from filetools.versions.draft_tree import PARENT, DraftNode, DraftTree, within
 from filetools.versions.provenance import lineage
 from filetools.versions.selection import MOST_NUMBER
 
+T = TypeVar("T")
 Place = dict[str, str | int]
 """Overlapping texts: base, ours (the current text), theirs (the previous text), and the line."""
 Outcome = Literal["undone", "unchanged", "kept", "unknown"]
@@ -111,7 +112,7 @@ class Undoing:
         self._records = records
         self._unknown = unknown_creations(history, records)
         self._runs: dict[str, _UndoRun] = {}
-        self._findings: list[tuple[UndoFinding, _Name | None]] = []
+        self._findings: list[tuple[UndoFinding, _Place | None]] = []
 
     def invert(self) -> list[UndoFinding]:
         """Invert all records in the draft, and return their outcomes."""
@@ -385,66 +386,39 @@ def unknown_creations(history: History, records: Sequence[ChangeRecord]) -> set[
     return unknown
 
 
-class _Name(Struct, eq=False):
-    """A node in one of two trees of names; its twin in the other tree is the same entry, with all below it."""
+class _Place(Struct, eq=False):
+    """An entry of the draft, with all below it."""
 
-    part: str = ""
-    above: _Name | None = None
-    twin: _Name | None = None
-    below: dict[str, _Name] = field(default_factory=dict)
-
-    @property
-    def path(self) -> str:
-        """The path in its tree."""
-        name, parts = self, list[str]()
-        while name.above is not None:
-            parts.append(name.part)
-            name = name.above
-        return "/".join(reversed(parts))
-
-    def at(self, path: str) -> _Name:
-        """Return the node at a path below, which is created if it is missing."""
-        name = self
-        for part in path.split("/") if path else ():
-            if part not in name.below:
-                found = name.below[part] = _Name(part, name)
-                if name.twin is not None and part not in name.twin.below:
-                    found.pair(name.twin.below.setdefault(part, _Name(part, name.twin)))
-            name = name.below[part]
-        return name
-
-    def pair(self, twin: _Name) -> None:
-        """Make this node and another one each other's twins."""
-        self.twin = twin
-        if twin.twin is not self:
-            twin.pair(self)
-
-    def move(self, root: _Name, path: str) -> None:
-        """Move this node to a path and replace the node there."""
-        if self.above is not None and self.above.below.get(self.part) is self:
-            del self.above.below[self.part]
-        folder, _, self.part = path.rpartition("/")
-        self.above = root.at(folder)
-        self.above.below[self.part] = self
+    path: str
+    """Its path, which changes when moves are undone."""
 
 
 class FormerNames:
     """Maps paths at an earlier moment to paths in the draft. A walk back through the journal moves the moment."""
 
     def __init__(self) -> None:
-        self._names, self._places = _Name(), _Name()
-        self._names.pair(self._places)
-        self._after: dict[tuple[int, str, str], _Name] = {}
-        """The node at a move's old name after the move, by number and both names of the move."""
+        self._names: dict[str, _Place | None] = {}
+        """The entries that had another path at the moment; None for a path whose entry was replaced since."""
+        self._places: dict[str, _Place] = {}
+        """The known entries, by their path in the draft."""
+        self._folders: set[str] = set()
+        """Paths above these names and places, so that most moves need no search."""
+        self._after: dict[tuple[int, str, str], dict[str, _Place | None]] = {}
+        """The names at and below a move's old path after the move, by number and both paths of the move."""
 
     def now(self, path: str) -> str | None:
         """Return the path in the draft of the entry that had this path; None if another entry was moved there since."""
-        place = self._names.at(path).twin
-        return None if place is None else place.path
+        for each in within(path):
+            if each in self._names:
+                place = self._names[each]
+                return None if place is None else place.path + path[len(each) :]
+        return path
 
-    def place(self, path: str) -> _Name:
-        """Return the entry at a path in the draft; its `path` changes when moves are undone."""
-        return self._places.at(path)
+    def place(self, path: str) -> _Place:
+        """Return the entry at a path in the draft."""
+        if path not in self._places:
+            self._put(self._places, path, {"": _Place(path)})
+        return self._places[path]
 
     def above(self, path: str) -> str | None:
         """Return the path in the draft at which an entry is restored: in its folder, which may have been moved since."""
@@ -465,14 +439,31 @@ class FormerNames:
         """
         old, new = move.old_path or "", move.path
         reversed_by = next((key for number in undoers if (key := (number, new, old)) in self._after), None)
-        moved, before = self._names.at(new), _Name() if reversed_by is None else self._after.pop(reversed_by)
+        moved = self._known(new) | self._take(self._names, new)
         if where is not None:
-            self._places.at(where).move(self._places, home)
-        before.move(self._names, new)
-        if where is not None and reversed_by is None:
-            before.pair(self._places.at(where))
-        after = self._names.at(old)
-        moved.move(self._names, old)
+            places = self._take(self._places, where)
+            for rest, place in places.items():
+                place.path = home + rest
+            self._put(self._places, home, places)
+        before = {"": None if where is None else self.place(where)}
+        self._put(self._names, new, before if reversed_by is None else self._after.pop(reversed_by))
+        after = self._known(old) | self._take(self._names, old)
         if reversed_by is None:
             # A third move cannot cancel one of two that cancel each other.
             self._after[move.number, old, new] = after
+        self._put(self._names, old, moved)
+
+    def _known(self, path: str) -> dict[str, _Place | None]:
+        now = self.now(path)
+        return {"": None if now is None else self.place(now)}
+
+    def _take(self, paths: dict[str, T], top: str) -> dict[str, T]:
+        """Remove a path and those below it; returns their values by the rest of the path."""
+        found = [path for path in paths if f"{path}/".startswith(f"{top}/")] if top in self._folders else [top]
+        return {path[len(top) :]: paths.pop(path) for path in found if path in paths}
+
+    def _put(self, paths: dict[str, T], top: str, values: Mapping[str, T]) -> None:
+        """Add values by the rest of their paths below a path."""
+        for rest, value in values.items():
+            paths[top + rest] = value
+            self._folders.update(within((top + rest).rpartition("/")[0]))

@@ -96,6 +96,15 @@ def test_a_folder_that_a_script_left_empty_is_refused(run: CommandLine, words: t
     assert not (run.folder / ".filetools").exists()
 
 
+@pytest.mark.parametrize(
+    "words", [("--root", ".", "tools"), ("--root", ".", "mcp", "."), ("--state-dir", "s", "trust")]
+)
+def test_a_place_named_before_a_command_that_takes_none_is_refused(run: CommandLine, words: tuple[str, ...]) -> None:
+    done = run(*words)
+    assert (done.code, done.text) == (2, "")
+    assert f"'{words[2]}' does not take {words[0]}" in done.error.splitlines()[0]
+
+
 def test_a_setting_out_of_range_names_its_source(run: CommandLine) -> None:
     done = run("ls", more={"FILETOOLS_WORKER_THREADS": "0"})
     assert done.code == 2

@@ -12,7 +12,8 @@ import pytest
 
 from filetools.errors import InternalError, InvalidArgumentError
 from filetools.events.activity import SyncResumed
-from filetools.events.bus import BusStatistics, EventBus
+from filetools.events.bus import EventBus
+from filetools.events.listeners import BusStatistics
 from filetools.events.types import Event, FileCreated, FileDeleted, Resync
 from filetools.models.records import SYSTEM
 from tests.support.loops import VirtualTimeLoop

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import filetools
 from filetools import Actor, Edit
 from filetools.errors import AccessDeniedError, FileBusyError
 from filetools.facade.facade import FileToolsFacade
@@ -19,13 +17,12 @@ from filetools.models.history import UndoResult
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.policy import Rule
 from filetools.versions.undo import Clash, UndoFinding
-from tests.support.crashing import QUIET, Tree, grow, snapshot
+from tests.support.crashing import Tree, grow, snapshot
 from tests.support.inside import damage_version, lose_version, parts
 from tests.support.opened import refused, version
 
 ALICE = Actor(kind="agent", id="alice", session="s1")
 BOB = Actor(kind="agent", id="bob", session="s2")
-SMALL: dict[str, Any] = {"snapshot_max_file_bytes": 1000, "max_foreign_bytes": 1000}
 BEFORE: Tree = {"d": None, "d/x": b"x\n", "d/y": b"y\n", "q": b"q\n"}
 
 
@@ -115,26 +112,6 @@ async def test_an_edit_is_not_said_to_be_undone_in_a_file_that_stays(alice: File
     assert ("modify", "e/x", "conflict") in outcomes(again)
 
 
-@pytest.mark.parametrize("replaces", [False, True])
-async def test_a_folder_comes_back_whole_although_a_former_text_in_it_is_not_kept(
-    alice: FileToolsFacade, root: Path, replaces: bool
-) -> None:
-    await alice.checkpoint("before")
-    await alice.edit_file("d/x", edit("x", "edited"))
-    await alice.delete_directory("d", recursive=True)
-    if replaces:
-        await alice.write_file("d", "a file now\n")
-    lose(alice, b"x\n")
-    result = await alice.undo(since=1, partial=True)
-    assert snapshot(root) == {**BEFORE, "d/x": b"edited\n"}
-    assert [(conflict.path, conflict.code) for conflict in result.conflicts] == [("d/x", "VERSION_GONE")]
-    assert outcomes(result)[-2:] == [("delete_directory", "d", "undone"), ("modify", "d/x", "conflict")]
-    await alice.redo()
-    restored = await alice.restore("before", partial=True)
-    assert snapshot(root) == {**BEFORE, "d/x": b"edited\n"}
-    assert [conflict.path for conflict in restored.conflicts] == ["d/x"]
-
-
 async def test_a_file_that_makes_room_for_a_folder_with_a_conflict_in_it_is_undone(
     alice: FileToolsFacade, root: Path
 ) -> None:
@@ -222,7 +199,7 @@ def test_findings_and_paths_that_stay_are_compared_by_looking_up_and_not_one_by_
     clash, paths = Clash(reason="gone"), [f"d{at % 7}/{at}" for at in range(200)]
     findings = [UndoFinding(records=(), path=path, outcome="undone") for path in paths]
     blocked: Mapping[str, Clash] = Counted(dict.fromkeys(paths, clash))
-    found = with_blocked(findings, blocked, {})
+    found = with_blocked(findings, blocked)
     assert [(one.path, one.outcome) for one in found] == [(path, clash) for path in paths]
     assert walked <= 3 * len(paths)
 
@@ -237,17 +214,6 @@ async def test_each_move_of_a_file_that_stays_is_a_conflict(alice: FileToolsFaca
     assert {outcome for operation, _, outcome in outcomes(result) if operation == "move"} == {"conflict"}
     again = await alice.undo(since=number, partial=True, dry_run=True)
     assert [operation for operation, _, _ in outcomes(again)].count("move") == 2
-
-
-async def test_a_move_that_is_taken_back_is_undone_though_the_text_stays(alice: FileToolsFacade, root: Path) -> None:
-    number = (await alice.edit_file("d/x", edit("x", "edited"))).number
-    await alice.move_file("d/x", "d/w")
-    await alice.delete_directory("d", recursive=True)
-    lose(alice, b"x\n")
-    result = await alice.undo(since=number, partial=True)
-    assert (root / "d" / "x").read_bytes() == b"edited\n"
-    found = {operation: outcome for operation, _, outcome in outcomes(result)}
-    assert (found["move"], found["modify"]) == ("undone", "conflict")
 
 
 async def test_a_mode_is_taken_back_though_a_file_in_the_folder_stays(alice: FileToolsFacade, root: Path) -> None:
@@ -276,41 +242,6 @@ async def test_a_file_that_must_stay_where_it_went_is_not_copied_back(
     assert snapshot(root) == {**{path: BEFORE[path] for path in ("d", "d/x", "d/y")}, "p": b"q\n"}
     assert outcomes(result) == [("create", "n", "undone"), ("move", "p", "conflict")]
     assert [(conflict.path, conflict.code) for conflict in result.conflicts] == [("p", "FILE_BUSY")]
-
-
-@pytest.mark.parametrize("source", ["q", "d"])
-async def test_a_restore_copies_what_must_stay_where_it_was_moved(
-    alice: FileToolsFacade, root: Path, monkeypatch: pytest.MonkeyPatch, source: str
-) -> None:
-    def refuse(path: WorkspacePath, *_: Any, **_options: Any) -> None:
-        raise FileBusyError(path)
-
-    await alice.checkpoint("before")
-    await alice.move_file(source, "p")
-    after = snapshot(root)
-    with monkeypatch.context() as patched:
-        patched.setattr(parts(alice).store, "move", refuse)
-        result = await alice.restore("before", partial=True)
-    assert snapshot(root) == {**after, **BEFORE}
-    assert [outcome for _, _, outcome in outcomes(result)] == ["conflict"]
-    assert [(conflict.path, conflict.code) for conflict in result.conflicts] == [("p", "FILE_BUSY")]
-    await alice.redo()
-    assert snapshot(root) == after
-    await alice.restore("before")
-    assert snapshot(root) == BEFORE
-
-
-@pytest.mark.parametrize("deeds", ["rm large", "echo other > large"])
-async def test_a_file_too_large_to_be_kept_comes_back_from_where_programs_copied_it(tmp_path: Path, deeds: str) -> None:
-    (tmp_path / "large").write_bytes(b"large\n" * 1000)
-    async with filetools.open(tmp_path, settings=QUIET | SMALL) as files:
-        assert (await files.checkpoint("before")).by_hash_alone == ["large"]
-        subprocess.run(["sh", "-ec", f"cp large moved; {deeds}"], cwd=tmp_path, check=True)
-        result = await files.restore("before")
-        assert (result.conflicts, result.unknown) == ([], [])
-        assert snapshot(tmp_path) == {"large": b"large\n" * 1000}
-        await files.redo()
-        assert (tmp_path / "moved").read_bytes() == b"large\n" * 1000
 
 
 async def test_an_edit_under_a_name_in_between_is_a_conflict_if_the_file_stays(

@@ -213,7 +213,7 @@ async def test_a_file_that_was_only_hashed_is_kept_before_it_is_replaced_though_
 
 async def test_a_folder_that_cannot_have_its_mode_does_not_stay(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir(mode=0o750)
-    async with ScriptedOpening(tmp_path, before=Once("set_directory_mode", failing(full_disk), at=1)) as files:
+    async with ScriptedOpening(tmp_path, before=Once("set_mode", failing(full_disk), at=1)) as files:
         await files.checkpoint("first")
         (tmp_path / "d").rmdir()
         await refused("DISK_FULL", files.restore("first"))

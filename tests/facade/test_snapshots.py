@@ -265,15 +265,16 @@ async def test_a_checkpoint_that_another_process_replaces_during_a_restore_delet
 
 
 @pytest.mark.parametrize("lost", ["key LIKE 'docs%'", "key > ''"])
-async def test_a_restore_deletes_nothing_whose_row_was_lost(tmp_path: Path, lost: str) -> None:
+async def test_a_checkpoint_that_lost_rows_is_refused_and_its_number_leads_back(tmp_path: Path, lost: str) -> None:
     grow(tmp_path)
     async with filetools.open(tmp_path, settings=ALONE) as files:
-        await files.checkpoint("before")
+        made = await files.checkpoint("before")
         first = on_disk(tmp_path)
         note = await files.read_file("docs/note.md")
         await files.write_file("docs/note.md", "other\n", expected_version=note.version)
         await files.delete_file("src/app.py")
         checkpoints: Any = files._parts.journal.checkpoints
         checkpoints._database.write(lambda connection: connection.execute(f"DELETE FROM snapshot_rows WHERE {lost}"))
-        await files.restore("before")
+        assert "damaged" in (await refused("INVALID_ARGUMENT", files.restore("before"))).message
+        await files.undo(since=made.number + 1, actor="*")
         assert on_disk(tmp_path) == first

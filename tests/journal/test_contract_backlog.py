@@ -114,7 +114,8 @@ def test_a_path_that_is_there_stays_behind_if_it_was_refused_or_differs_since(jo
     backlog.advance("m", 0, [BacklogEntry(key="a", path="A", number=4)])
     assert backlog.get("m", "a") is None
     backlog.add("m", [lacked("a", "A")])
-    backlog.advance("m", 0, [BacklogEntry(key="a", path="A", number=4)], [refused])
+    backlog.advance("m", 0, [BacklogEntry(key="a", path="A", number=4)])
+    backlog.add("m", [refused])
     assert backlog.get("m", "a") == refused
     backlog.advance("m", 0, [BacklogEntry(key="a", path="A", number=0)])
     assert backlog.get("m", "a") == refused

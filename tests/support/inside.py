@@ -134,9 +134,9 @@ def adopt_state(root: Path) -> None:
 
 
 async def written_notes(registration: Registration) -> None:
-    """Wait until all that a server noted of its calls is written."""
-    assert registration._task is not None
-    await registration._task
+    """Wait until a server is registered, and has written what it has to note."""
+    while not registration._ids or registration._has_news.is_set():
+        await asyncio.sleep(0.01)
 
 
 def is_told_of(files: FileToolsFacade, *, listens: bool) -> bool:

@@ -54,6 +54,8 @@ class LiveClient:
 
     async def ask(self, kind: str, **fields: Any) -> Frame:
         """Send a frame and return its answer, good or bad."""
+        if self.pump.done():
+            raise ConnectionError("the server has ended the connection")
         number = next(self._ids)
         answer: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
         self._answers[number] = answer
@@ -115,6 +117,8 @@ class LiveClient:
             self._pass_on(frame)
             self._news.set()
             self._news = asyncio.Event()
+        for answer in self._answers.values():
+            answer.set_exception(ConnectionError("the server has ended the connection"))
 
     def _pass_on(self, frame: Frame) -> None:
         editor = self.editors.get(frame.get("handle", ""))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-_SNAPSHOT: Final = {"root": str, "documents": list, "locks": list, "approvals": list, "runs": list, "mirror": dict}
 _WELCOME: Final = {
-    "protocol": int, "position": str, "actor": dict, "can_answer": bool, "lease_seconds": float, **_SNAPSHOT
+    "protocol": int, "position": str, "actor": dict, "can_answer": bool, "lease_seconds": float,
+    "root": str, "documents": list, "locks": list, "approvals": list, "runs": list, "mirror": dict,
 }  # fmt: skip
 _EDITS: Final = {
     "handle": str, "since": int, "buffer_version": int, "edits": list, "dirty": bool, "reason": str, "actor": dict
@@ -19,7 +19,7 @@ _FIELDS: Final[dict[str, tuple[dict[str, type], dict[str, type] | None]]] = {
     "ack": ({"of": str}, None),
     "approval": ({"state": str, "approval_id": str}, {"request": dict, "reason": str}),
     "progress": ({"call": str, "current": int}, {"total": int, "message": str}),
-    "resync": ({"reason": str}, {"position": str, "snapshot": dict, "handle": str, "document": dict}),
+    "resync": ({"reason": str}, {"position": str, "handle": str, "document": dict}),
     "error": (_ERROR, {"id": object, "suggested_action": str}),
 }
 """By type: what a frame has, and what it may have; None for anything."""
@@ -33,5 +33,3 @@ def check(frame: dict[str, Any]) -> None:
     assert needed.keys() <= frame.keys(), frame
     assert allowed is None or frame.keys() <= known.keys(), frame
     assert all(isinstance(frame[name], kind) for name, kind in known.items() if name in frame), frame
-    if "snapshot" in frame:
-        assert frame["snapshot"].keys() == _SNAPSHOT.keys(), frame

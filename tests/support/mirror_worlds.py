@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +21,7 @@ from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import MirrorStatus
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.settings import Settings
 from filetools.stores.local import LocalStore
 from filetools.stores.store import Store
 from filetools.sync.manager import SyncManager
@@ -83,7 +84,8 @@ class Hang:
 
 def hurry(manager: SyncManager, seconds: float = WAIT_SECONDS) -> None:
     """Let calls wait for mirrors only so long from now on."""
-    manager.context = structs.replace(manager.context, wait_seconds=seconds)
+    settings = replace(manager.context.settings, mirror_wait_seconds=seconds)
+    manager.context = structs.replace(manager.context, settings=settings)
 
 
 def ignore(method: str, path: str) -> None:
@@ -147,13 +149,12 @@ class World:
             publish=self.events.append,
             workers=self.workers,
             key=self.workspace.key,
-            **{
-                "mirror_wait_seconds": PATIENCE_SECONDS,
-                "mirror_probe_seconds": 0.05,
-                "sync_after_seconds": 0.01,
+            **{name: options.pop(name) for name in ("notify", "excluded") if name in options},
+            settings=Settings(**{
+                "mirror_wait_seconds": PATIENCE_SECONDS, "mirror_probe_seconds": 0.05, "sync_after_seconds": 0.01,
                 **options,
-            },
-        )
+            }),
+        )  # fmt: skip
         return self.manager
 
     @property

@@ -455,7 +455,7 @@ async def test_a_mirror_that_was_away_for_longer_than_records_are_kept_is_compar
     for number in range(3):
         opened.journal.marks.synced([opened.put("last", b"%d" % number).number])
     assert opened.journal.maintain(retention_bytes=0, retention_records=1) > 0
-    assert opened.journal.forgotten() > opened.journal.mirrors.register("mirror").position
+    assert opened.journal.positions().forgotten > opened.journal.mirrors.register("mirror").position
     await opened.build().start()
     await opened.until(lambda: tree(inner) == tree(opened.primary))
     await opened.until_paid()

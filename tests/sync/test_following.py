@@ -22,7 +22,7 @@ from filetools.errors import (
 )
 from filetools.events.activity import SyncError, SyncPaused, SyncResumed
 from filetools.stores.local import LocalStore
-from filetools.sync.identity import MirrorIdentity
+from filetools.sync.mirror import MirrorIdentity
 from filetools.sync.mirror_files import MARKER
 from filetools.sync.worker import BacklogWorker
 from tests.support.crashing import grow, snapshot

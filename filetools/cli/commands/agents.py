@@ -14,7 +14,6 @@ from typing import Any, Final, Literal
 
 import click
 from rich.filesize import decimal
-from rich.syntax import Syntax
 from rich.text import Text
 
 import filetools.cli.parameters as suggestions
@@ -32,7 +31,7 @@ from filetools.cli.runner import (
 )
 from filetools.cli.terminal import (
     STDERR,
-    STDOUT,
+    print_diff,
     print_error,
     print_facts,
     print_line,
@@ -304,8 +303,7 @@ def _show_requests(requests: list[dict[str, Any]], *, with_diff: bool) -> None:
             (f"  risk {request['risk']}, {request['reason']}, open for {left} s", "dim"),
         )
         if with_diff and request.get("diff"):
-            text = "\n".join(printable(line) for line in request["diff"].splitlines())
-            STDOUT.print(Syntax(text, "diff", background_color="default") if STDOUT.is_terminal else text)
+            print_diff(f"{request['diff'].rstrip()}\n")
 
 
 _REGISTRY: Final = ("root", "state_dir", "as_json")

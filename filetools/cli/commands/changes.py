@@ -16,7 +16,6 @@ from filetools.cli.parameters import (
     since_option,
     time_or_number,
     until_option,
-    whole_version,
 )
 from filetools.cli.records import (
     ACTOR_STYLES,
@@ -160,7 +159,6 @@ async def follow(runner: CommandRunner, files: FileToolsFacade, *, since: str | 
 
 
 _SHORT: Final = 12
-_MOST_VERSIONS: Final = 1000
 _MOST_CHANGES: Final = 10_000
 
 
@@ -271,8 +269,7 @@ async def _file_diff(
 ) -> models.DiffResult:
     if old is None and not await files.latest_changes(1, path=where):
         await files.file_info(where)  # raises if the file does not exist either
-    first, second = await whole_version(files, where, old), await whole_version(files, where, new)
-    return await files.diff(where, first, second, exact=_is_for_programs(runner))
+    return await files.diff(where, old, new, exact=_is_for_programs(runner))
 
 
 @command("who", READING, examples=("filetools who src/app.py", "filetools who --json a.md"))

@@ -6,15 +6,13 @@ import errno
 import os
 import re
 import secrets
-import shutil
 import stat
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import SpooledTemporaryFile
-from typing import IO, Any, Final, Literal, NoReturn
+from typing import Any, Final, Literal, NoReturn
 
 import click
 from msgspec.structs import asdict
@@ -27,13 +25,11 @@ from filetools.cli.workplace import root_above
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
 from filetools.printable import printable_json
-from filetools.settings import MIB, session_logs_folder
+from filetools.settings import session_logs_folder
 from filetools.tools.handlers import session_logs
 
 _SHORT: Final = 8
 _WHOLE_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_MOST_HELD_BYTES: Final = 16 * MIB
-"""Maximum size of collected output in memory; more is stored in a temporary file."""
 
 history = click.Group(
     "history",
@@ -246,24 +242,19 @@ def _items(source: str) -> list[dict[str, Any]]:
 
 def _write_array(rows: Iterable[Mapping[str, Any]], runner: CommandRunner, output: str | None = None) -> None:
     """Write a JSON array, one row per line, to a file or standard output; nothing is written before it is complete."""
-    with SpooledTemporaryFile(_MOST_HELD_BYTES) as held:
-        end = b"["
-        for row in rows:
-            held.write(end + b"\n" + printable_json(row).encode())
-            end = b","
-        held.write(b"[]\n" if end == b"[" else b"\n]\n")
-        held.seek(0)
-        if output is None:
-            shutil.copyfileobj(held, sys.stdout.buffer)
-        else:
-            save(held, output, actor=runner.options.actor)
+    lines = ",".join(f"\n{printable_json(row)}" for row in rows)
+    content = f"[{lines}\n]\n".encode() if lines else b"[]\n"
+    if output is None:
+        sys.stdout.buffer.write(content)
+    else:
+        save(content, output, actor=runner.options.actor)
 
 
-def save(content: IO[bytes], output: str, *, actor: str | None) -> None:
+def save(content: bytes, output: str, *, actor: str | None) -> None:
     """Create or replace a file, with missing folders. Inside a root this is a normal change, which can be undone.
 
     Args:
-        content: Read from its current position.
+        content: All its bytes.
         output: Relative to the working folder, or absolute; links are followed.
         actor: Name of the agent that writes in a root; None for a person.
 
@@ -279,7 +270,7 @@ def save(content: IO[bytes], output: str, *, actor: str | None) -> None:
     runner = _Raising(SharedOptions(root=root, actor=actor))
 
     async def work(files: FileToolsFacade) -> None:
-        await files.replace_file(runner.path(str(place)), content.read())
+        await files.replace_file(runner.path(str(place)), content)
 
     runner.perform(work)
 
@@ -289,33 +280,24 @@ class _Raising(CommandRunner):
         raise error
 
 
-def _replace(place: Path, content: IO[bytes]) -> None:
-    mode, temporary = _mode(place), place.parent / f".filetools-{secrets.token_hex(8)}"
+def _replace(place: Path, content: bytes) -> None:
+    mode = None
+    with suppress(FileNotFoundError):
+        mode = place.stat().st_mode
+    # A rename would replace even a device, or a read-only file.
+    if mode is not None and not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "It is not a file", str(place))
+    if mode is not None and not os.access(place, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(place))
+    temporary = place.parent / f".filetools-{secrets.token_hex(8)}"
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("xb") as file:
-            if mode is not None:
-                os.fchmod(file.fileno(), mode)
-            shutil.copyfileobj(content, file)
-            file.flush()
-            os.fsync(file.fileno())  # otherwise a power cut could leave an empty file
+        temporary.write_bytes(content)
+        if mode is not None:
+            temporary.chmod(stat.S_IMODE(mode))
         temporary.replace(place)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(place)) from error
     finally:
         with suppress(OSError):
             temporary.unlink()
-
-
-def _mode(place: Path) -> int | None:
-    """Return the permissions of the replaced file, None if there is none; raise an error if it is not a writable file."""
-    try:
-        mode = place.stat().st_mode
-    except FileNotFoundError:
-        return None
-    # A rename would replace even a device, or a read-only file.
-    if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "It is not a file", str(place))
-    if not os.access(place, os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(place))
-    return stat.S_IMODE(mode)

@@ -12,7 +12,7 @@ import click
 
 import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
-from filetools.cli.parameters import path_argument, whole_version
+from filetools.cli.parameters import path_argument
 from filetools.cli.runner import READING, CommandRunner
 from filetools.cli.terminal import (
     FAILED,
@@ -69,9 +69,8 @@ async def read(
     there.
     """
     where = runner.path(path)
-    wanted = await whole_version(files, where, version)
     runner.show(
-        await files.read_file(where, offset=offset, limit=limit, version=wanted),
+        await files.read_file(where, offset=offset, limit=limit, version=version),
         lambda result: _show_content(runner, result, from_start=offset in (None, 1)),
     )
 

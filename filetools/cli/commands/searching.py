@@ -106,8 +106,6 @@ async def grep(
     """
     mode: Literal["content", "files", "count"] = "files" if files_only else "count" if count else "content"
     above, below = (context if each is None else each for each in (before, after))
-    form = MatchForm(before=above, after=below, only_matching=only_matching)
-
     if files_only and count:
         raise InvalidArgumentError("Give -l or -c, not both")
     is_highlighted = STDOUT.is_terminal and not multiline and never_matches_nothing(pattern, literal=literal)
@@ -116,7 +114,9 @@ async def grep(
         multiline=multiline, whole_words=whole_words, context=0 if only_matching else max(above, below),
         only_matching=mode == "content" and (only_matching or is_highlighted), all=everything,
     )  # fmt: skip
-    await _search(runner, files, paths or (".",), search, limit, MatchPrinter(form).show)
+    await _search(
+        runner, files, paths or (".",), search, limit, MatchPrinter(above, below, only_matching=only_matching).show
+    )
 
 
 async def _search(
@@ -163,16 +163,6 @@ _PROBES: Final = ("", "a ")
 """Texts in which any expression that can match the empty string does so, whatever boundaries it requires."""
 
 
-class MatchForm(Struct, frozen=True, kw_only=True):
-    """Output options of a search."""
-
-    before: int
-    after: int
-    """Numbers of context lines."""
-    only_matching: bool
-    """True to print each match on a separate line."""
-
-
 class _FileLine(Struct, frozen=True):
     """One line of a file."""
 
@@ -184,10 +174,18 @@ class _FileLine(Struct, frozen=True):
 
 
 class MatchPrinter:
-    """Prints the pages of one search as one."""
+    """Prints the pages of one search as one.
 
-    def __init__(self, form: MatchForm) -> None:
-        self._form = form
+    Args:
+        before: Number of lines before each match.
+        after: Number of lines after each match.
+        only_matching: True to print each match on a separate line, without context.
+    """
+
+    def __init__(self, before: int, after: int, *, only_matching: bool) -> None:
+        self._before = before
+        self._after = after
+        self._only_matching = only_matching
         self._path: str | None = None
         self._last = 0
         """Number of the path's last printed line."""
@@ -200,7 +198,7 @@ class MatchPrinter:
         for path, matches in groupby(page.matches, key=lambda match: match.path):
             if path != self._path:
                 self._begin(path)
-            if self._form.only_matching:
+            if self._only_matching:
                 self._show_matches(list(matches))
             else:
                 self._show_rows(list(matches))
@@ -216,7 +214,7 @@ class MatchPrinter:
 
     @property
     def _has_context(self) -> bool:
-        return bool(self._form.before or self._form.after) and not self._form.only_matching
+        return bool(self._before or self._after) and not self._only_matching
 
     def _show_matches(self, matches: list[GrepMatch]) -> None:
         for match in matches:
@@ -227,7 +225,7 @@ class MatchPrinter:
     def _show_rows(self, matches: list[GrepMatch]) -> None:
         rows: dict[int, _FileLine] = {}
         for match in matches:
-            for number, row in _rows(match, self._form):
+            for number, row in _rows(match, self._before, self._after):
                 if row.is_match or number not in rows:  # a context line of one match may be the next match
                     rows[number] = row
         for number in sorted(rows):
@@ -258,9 +256,9 @@ def never_matches_nothing(pattern: str, *, literal: bool) -> bool:
     return all(found.group() for text in _PROBES for found in expression.finditer(text))
 
 
-def _rows(match: GrepMatch, form: MatchForm) -> Iterator[tuple[int, _FileLine]]:
-    above = (match.before or [])[-form.before :] if form.before else []
-    below = (match.after or [])[: form.after]
+def _rows(match: GrepMatch, most_before: int, most_after: int) -> Iterator[tuple[int, _FileLine]]:
+    above = (match.before or [])[-most_before:] if most_before else []
+    below = (match.after or [])[:most_after]
     lines = match.text.split("\n")
     spans = () if match.clipped or len(lines) > 1 else tuple(_spans(match))
     rows = [_FileLine(match, line, False) for line in above]

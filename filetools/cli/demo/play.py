@@ -8,13 +8,13 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, nullcontext
 from pathlib import Path
 from typing import Final
 
 import click
-from msgspec import Struct, field
+from msgspec import Struct
 from rich.rule import Rule
 from rich.text import Text
 
@@ -33,33 +33,6 @@ from filetools.models.words import STATE_DIRECTORY
 from filetools.settings import use_user_directory
 
 
-class EditLog(Struct):
-    """The edits of a play; each adds a unique line."""
-
-    begun: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Line -> its author and its file."""
-    acknowledged: set[str] = field(default_factory=set)
-    """Lines whose write has returned; they must be in their files."""
-    withdrawn: set[str] = field(default_factory=set)
-    """Lines that were undone; they must not be in their files."""
-    repeated: int = 0
-    """Number of writes that were refused because another writer was faster, and were retried."""
-
-    def begin(self, name: str, path: str, line: str) -> str:
-        """Record an edit, and return its line."""
-        self.begun[line] = name, path
-        return line
-
-    def acknowledge(self, *lines: str) -> None:
-        """Record that edits are done."""
-        self.acknowledged.update(lines)
-
-    def withdraw(self, line: str) -> None:
-        """Record that an edit was undone."""
-        self.acknowledged.discard(line)
-        self.withdrawn.add(line)
-
-
 class CountRow(Struct, frozen=True):
     """One line of the count."""
 
@@ -68,27 +41,27 @@ class CountRow(Struct, frozen=True):
     holds: bool = True
 
 
-async def counted(
-    files: FileToolsFacade, root: Path, mirror: Path, originals: Mapping[str, str], edits: EditLog
-) -> list[CountRow]:
+async def counted(play: Play) -> list[CountRow]:
     """Return the count."""
-    tree, copies = read_tree(root), read_tree(mirror)
+    tree, copies = read_tree(play.root), read_tree(play.mirror)
     lines = {path: content.decode("utf-8", "replace").splitlines(keepends=True) for path, content in tree.items()}
     found = {(path, line.rstrip("\n")) for path, content in lines.items() for line in content}
-    missing = {line for line in edits.acknowledged if (edits.begun[line][1], line) not in found}
-    kept = await _kept(files, {line: edits.begun[line][1] for line in missing if edits.begun[line][0] == "shell"})
+    missing = {line for line in play.acknowledged if (play.begun[line][1], line) not in found}
+    kept = await _kept(
+        play.files, {line: path for line in missing for name, path in [play.begun[line]] if name == "shell"}
+    )
     lost = missing - kept
-    back = {line for line in edits.withdrawn if (edits.begun[line][1], line) in found}
-    damaged = tree.keys() ^ originals.keys()
+    back = {line for line in play.withdrawn if (play.begun[line][1], line) in found}
+    damaged = tree.keys() ^ PROJECT.keys()
     for path, content in lines.items():
-        own = [line for line in content if line.rstrip("\n") not in edits.begun]
-        is_whole = "".join(own) == originals.get(path) and len(set(content)) - len(set(own)) == len(content) - len(own)
+        own = [line for line in content if line.rstrip("\n") not in play.begun]
+        is_whole = "".join(own) == PROJECT.get(path) and len(set(content)) - len(set(own)) == len(content) - len(own)
         damaged |= set() if is_whole else {path}
     differing = {path for path in tree | copies if tree.get(path) != copies.get(path)}
     return [
-        CountRow("lost", f"{len(lost)} of {len(edits.acknowledged)} edits", not lost),
-        CountRow("damaged", f"{len(damaged)} of {len(originals)} files", not damaged),
-        CountRow("back again", f"{len(back)} of {len(edits.withdrawn)} edits that were undone", not back),
+        CountRow("lost", f"{len(lost)} of {len(play.acknowledged)} edits", not lost),
+        CountRow("damaged", f"{len(damaged)} of {len(PROJECT)} files", not damaged),
+        CountRow("back again", f"{len(back)} of {len(play.withdrawn)} edits that were undone", not back),
         CountRow("displaced", f"{len(kept)} lines of the shell, kept as versions"),
         CountRow("mirror equal", "yes" if not differing else f"no: {', '.join(sorted(differing))}", not differing),
     ]
@@ -163,7 +136,14 @@ class Play:
         for path, text in PROJECT.items():
             (self.root / path).parent.mkdir(parents=True, exist_ok=True)
             (self.root / path).write_text(text, encoding="utf-8")
-        self.edits = EditLog()
+        self.begun: dict[str, tuple[str, str]] = {}
+        """Each edit adds a unique line: line -> its author and its file."""
+        self.acknowledged: set[str] = set()
+        """Lines whose write has returned; they must be in their files."""
+        self.withdrawn: set[str] = set()
+        """Lines that were undone; they must not be in their files."""
+        self.repeated = 0
+        """Number of writes that were refused because another writer was faster, and were retried."""
         self.pace_seconds = 0.0
         self._numbers: Counter[str] = Counter()
         self._opened = AsyncExitStack()
@@ -194,7 +174,9 @@ class Play:
     def line(self, name: str, path: str) -> str:
         """Return the line of an actor's next edit."""
         self._numbers[name] += 1
-        return self.edits.begin(name, path, remark(name, self._numbers[name], path))
+        line = remark(name, self._numbers[name], path)
+        self.begun[line] = name, path
+        return line
 
     def follow_at(self, pace_seconds: float) -> None:
         """Pause after each sentence from now on, for people watching the page."""
@@ -203,8 +185,8 @@ class Play:
     async def insert(self, name: str, path: str) -> str:
         """Make an agent add a line, and return it."""
         line = self.line(name, path)
-        self.edits.repeated += await insert(self.actor(name), path, line)
-        self.edits.acknowledge(line)
+        self.repeated += await insert(self.actor(name), path, line)
+        self.acknowledged.add(line)
         await asyncio.sleep(self.pace_seconds / 4)
         return line
 
@@ -234,25 +216,16 @@ class Play:
     def lacking(self, folder: Path) -> set[str]:
         """Return the lines of acknowledged edits that are in no file of a folder."""
         present = {line for text in read_tree(folder).values() for line in text.decode().splitlines()}
-        return self.edits.acknowledged - present
+        return self.acknowledged - present
 
 
-@asynccontextmanager
-async def _opened_play() -> AsyncIterator[Play]:
+async def _play(*, on_page: bool) -> list[CountRow]:
     folder = Path(tempfile.mkdtemp(prefix="filetools-demo-"))
     use_user_directory(folder / "configuration")
     play = Play(folder)
     try:
         await play.open()
         await play.files.sync_all()
-        yield play
-    finally:
-        await play.close()
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-async def _play(*, on_page: bool) -> list[CountRow]:
-    async with _opened_play() as play:
         await play.say(f"A project of {len(PROJECT)} files in a temporary folder, with a mirror of it in another.")
         async with page_of(play) if on_page else nullcontext():
             for title, part in PARTS.items():
@@ -261,7 +234,10 @@ async def _play(*, on_page: bool) -> list[CountRow]:
             await play.until(play.is_settled)
             await play.files.look()
             await play.until(play.is_settled)
-        return await counted(play.files, play.root, play.mirror, PROJECT, play.edits)
+        return await counted(play)
+    finally:
+        await play.close()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 async def _write_together(play: Play) -> None:
@@ -279,7 +255,7 @@ async def _write_together(play: Play) -> None:
                 "sh", "-c", 'echo "$1" >> "$2"', "sh", newest["shell"], target
             )
             if await process.wait() == 0:
-                play.edits.acknowledge(newest["shell"])
+                play.acknowledged.add(newest["shell"])
             await asyncio.sleep(play.pace_seconds / 4 + _POLL_SECONDS)
 
     newest: dict[str, str] = {}
@@ -290,7 +266,7 @@ async def _write_together(play: Play) -> None:
         "Each of them added lines to all of the shared files, such as", *(f"+ {each}" for each in newest.values())
     )
     await play.say(
-        f"{play.edits.repeated} writes of the agents were refused because the file had changed, and repeated on the newer text."
+        f"{play.repeated} writes of the agents were refused because the file had changed, and repeated on the newer text."
     )
 
 
@@ -308,7 +284,7 @@ async def _type_without_saving(play: Play) -> None:
 
     added = play.line("bob", CODE)
     await bob.append_file(CODE, f"{added}\n")
-    play.edits.acknowledge(added)
+    play.acknowledged.add(added)
     if {typed, added} <= {*(await play.files.read_file(CODE)).content.splitlines()}:
         await play.say("Bob adds a line at the end. It is on the disk, and appears in Ann's editor.", f"+ {added}")
 
@@ -327,7 +303,7 @@ async def _type_without_saving(play: Play) -> None:
         await play.say("Bob writes where Ann is typing: refused as EDIT_CONFLICT, with both texts.", *shown)
 
     saved = await ann.buffers.save(opened.handle)
-    play.edits.acknowledge(typed, answer)
+    play.acknowledged.update((typed, answer))
     await ann.buffers.close(opened.handle)
     await play.say(f"Ann saves: her line and those of the agents are in the file, version {saved.version[7:19]}.")
 
@@ -336,9 +312,10 @@ async def _take_back(play: Play) -> None:
     unwanted = await play.insert("alice", CODE)
     wanted = play.line("bob", CODE)
     await play.actor("bob").append_file(CODE, f"{wanted}\n")
-    play.edits.acknowledge(wanted)
+    play.acknowledged.add(wanted)
     await play.actor("alice").undo()
-    play.edits.withdraw(unwanted)
+    play.acknowledged.remove(unwanted)
+    play.withdrawn.add(unwanted)
     await play.say("Only her line is removed; Bob's later line stays.", f"- {unwanted}", f"  {wanted}")
 
 
@@ -384,9 +361,10 @@ async def _kill_a_writer(play: Play) -> None:
     # Reports from before it died count, too: an acknowledged edit must be there.
     reports = (output + await process.stdout.read()).decode().splitlines()
     for word, number, path in (report.split(" ", 2) for report in reports):
-        edit = play.edits.begin("carol", path, remark("carol", int(number), path))
+        edit = remark("carol", int(number), path)
+        play.begun[edit] = "carol", path
         if word == "done":
-            play.edits.acknowledge(edit)
+            play.acknowledged.add(edit)
     done = sum(report.startswith("done") for report in reports)
     await play.say(f"Carol is killed after {done} edits; {pending} more were in the journal, and not yet in the files.")
     if await play.until(play.is_settled):

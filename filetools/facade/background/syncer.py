@@ -13,8 +13,8 @@ from collections.abc import Callable
 from filetools.errors import FileToolsError, PathNotDirectoryError, SymlinkNotAllowedError
 from filetools.facade.parts import Parts
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.sync.folder_recovery import own_places
 from filetools.sync.mirror_files import sync_place
+from filetools.sync.recovery import own_places
 
 _log = logging.getLogger(__name__)
 MOST_RECORDS = 2000

@@ -17,14 +17,11 @@ from filetools.facade.parts import Parts
 from filetools.facade.runner import CallRunner
 from filetools.journal.checkpoints import Checkpoint, SnapshotRow, Tree
 from filetools.models.records import Actor
-from filetools.models.words import VERSION_PREFIX
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.call_watch import uncounted
 
 PREFIX: Final = "auto: "
 """Prefix of the names of automatic checkpoints."""
-MOST_SHOWN_CHARACTERS: Final = 100
-"""Most characters of a session's name in the name of its checkpoint."""
 
 _log = logging.getLogger(__name__)
 
@@ -83,14 +80,6 @@ def _content_of(parts: Parts, row: SnapshotRow, most_bytes: int) -> bytes | None
     return None
 
 
-def automatic_name(what: str) -> str:
-    """Return the name of the automatic checkpoint for a session or a run."""
-    if len(what) > MOST_SHOWN_CHARACTERS:
-        digest = version_of(what.encode("utf-8", "surrogatepass")).removeprefix(VERSION_PREFIX)
-        what = f"{what[:MOST_SHOWN_CHARACTERS]}… {digest[:12]}"
-    return f"{PREFIX}{what}"
-
-
 class SessionCheckpoints:
     """Makes a checkpoint before the first change of each session, if the settings ask for it. One per opened workspace."""
 
@@ -121,7 +110,7 @@ class SessionCheckpoints:
     async def _make(self, session: str) -> None:
         parts = self._parts
         try:
-            name = automatic_name(session)
+            name = f"{PREFIX}{session}"
             # It may have been made by another process, or before the workspace was opened.
             if await parts.workers.run(partial(parts.journal.checkpoints.get, name)) is None:
                 await parts.workers.run(partial(take, parts, name, await self._runner.look_at_tree(), automatic=True))

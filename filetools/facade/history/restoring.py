@@ -6,19 +6,18 @@ snapshot, the snapshot wins.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Set
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 
 from msgspec import Struct, structs
 
-from filetools.errors import AccessDeniedError, FileToolsError, InvalidArgumentError
+from filetools.errors import AccessDeniedError, InvalidArgumentError
 from filetools.facade.background.tree_look import TreeLook
 from filetools.facade.parts import Parts
 from filetools.journal.checkpoints import SnapshotRow
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.versions.draft_tree import DraftNode, DraftTree, Origin, within
+from filetools.versions.draft_tree import DraftNode, DraftTree, within
 from filetools.versions.undo import Clash, UndoFinding
 
 
@@ -27,10 +26,10 @@ class RestoreTarget(Struct, frozen=True):
 
     number: int
     """Number of the newest record before it."""
-    tree: Mapping[str, SnapshotRow] | None
-    """Its rows, by key; None if they were damaged, so that only its number is known."""
+    tree: Mapping[str, SnapshotRow]
+    """Its rows, by key."""
     now: Mapping[str, SnapshotRow]
-    """Rows of the current tree; not all of them if `tree` is None."""
+    """Rows of the current tree."""
     seen: TreeLook
     """What could not be determined of it."""
     path: WorkspacePath = ROOT
@@ -50,7 +49,7 @@ def completed(
         The findings, with one for each path that stays although it is not in the snapshot; and the paths that cannot be
         read, with the reason.
     """
-    met, closed = (set(), set()) if target.tree is None else _complete(parts, tree, target, target.tree)
+    met, closed = _complete(parts, tree, target)
     left = {key for key in map(tree.key, met) if key not in tree.drafted}
     findings = [
         finding for finding in findings if any(left.isdisjoint(within(tree.key(place))) for place in finding.places)
@@ -61,28 +60,25 @@ def completed(
             each for each in findings if all(target.covers(record.path, record.old_path) for record in each.records)
         ]
     unknown = sorted(path for path in {*met, *target.seen.unnamed} if target.covers(path))
-    if target.tree is not None:
-        covered = {row.path for row in target.tree.values() if row.kind != "other"}
-        findings = [
-            structs.replace(finding, outcome="undone")
-            if finding.path not in unknown and (finding.path in covered or tree.at(finding.path) is None)
-            else finding
-            for finding in findings
-        ]
+    covered = {row.path for row in target.tree.values() if row.kind != "other"}
+    findings = [
+        structs.replace(finding, outcome="undone")
+        if finding.path not in unknown and (finding.path in covered or tree.at(finding.path) is None)
+        else finding
+        for finding in findings
+    ]
     refused = {path: Clash.of(AccessDeniedError(path)) for path in closed if target.covers(path)}
     return [*(UndoFinding(records=(), path=path, outcome="unknown") for path in unknown), *findings], refused
 
 
-def _complete(
-    parts: Parts, tree: DraftTree, target: RestoreTarget, rows: Mapping[str, SnapshotRow]
-) -> tuple[set[str], set[str]]:
+def _complete(parts: Parts, tree: DraftTree, target: RestoreTarget) -> tuple[set[str], set[str]]:
     """Make a draft equal to a snapshot.
 
     Returns:
         The paths that are not in the snapshot and whose origin is unknown, so that they stay; and the paths that cannot be
         read and that, or whose entries, differ from the snapshot.
     """
-    sources = {tree.key(node.source) for _, node in tree.drafted.values() if node is not None}
+    rows, sources = target.tree, {tree.key(node.source) for _, node in tree.drafted.values() if node is not None}
     unknown = _repositories(tree, target.now, rows, sources)
     for path in unknown:
         tree.leave(path)
@@ -92,7 +88,6 @@ def _complete(
     # If the same ignore rules held, a path that is not in the snapshot was not in the tree.
     is_same_scope = ROOT in rows and rows[ROOT].version == seen.scope
     closed = {tree.key(path): path for path in seen.closed}
-    homes = {row.version: Origin(path=row.path) for key, row in target.now.items() if key not in rows}
     for key, row in rows.items():
         standing = target.now.get(key)
         facts = None if standing is None else (standing.kind, standing.mode, standing.version)
@@ -102,7 +97,7 @@ def _complete(
             tree.put(row.path, tree.standing(row.path))
             refused.add(closed[place])
         else:
-            _put(tree, row, homes.get(row.version) if row.version else None)
+            _put(tree, row)
     # Entries of the draft that are not in the snapshot and not ignored.
     beyond = {key: row.path for key, row in target.now.items() if key not in rows and key != ROOT}
     for key, (path, node) in tree.drafted.items():
@@ -146,8 +141,8 @@ def _repositories(
     return {path for path in new if tree.standing(f"{path}/.git") is not None}
 
 
-def _put(tree: DraftTree, row: SnapshotRow, home: Origin | None) -> None:
-    """Draft an entry of the snapshot; `home` is a file with the same bytes that is not in the snapshot."""
+def _put(tree: DraftTree, row: SnapshotRow) -> None:
+    """Draft an entry of the snapshot."""
     here = tree.at(row.path)
     if here is not None and here.kind != row.kind:
         here = None
@@ -159,23 +154,10 @@ def _put(tree: DraftTree, row: SnapshotRow, home: Origin | None) -> None:
     if here is not None and row.kind == "symlink" and here.origin is not None and here.origin.top == row.path:
         here = None  # created, and not restored from the trash, so that a redo knows how to remove it
     if here is None or tree.version(here) != row.version:
-        origin = home if here is None else here.origin
+        origin = None if here is None else here.origin
         tree.put(row.path, DraftNode(kind=row.kind, origin=origin, version=row.version or "", mode=mode))
     elif here.mode != mode:
         tree.put(row.path, replace(tree.with_bytes(here), mode=mode))
-
-
-def copy_refused(tree: DraftTree, refused: Iterable[str]) -> None:
-    """Draft a copy of each file or link whose move from its current path was refused, so that it is restored anyway."""
-    keys = set(map(tree.key, refused))
-
-    def is_refused(key: str) -> bool:
-        return not keys.isdisjoint(within(key))
-
-    for path, node in list(tree.drafted.values()):
-        if node is not None and node.kind != "other" and not is_refused(tree.key(path)):
-            with suppress(FileToolsError):  # its bytes are too large, or cannot be read
-                tree.put(path, tree.made_anew(node, is_refused))
 
 
 def require_known(target: RestoreTarget, name: str, key: Callable[[WorkspacePath], str]) -> None:
@@ -184,7 +166,7 @@ def require_known(target: RestoreTarget, name: str, key: Callable[[WorkspacePath
     Raises:
         InvalidArgumentError: The path is neither in the checkpoint nor in the tree.
     """
-    if target.tree is None or target.path.is_root:
+    if target.path.is_root:
         return
     top = key(target.path)
     if not any(top in within(each) for rows in (target.tree, target.now) for each in rows):

@@ -39,9 +39,9 @@ Patch = tuple[str | None, Omitted | None]
 class WholeTree(Struct, frozen=True):
     """The whole tree at one moment."""
 
-    rows: Mapping[str, SnapshotRow]
-    checkpoint: Checkpoint | None = None
+    checkpoint: Checkpoint | None
     """None for the current tree."""
+    rows: Tree
     unread: frozenset[str] = frozenset()
     """Paths that could not be read."""
 
@@ -279,11 +279,6 @@ class _Thing(Struct, eq=False):
     hands: Hands = field(default_factory=dict)
     """All who changed it."""
 
-    def touch(self, key: str, who: Hands) -> None:
-        """Record a change, after which it has this key."""
-        self.key = key
-        self.hands = self.hands | who
-
 
 def _followed(
     first: Mapping[str, _Thing], records: Iterable[ChangeRecord], key_of: Callable[[str], str]
@@ -306,8 +301,8 @@ def _followed(
         # All of them are removed first, as some keys may be equal.
         things = [(key + each[len(source) :], names.pop(each, None)) for each in moved]
         for place, found in things:
-            names[place] = found or _Thing(None, place)
-            names[place].touch(place, who)
+            thing = names[place] = found or _Thing(None, place)
+            thing.key, thing.hands = place, thing.hands | who
         if operation is Operation.DELETE:
             del names[key]
     return names, removed

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -20,7 +19,7 @@ from filetools.changes.decision import PutDecision
 from filetools.content.facts import inspect
 from filetools.content.formats import TextFormat, decode
 from filetools.editors.documents import changed
-from filetools.errors import ChangedMeanwhileError, EditConflictError, EncodingError, FileToolsError, VersionGoneError
+from filetools.errors import ChangedMeanwhileError, EditConflictError, EncodingError, VersionGoneError
 from filetools.facade.parts import Parts
 from filetools.facade.steps.files import MoveFile, PutFile, RemoveFile
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
@@ -35,24 +34,19 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.versions.draft_tree import Drafted, DraftNode, DraftTree, Origin, within
 from filetools.versions.undo import SETTLED, Clash, UndoFinding, shown_name
 
-OF_TEXTS: Final = frozenset((Operation.CREATE, Operation.MODIFY, Operation.DELETE, Operation.LINK))
-"""Changes of the file or link at a path."""
-OF_PLACES: Final = frozenset((Operation.MOVE, Operation.MODIFY_DIRECTORY))
-"""Changes that do not depend on the text at their path, or on entries below it."""
+OF_FOLDERS: Final = frozenset((Operation.CREATE_DIRECTORY, Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY))
+"""Changes of a folder with all in it."""
 
 
-def with_blocked(
-    findings: Sequence[UndoFinding], blocked: Mapping[str, Clash], texts: Mapping[str, Clash]
-) -> list[UndoFinding]:
+def with_blocked(findings: Sequence[UndoFinding], blocked: Mapping[str, Clash]) -> list[UndoFinding]:
     """Return the findings with a conflict for each record at a path that cannot be changed.
 
     Args:
         findings: The findings if all paths could be changed, newest record first.
         blocked: The paths that stay as they are with all below them, with the reason. One that no finding names gets a
             finding.
-        texts: The files that are restored with another text than they should have, with the reason.
     """
-    folders = dict(texts)
+    folders = dict[str, Clash]()
     for path, clash in blocked.items():
         for each in within(path):
             folders.setdefault(each, clash)
@@ -61,9 +55,7 @@ def with_blocked(
     for finding in findings:
         stuck = next((blocked[each] for place in finding.places for each in within(place) if each in blocked), None)
         operations = {record.operation for record in finding.records}
-        is_of_folder = not operations <= OF_TEXTS | OF_PLACES
-        known = folders if is_of_folder else texts if operations <= OF_TEXTS else {}
-        touched = known.get(finding.path, stuck)
+        touched = folders.get(finding.path, stuck) if operations & OF_FOLDERS else stuck
         is_change = finding.outcome != "unchanged" or Operation.DELETE_DIRECTORY in operations
         if touched is not None and is_change and finding.outcome in SETTLED:
             finding = structs.replace(finding, outcome=touched)
@@ -74,14 +66,12 @@ def with_blocked(
         found.append(finding)
     return found + [
         UndoFinding(records=(), path=shown_name(path), outcome=clash)
-        for path, clash in {**texts, **blocked}.items()
+        for path, clash in blocked.items()
         if told.isdisjoint(within(path))
     ]
 
 
-def possible(
-    parts: Parts, tree: DraftTree, refused: Mapping[str, Clash]
-) -> tuple[list[Drafted], dict[str, Clash], dict[str, Clash]]:
+def possible(parts: Parts, tree: DraftTree, refused: Mapping[str, Clash]) -> tuple[list[Drafted], dict[str, Clash]]:
     """Return the changes of a draft that can be made.
 
     Args:
@@ -90,51 +80,18 @@ def possible(
         refused: Paths that stay as they are with all below them: they cannot be read, or their change was refused.
 
     Returns:
-        The changes; the paths that stay as they are with all below them, with the reason; and the files that are restored
-        with a later text, with the reason.
+        The changes; and the paths that stay as they are with all below them, with the reason.
     """
-    drafted, lost, texts = _with_texts(tree)
-    blocked = dict(refused)
+    drafted, blocked = tree.changes(), dict(refused)
     for one in drafted:
-        clash = refused.get(one.path) or lost.get(one.path) or _obstacle(parts, tree, one)
+        clash = refused.get(one.path) or _obstacle(parts, tree, one)
         if clash is not None:
             blocked[one.path] = clash
     stays = _staying(tree, drafted, blocked)
     keys = set(map(tree.key, stays))
     above = {folder for key in keys for folder in within(key)}
     left = [one for one in drafted if keys.isdisjoint(within(tree.key(one.path)))]
-    return [one for one in left if one.then is not None or tree.key(one.path) not in above], stays, texts
-
-
-def _with_texts(tree: DraftTree) -> tuple[list[Drafted], dict[str, Clash], dict[str, Clash]]:
-    """Find another source for each text that is not kept: a file that is removed or changed, else the last text in the trash.
-
-    Returns:
-        The changes of the draft; the files without a source, and those whose source is the trash, each with the reason.
-    """
-    drafted, lost, texts = tree.changes(), dict[str, Clash](), dict[str, Clash]()
-    for one in drafted:
-        try:
-            if one.then is not None and one.then.version is not None:
-                tree.content(one.then)
-        except VersionGoneError as exc:
-            lost[one.path] = Clash.of(exc)
-    if not lost:
-        return drafted, lost, texts
-    sources: dict[tuple[str, str | None], DraftNode] = {}
-    for one in drafted:
-        if one.now is not None and one.now.kind in ("file", "symlink"):
-            with suppress(FileToolsError):  # it is too large, or cannot be read
-                sources[one.now.kind, tree.version(one.now)] = one.now
-    for path, then in [(one.path, one.then) for one in drafted if one.then is not None and one.path in lost]:
-        source = sources.get((then.kind, then.version))
-        if source is not None:
-            tree.put(path, replace(source, mode=then.mode))
-            del lost[path]
-        elif then.origin is not None and then.origin.trash is not None and tree.standing(path) is None:
-            tree.put(path, replace(then, version=None))
-            texts[path] = lost.pop(path)
-    return tree.changes(), lost, texts
+    return [one for one in left if one.then is not None or tree.key(one.path) not in above], stays
 
 
 def _staying(tree: DraftTree, drafted: Sequence[Drafted], blocked: Mapping[str, Clash]) -> dict[str, Clash]:
@@ -162,6 +119,11 @@ def _staying(tree: DraftTree, drafted: Sequence[Drafted], blocked: Mapping[str, 
 
 
 def _obstacle(parts: Parts, tree: DraftTree, one: Drafted) -> Clash | None:
+    try:
+        if one.then is not None and one.then.version is not None:
+            tree.content(one.then)
+    except VersionGoneError as exc:
+        return Clash.of(exc)
     if one.is_swap and not _can_go(tree, one):
         return _impossible(one.path)
     blocking = None if one.then is None or one.now is not None else tree.file_above(one.path)

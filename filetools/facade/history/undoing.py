@@ -23,7 +23,7 @@ from filetools.content.differences.diff import structured_patch
 from filetools.content.facts import text_of
 from filetools.content.version import version_of
 from filetools.errors import EditConflictError, FileToolsError
-from filetools.facade.history.restoring import RestoreTarget, completed, copy_refused
+from filetools.facade.history.restoring import RestoreTarget, completed
 from filetools.facade.history.undo_steps import (
     StepMaker,
     in_phases,
@@ -35,7 +35,7 @@ from filetools.facade.history.undo_steps import (
     with_blocked,
 )
 from filetools.facade.parts import Parts
-from filetools.facade.runner import CallRunner, is_late
+from filetools.facade.runner import CallRunner
 from filetools.facade.steps.files import MoveFile, PutFile, RemoveFile
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.pipeline import Outcome
@@ -59,9 +59,11 @@ IsWithheld = Callable[[WorkspacePath], bool]
 
 _log = logging.getLogger(__name__)
 
+_REVERSE: Final[dict[RelationKind, RelationKind]] = {"undoes": "redoes", "redoes": "undoes"}
+
+
 MOST_SINCE: Final = 100
 """If this many records are written during planning, they are not examined: the undo is planned again."""
-_REVERSE: Final[dict[RelationKind, RelationKind]] = {"undoes": "redoes", "redoes": "undoes"}
 
 
 class UndoPlan(Struct, frozen=True):
@@ -195,9 +197,9 @@ def make_plan(
     Raises:
         FileToolsError: The records cannot be selected, or a current file cannot be read.
     """
-    make = partial(_make_plan, parts, pick, kind, target, refused, is_withheld)
+    make = partial(_plan, parts, pick, kind, target, refused, is_withheld)
     for attempt in range(MOST_TRIES - 1):
-        began = parts.journal.visible_position()
+        began = parts.journal.positions().visible
         try:
             plan = make()
         except FileToolsError:
@@ -222,7 +224,7 @@ def _is_overtaken(parts: Parts, plan: UndoPlan, began: int) -> bool:
     return len(since) == MOST_SINCE or is_touched
 
 
-def _make_plan(
+def _plan(
     parts: Parts,
     pick: Choose,
     kind: RelationKind,
@@ -246,13 +248,12 @@ def _make_plan(
     closed: dict[str, Clash] = {}
     if target is not None:
         findings, closed = completed(parts, tree, findings, target)
-        copy_refused(tree, refused)
     findings += [UndoFinding(records=(record,), path=record.path, outcome="undone") for record in saved]
-    drafted, blocked, texts = possible(parts, tree, {**closed, **refused})
+    drafted, blocked = possible(parts, tree, {**closed, **refused})
     makers = [StepMaker(parts, tree, phase) for phase in in_phases(tree, drafted)]
     for maker in makers:
         blocked |= maker.blocked
-    findings = with_blocked(findings, blocked, texts)
+    findings = with_blocked(findings, blocked)
     steps = [step for maker in makers for step in maker.steps]
     _assign(steps, findings, kind)
     taken = {parts.workspace.key(path) for step in steps for path in step.paths}
@@ -365,22 +366,6 @@ async def carry_out(
     if len(plan.phases) > 1 and actor.call is None:
         # Both transactions are undone together because they belong to one call.
         actor = structs.replace(actor, call=f"back-{secrets.token_hex(6)}")
-    work = asyncio.ensure_future(_carry_out(runner, actor, plan, kind, allowed))
-    try:
-        # A single transaction handles the caller's cancellation itself. Two must not be separated by it.
-        return await (work if len(plan.phases) == 1 else asyncio.shield(work))
-    except asyncio.CancelledError:
-        while not work.done():
-            with suppress(asyncio.CancelledError):  # the caller may be cancelled more than once
-                await asyncio.wait([work])
-        if not work.cancelled() and work.exception() is None and is_late():
-            return work.result()
-        raise
-
-
-async def _carry_out(
-    runner: CallRunner, actor: Actor, plan: UndoPlan, kind: RelationKind, allowed: Permit | None
-) -> Outcome:
     parts, outcomes = runner.parts, list[Outcome]()
     folders = await parts.workers.run(partial(_open_folders, parts, plan.steps))
     try:
@@ -388,9 +373,8 @@ async def _carry_out(
             # The approval is checked before anything is changed.
             outcomes.append(await runner.change(phase, actor, permits=[] if outcomes else [allowed]))
     except BaseException:
-        if outcomes:
-            await _set_back(runner, actor, outcomes, kind)
-        await parts.workers.run(partial(_close_folders, parts, folders))
+        # The caller may be cancelled again.
+        await asyncio.shield(_set_back(runner, actor, outcomes, kind, folders))
         raise
     await runner.afterwards(partial(_close_folders, parts, _as_left(folders, plan.steps)))
     return Outcome(
@@ -400,21 +384,23 @@ async def _carry_out(
     )
 
 
-async def _set_back(runner: CallRunner, actor: Actor, outcomes: Sequence[Outcome], kind: RelationKind) -> None:
-    """Undo the transactions that were applied before one that failed."""
+async def _set_back(
+    runner: CallRunner, actor: Actor, outcomes: Sequence[Outcome], kind: RelationKind, folders: dict[str, int]
+) -> None:
+    """Undo the transactions that were applied before one that failed, and close the folders."""
+    parts = runner.parts
     made = tuple(record.number for one in outcomes for record in one.records if record.actor == actor)
+
+    def pick(history: History) -> list[ChangeRecord]:
+        return history.select(RecordFilter(numbers=made), limit=len(made))
+
     try:
-        plan = await runner.parts.workers.run(
-            lambda: make_plan(
-                runner.parts,
-                lambda history: history.select(RecordFilter(numbers=made), limit=len(made)),
-                _REVERSE[kind],
-            )
-        )
+        plan = await parts.workers.run(partial(make_plan, parts, pick, _REVERSE[kind]))
         for phase in plan.phases:
             await runner.change(phase, actor)
     except FileToolsError as exc:
         _log.error("the first half of a failed undo could not be undone: %s", exc)
+    await parts.workers.run(partial(_close_folders, parts, folders))
 
 
 def _open_folders(parts: Parts, steps: Sequence[Step]) -> dict[str, int]:
@@ -424,7 +410,7 @@ def _open_folders(parts: Parts, steps: Sequence[Step]) -> dict[str, int]:
         with suppress(FileToolsError):  # it belongs to another user; the step reports the error
             stat = parts.store.stat(folder)
             if stat is not None and stat.type == "directory" and stat.mode != opened(stat.mode):
-                parts.store.set_directory_mode(folder, opened(stat.mode))
+                parts.store.set_mode(folder, opened(stat.mode), directory=True)
                 modes[folder] = stat.mode
     return modes
 
@@ -447,4 +433,4 @@ def _as_left(modes: dict[str, int], steps: Sequence[Step]) -> dict[str, int]:
 def _close_folders(parts: Parts, modes: dict[str, int]) -> None:
     for path in sorted(modes, reverse=True):
         with suppress(FileToolsError):  # the steps have removed it
-            parts.store.set_directory_mode(WorkspacePath(path), modes[path])
+            parts.store.set_mode(WorkspacePath(path), modes[path], directory=True)

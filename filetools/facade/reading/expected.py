@@ -12,9 +12,9 @@ from filetools.models.records import Actor
 from filetools.models.words import VERSION_PREFIX
 from filetools.paths.workspace_path import WorkspacePath
 
-SHORTEST_PREFIX: Final = 12
+SHORTEST_PREFIX: Final = 4
 """Minimum number of hex digits of a shortened version."""
-_SHORT_VERSION: Final = re.compile(r"[0-9a-f]{12,64}")
+_SHORT_VERSION: Final = re.compile(r"[0-9a-f]{4,64}")
 _FULL_VERSION: Final = re.compile(r"[0-9a-f]{64}")
 
 

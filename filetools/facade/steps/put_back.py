@@ -44,9 +44,11 @@ class RestoreFolder(Step):
 
     def look(self, parts: Parts) -> None:
         """Check whether the path is free, and list the entries in the trash."""
-        found = parts.store.trashed(self.path, self._trash)
+        self._trashed = parts.store.trashed(self.path, self._trash)
         # Names that no call can address are restored without a record.
-        self._entries = [each for each in found if parts.workspace.is_addressable(self._place(each[0]))]
+        self._entries = [
+            each for each in self._trashed.entries() if parts.workspace.is_addressable(self._place(each[0]))
+        ]
         self._is_taken = parts.store.stat(self.path) is not None
 
     def decide(self, parts: Parts) -> bool:
@@ -72,7 +74,7 @@ class RestoreFolder(Step):
 
     def exchange(self, parts: Parts) -> None:
         """Rename the folder out of the trash."""
-        parts.store.restore(self.path, self._trash)
+        self._trashed.restore()
 
     def sync(self, parts: Parts) -> None:
         """Sync the folder's name."""
@@ -117,7 +119,7 @@ class RestoreFolder(Step):
             )
         if stat.type != "file" or stat.size > parts.settings.max_foreign_bytes:
             return None
-        content = parts.store.read_trashed(self.path, self._trash, relative)
+        content = self._trashed.read(relative)
         version = version_of(content)
         parts.journal.contents.keep(content, version)
         return Change(operation=Operation.CREATE, path=path, key=key, after=version, size=len(content), mode=stat.mode)
@@ -236,4 +238,4 @@ class PutMode(_PutText):
 
     def _put(self, parts: Parts, now: bytes | None, then: bytes | None) -> None:
         assert then is not None
-        parts.store.set_directory_mode(self.path, int(then, 8))
+        parts.store.set_mode(self.path, int(then, 8), directory=True)

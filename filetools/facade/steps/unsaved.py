@@ -289,8 +289,8 @@ def refuse_unsaved_below(parts: Parts, folder: WorkspacePath, key: str) -> None:
     Raises:
         EditConflictError: Names the first such document.
     """
-    for document in parts.journal.documents.all():
-        if document.is_dirty and document.key.startswith(f"{key}/"):
+    for document in parts.journal.documents.all(key):
+        if document.is_dirty and document.key != key:
             raise unsaved_error(document.path, document.version, f"and lies in {folder}")
 
 

@@ -13,13 +13,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from filetools.app.agent_runs import AgentRuns
 from filetools.app.registration import Registration
 from filetools.facade.facade import FileToolsFacade
-from filetools.servers.http.editor_page import MonacoFiles, installed_page
+from filetools.servers.http.editor_page import installed_page
 from filetools.servers.http.live.hub import Hub
-from filetools.servers.http.openapi import describe
+from filetools.servers.http.openapi import EVERYWHERE, describe, failures
 from filetools.servers.http.options import HttpOptions
 from filetools.servers.http.problems import adding, answer_failures
 from filetools.servers.http.routes import changes, chat, files, live, pages, queries, tools
-from filetools.servers.http.security import AGENT_PATHS, Bodies, Guard
+from filetools.servers.http.security import Bodies, Guard
 from filetools.servers.http.shared import Callers, Logins, Shared
 from filetools.servers.http.telemetry import Metrics, tracing
 from filetools.servers.mcp.options import DEFAULT_GROUP
@@ -91,8 +91,6 @@ class ServerApplication:
         if scope["type"] != "http":
             await self._guarded(scope, receive, send)
             return
-        if self.shared.agents is not None and scope["path"] in AGENT_PATHS:
-            send = chat.with_openai_errors(send)
         started, status = time.monotonic(), 500
         metrics = self.shared.metrics
 
@@ -129,14 +127,15 @@ def _routes(shared: Shared) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
         openapi_url="/openapi.json",
+        responses=failures(*EVERYWHERE),
     )
     application.state.shared = shared
     modules = (pages, files, queries, tools, changes, live, *(() if shared.agents is None else (chat,)))
     routers = [module.router for module in modules]
     for router in routers:
         application.include_router(router)
-    if shared.page is not None:
-        application.mount(shared.page.monaco, MonacoFiles())
+    for prefix, assets in () if shared.page is None else shared.page.files.items():
+        application.mount(prefix, assets)
     describe(application)
     answer_failures(application, routers)
     return application

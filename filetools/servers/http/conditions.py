@@ -20,19 +20,16 @@ def etag(version: str) -> str:
     return f'"{version}"'
 
 
-class Tags(Struct, frozen=True):
-    """The entity tags of one condition."""
+Tags = frozenset[str]
+"""The entity tags of one condition, in quotes, weak ones with `W/` before them; `*` matches any version."""
 
-    any: bool
-    """True for `*`, which matches any version."""
-    strong: tuple[str, ...] = ()
-    weak: tuple[str, ...] = ()
 
-    def has(self, version: str | None, *, weakly: bool) -> bool:
-        """Return True if a tag matches the version; None means that there is no file."""
-        if version is None:
-            return False
-        return self.any or version in self.strong or (weakly and version in self.weak)
+def _match(tags: Tags | None, version: str | None, *, weakly: bool = False) -> bool:
+    """Return True if a tag matches the version; None means that there is no file."""
+    if tags is None or version is None:
+        return False
+    tag = etag(version)
+    return not tags.isdisjoint({"*", tag, f"W/{tag}"} if weakly else {"*", tag})
 
 
 class Conditions(Struct, frozen=True):
@@ -52,14 +49,14 @@ class Conditions(Struct, frozen=True):
         Raises:
             Refusal: 412, a condition is not met.
         """
-        if self.if_match is not None and not self.if_match.has(version, weakly=False):
+        if self.if_match is not None and not _match(self.if_match, version):
             raise _failed("If-Match", version)
-        if self.if_none_match is not None and self.if_none_match.has(version, weakly=True):
+        if _match(self.if_none_match, version, weakly=True):
             raise _failed("If-None-Match", version)
 
     def is_unmodified(self, version: str) -> bool:
         """Return True if the client already has this version, so that the response is 304."""
-        return self.if_none_match is not None and self.if_none_match.has(version, weakly=True)
+        return _match(self.if_none_match, version, weakly=True)
 
 
 def conditions_of(request: Request) -> Conditions:
@@ -77,15 +74,11 @@ def _tags(request: Request, name: str) -> Tags | None:
         return None
     text = ",".join(lines)
     if text.strip() == "*":
-        return Tags(any=True)
+        return Tags("*")
     if text.count('"') > 2 * MOST_TAGS or not _TAGS.fullmatch(text):
         raise Refusal(400, "MALFORMED_REQUEST", f"{name} must be '*' or a list of versions in quotes")
-    found = _TAG.findall(text)  # only after the full match, or runs of blanks would be scanned repeatedly
-    return Tags(
-        any=False,
-        strong=tuple(tag for weak, tag in found if not weak),
-        weak=tuple(tag for weak, tag in found if weak),
-    )
+    # Only after the full match, or runs of blanks would be scanned repeatedly.
+    return Tags(f'{weak}"{tag}"' for weak, tag in _TAG.findall(text))
 
 
 def _failed(header: str, version: str | None) -> Refusal:

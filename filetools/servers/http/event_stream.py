@@ -47,9 +47,6 @@ class EventStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the events."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        if scope["method"] == "HEAD":
-            await send({"type": "http.response.body", "body": b""})
-            return
         await while_connected(self._send_all(send), receive, self._closing)
         with suppress(OSError):  # the client has disconnected
             await send({"type": "http.response.body", "body": b""})

@@ -63,12 +63,8 @@ EVERYWHERE: Final = (400, 401, 403, 408, 413, 421, 422, 429, 431, 500, 503)
 
 
 def failures(*statuses: int) -> Described:
-    """Return the descriptions of a route's problems.
-
-    Args:
-        statuses: The route's own statuses, in addition to those of every route.
-    """
-    return {status: described_failure(status) for status in sorted({*statuses, *EVERYWHERE})}
+    """Return the descriptions of a route's own problems, in addition to those of every route."""
+    return {status: described_failure(status) for status in statuses}
 
 
 def described_failure(status: int) -> dict[str, Any]:
@@ -105,8 +101,6 @@ _BEARER: Final = {
     "scheme": "bearer",
     "description": "The token of the server; browsers log in instead.",
 }
-_USUAL_INVALID: Final = "HTTPValidationError"
-"""The framework's schema for invalid requests, which problems replace."""
 _METHODS: Final = ("get", "head", "put", "patch", "delete", "post")
 
 
@@ -132,22 +126,8 @@ def _described(application: FastAPI) -> dict[str, Any]:
     components = schema.setdefault("components", {})
     components.setdefault("schemas", {}).update(own_schemas())
     components["securitySchemes"] = {"token": _BEARER}
-    for name in (_USUAL_INVALID, "ValidationError"):
-        components["schemas"].pop(name, None)
     for path, item in schema["paths"].items():
-        for method in _METHODS:
-            if method in item:
-                _complete(item[method], path)
+        for operation in (item[method] for method in _METHODS if method in item and path.startswith("/v1/")):
+            operation.setdefault("parameters", []).append(_SESSION)
+            operation["security"] = [{"token": []}]
     return schema
-
-
-def _complete(operation: dict[str, Any], path: str) -> None:
-    responses = operation["responses"]
-    if _USUAL_INVALID in str(responses.get("422")):
-        del responses["422"]
-    for status in EVERYWHERE:
-        responses.setdefault(str(status), described_failure(status))
-    operation["responses"] = dict(sorted(responses.items()))
-    if path.startswith("/v1/"):
-        operation.setdefault("parameters", []).append(_SESSION)
-        operation["security"] = [{"token": []}]

@@ -20,6 +20,8 @@ from filetools.errors import FileToolsError, InternalError
 from filetools.tools.envelope import failure_envelope
 
 MEDIA_TYPE: Final = "application/problem+json"
+AGENT_PATHS: Final = frozenset({"/v1/chat/completions", "/v1/models"})
+"""Paths that always need a token or a login and are closed to other origins, because they start a program."""
 MOST_FAULTS: Final = 20
 LONGEST_SENTENCE: Final = 2000
 STATUS: Final[Mapping[int, tuple[str, ...]]] = {
@@ -78,20 +80,23 @@ class Problem(Struct, frozen=True):
     more: Mapping[str, Any] = field(default_factory=dict)
     """Further members of the JSON object."""
 
-    def body(self) -> bytes:
-        """Return the JSON object."""
-        plain = {
-            "title": TITLES.get(self.status, "Error"),
-            "status": self.status,
-            "detail": self.detail,
-            "code": self.code,
-            **self.more,
-        }
-        return json.dumps(plain, ensure_ascii=True, separators=(",", ":")).encode("ascii")
+    def response(self, scope: Scope) -> Response:
+        """Return the response to a request, in OpenAI's format if the request is for the agent."""
+        if scope["path"] in AGENT_PATHS:
+            # Clients retry by default, and a failed agent would do its work twice.
+            once = {"x-should-retry": "false"} if self.status >= 500 else {}
+            return Response(json.dumps(self.openai()), self.status, {**self.headers, **once}, "application/json")
+        title = TITLES.get(self.status, "Error")
+        plain = {"title": title, "status": self.status, "detail": self.detail, "code": self.code, **self.more}
+        body = json.dumps(plain, ensure_ascii=True, separators=(",", ":"))
+        return Response(body, self.status, dict(self.headers), MEDIA_TYPE)
 
-    def response(self) -> Response:
-        """Return the response."""
-        return Response(self.body(), self.status, dict(self.headers), MEDIA_TYPE)
+    def openai(self) -> dict[str, Any]:
+        """Return the error in OpenAI's format."""
+        is_limit, is_ours = self.status == 429, self.status >= 500
+        kind = "rate_limit_error" if is_limit else "server_error" if is_ours else "invalid_request_error"
+        param = self.more.get("details", {}).get("param")
+        return {"error": {"message": self.detail, "type": kind, "param": param, "code": self.code.lower()}}
 
 
 def faults_text(faults: Iterable[Mapping[str, Any]]) -> str:
@@ -146,7 +151,7 @@ async def refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -
         if _WITH_ANSWER not in scope.get("extensions", {}):
             await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": problem.code})
             return
-    await problem.response()(scope, receive, send)
+    await problem.response(scope)(scope, receive, send)
 
 
 def answer_failures(application: FastAPI, routers: Sequence[APIRouter]) -> None:
@@ -157,24 +162,28 @@ def answer_failures(application: FastAPI, routers: Sequence[APIRouter]) -> None:
 
 
 async def _answered(request: Request, error: Exception) -> Response:
+    return _problem_for(request, error).response(request.scope)
+
+
+def _problem_for(request: Request, error: Exception) -> Problem:
     match error:
         case FileToolsError():
-            return problem_of(error).response()
+            return problem_of(error)
         case Refusal():
-            return error.problem.response()
+            return error.problem
         case ClientDisconnect():
-            return Problem(400, "ABORTED", "The client has disconnected").response()
+            return Problem(400, "ABORTED", "The client has disconnected")
         case RequestValidationError():
-            return Problem(422, "INVALID_ARGUMENT", faults_text(error.errors())).response()
+            return Problem(422, "INVALID_ARGUMENT", faults_text(error.errors()))
         case HTTPException():
             headers = dict(error.headers or {})
             if error.status_code == 405:
                 headers["Allow"] = ", ".join(_methods(request))
             code = _CODES.get(error.status_code, "INVALID_ARGUMENT")
-            return Problem(error.status_code, code, error.detail, headers).response()
+            return Problem(error.status_code, code, error.detail, headers)
         case _:
             sentence = "The request failed unexpectedly; see the log of the server"
-            return problem_of(InternalError(sentence)).response()
+            return problem_of(InternalError(sentence))
 
 
 def _methods(request: Request) -> list[str]:

@@ -20,15 +20,13 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from filetools.servers.http.options import Hosts, HttpLimits, HttpOptions
-from filetools.servers.http.problems import Refusal, adding, refuse
+from filetools.servers.http.problems import AGENT_PATHS, Refusal, adding, refuse
 from filetools.servers.http.shared import LOGIN, SESSION_HEADER, Logins
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/login", "/about"})
 """Paths that need neither token nor login, only the right host."""
 OPEN_PREFIXES: Final = ("/assets/",)
 """Prefixes of public files: the parts of the page, which are the same for everybody."""
-AGENT_PATHS: Final = frozenset({"/v1/chat/completions", "/v1/models"})
-"""Paths that always need a token or a login and are closed to other origins, because they start a program."""
 LOGIN_HEADER: Final = "filetools-login"
 LIVE_PROTOCOL: Final = "filetools-live"
 """Subprotocol of our WebSockets. A browser that offers a key offers this as well; the server selects only this one."""
@@ -256,11 +254,11 @@ class Bodies:
             return
         is_streamed = scope["method"] == STREAMED[0] and scope["path"].startswith(STREAMED[1])
         most = self._limits.upload_bytes if is_streamed else self._limits.body_bytes
-        limited = _LimitedBody(receive, self._limits, most)
+        limited = _limited(receive, self._limits, most)
         body = bytearray()
         try:
             _refuse_length(scope, most)
-            incoming = limited.receive if is_streamed else await self._read_whole(scope, limited, body)
+            incoming = limited if is_streamed else await self._read_whole(limited, body)
         except Refusal as refusal:
             await refuse(refusal.problem, scope, receive, send)
         else:
@@ -268,12 +266,12 @@ class Bodies:
         finally:
             self._held_bytes -= len(body)
 
-    async def _read_whole(self, scope: Scope, limited: _LimitedBody, body: bytearray) -> Receive:
+    async def _read_whole(self, limited: Receive, body: bytearray) -> Receive:
         """Read the whole body. Return a `receive` that yields it as one message, then the later messages."""
         while True:
-            message = await limited.receive()
+            message = await limited()
             if message["type"] != "http.request":
-                return _replaying(message, limited.receive)
+                return _replaying(message, limited)
             body += message.get("body", b"")
             self._held_bytes += len(message.get("body", b""))
             if self._held_bytes > self._limits.held_bytes:
@@ -282,41 +280,30 @@ class Bodies:
                 )
             if not message.get("more_body", False):
                 whole = {"type": "http.request", "body": bytes(body), "more_body": False}
-                return _replaying(whole, limited.receive)
+                return _replaying(whole, limited)
 
 
-class _LimitedBody:
-    """Receives one body, and raises `Refusal` if it exceeds a limit."""
+def _limited(receive: Receive, limits: HttpLimits, most: int) -> Receive:
+    """Return a `receive` for one body, which raises `Refusal` if the body is too large or too slow."""
+    started, count, is_whole = time.monotonic(), 0, False
 
-    def __init__(self, receive: Receive, limits: HttpLimits, most: int) -> None:
-        self._receive = receive
-        self._limits = limits
-        self._most = most
-        self._count = 0
-        self._is_whole = False
-        self._started: float | None = None
-
-    async def receive(self) -> Message:
-        """Return the next part.
-
-        Raises:
-            Refusal: It is too large or too slow.
-        """
-        if self._is_whole:
-            return await self._receive()
-        now = time.monotonic()
-        self._started = now if self._started is None else self._started
-        allowed = self._limits.body_seconds + self._count / self._limits.bytes_per_second
+    async def received() -> Message:
+        nonlocal count, is_whole
+        if is_whole:
+            return await receive()
+        allowed = started + limits.body_seconds + count / limits.bytes_per_second - time.monotonic()
         try:
-            async with asyncio.timeout(max(0.0, self._started + allowed - now)):
-                message = await self._receive()
+            async with asyncio.timeout(max(0.0, allowed)):
+                message = await receive()
         except TimeoutError:
             raise Refusal(408, "TOO_SLOW", "The body arrived too slowly", _CLOSE) from None
-        self._count += len(message.get("body", b""))
-        if self._count > self._most:
-            raise _too_large(self._most)
-        self._is_whole = not message.get("more_body", False)
+        count += len(message.get("body", b""))
+        if count > most:
+            raise _too_large(most)
+        is_whole = not message.get("more_body", False)
         return message
+
+    return received
 
 
 def _replaying(message: Message, receive: Receive) -> Receive:

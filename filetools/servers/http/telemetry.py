@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import chain
 from typing import Final, TypeAlias
 
@@ -70,21 +69,11 @@ def _head(name: str, kind: str, meaning: str) -> Iterator[str]:
 
 def tracing() -> Tracing:
     """Return a function that opens spans; without the package `opentelemetry` it does nothing."""
-    # The namespace package may exist without `opentelemetry.trace`.
-    if importlib.util.find_spec("opentelemetry") is None or importlib.util.find_spec("opentelemetry.trace") is None:
-        return _no_span
-    return _spans()
-
-
-@contextmanager
-def _no_span(scope: Scope) -> Iterator[NoteStatus]:
-    yield lambda status: None
-
-
-def _spans() -> Tracing:
-    from opentelemetry import trace
-    from opentelemetry.propagate import extract
-
+    try:
+        from opentelemetry import trace
+        from opentelemetry.propagate import extract
+    except ImportError:
+        return lambda _: nullcontext(lambda _: None)
     tracer = trace.get_tracer("filetools")
 
     @contextmanager

@@ -29,7 +29,6 @@ SESSION_HEADERS: Final = ("filetools-session", "mcp-session-id")
 MOST_CALLERS: Final = 1000
 _CALLS: Final = ("tools/call", "resources/read")
 _LONGEST_NAME: Final = 120
-_DIGEST_DIGITS: Final = 32
 Request: TypeAlias = ServerRequestContext[Any, Any]
 FindRegistry: TypeAlias = Callable[[Request], Awaitable[ToolRegistry]]
 """Returns the tools of a request's caller."""
@@ -131,11 +130,9 @@ def session_of(request: Request, process: str) -> str:
 
 
 def _shortened(session: str) -> str:
-    """Shorten a name with a digest. Plain truncation could merge two sessions, and what they have read and may undo."""
-    if len(session) <= _LONGEST_NAME:
-        return session
-    digest = hashlib.sha256(session.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_DIGITS]
-    return f"{session[: _LONGEST_NAME - _DIGEST_DIGITS - 1]}-{digest}"
+    """Replace a long name by its digest. Truncation could merge two sessions, and what they have read and may undo."""
+    is_long = len(session) > _LONGEST_NAME
+    return hashlib.sha256(session.encode("utf-8", "surrogatepass")).hexdigest() if is_long else session
 
 
 def client_of(request: Request) -> str:

@@ -88,10 +88,9 @@ class ToolCalls:
                 sentence = f"{unknown.message}. {unknown.suggested_action}"
                 raise MCPError(wire.INVALID_PARAMS, sentence, unknown.details) from unknown
         outcome = await self._elicitation.lead(request, given, lambda: self._envelope(request, tool, given))
-        return outcome if isinstance(outcome, wire.InputRequiredResult) else self._result(tool, outcome)
-
-    def _result(self, tool: AnyTool, envelope: dict[str, Any]) -> wire.CallToolResult:
-        return _result(shown(tool, envelope, self._limits, structured=self._structured))
+        if isinstance(outcome, wire.InputRequiredResult):
+            return outcome
+        return _result(shown(tool, outcome, self._limits, structured=self._structured))
 
     async def _envelope(self, request: Request, tool: AnyTool, given: wire.CallToolRequestParams) -> dict[str, Any]:
         abort = AbortSignal()

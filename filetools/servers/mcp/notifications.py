@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 import mcp_types as wire
 from mcp.server.connection import Connection
@@ -19,9 +18,8 @@ from mcp.server.subscriptions import (
     ServerEvent,
 )
 from mcp.shared.exceptions import MCPError
-from msgspec import Struct
 
-from filetools.errors import BufferClosedError, FileToolsError
+from filetools.errors import FileToolsError
 from filetools.events.buffers import BufferEvent
 from filetools.events.types import Event, TreeEvent
 from filetools.facade.facade import FileToolsFacade
@@ -41,8 +39,6 @@ _LISTED: Final = frozenset(
     )
 )  # fmt: skip
 
-_log = logging.getLogger(__name__)
-
 
 class Notifications:
     """Notifies clients of changes, until `aclose`.
@@ -53,14 +49,15 @@ class Notifications:
     """
 
     def __init__(self, files: FileToolsFacade, options: McpOptions) -> None:
+        self._files = files
         self._root = options.file_root
         self._bus = InMemorySubscriptionBus()
         self._streams = ListenHandler(self._bus)
-        self._leases = _Leases(files)
+        self._listening: dict[object, Sequence[str]] = {}
         self._followers: dict[Connection, _Follower] = {}
+        self._documents: dict[str, str] = {}
         self._held: dict[ServerEvent, bool] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._loop = asyncio.get_running_loop()
+        self._tasks = {asyncio.create_task(self._renew())}
         self._subscriptions = [files.on(pattern, self._note) for pattern in ("file:*", "directory:*", "buffer:*")]
 
     @property
@@ -72,26 +69,25 @@ class Notifications:
         self, request: Request, given: wire.SubscriptionsListenRequestParams
     ) -> wire.SubscriptionsListenResult:
         """Serve one stream of notifications until its client ends it; followed documents stay open meanwhile."""
-        handles = [handle for uri in given.notifications.resource_subscriptions or () if (handle := _handle_of(uri))]
-        for handle in handles:
-            with suppress(FileToolsError):  # following an unknown URI is allowed and sends nothing
-                await self._leases.hold(handle)
+        uris = given.notifications.resource_subscriptions or ()
+        stream = object()
+        self._listening[stream] = uris
         try:
+            for uri in uris:
+                with suppress(FileToolsError):  # following an unknown URI is allowed and sends nothing
+                    await self._note_document(uri)
             return await self._streams(request, given)
         finally:
-            for handle in handles:
-                self._leases.release(handle)
+            del self._listening[stream]
 
     async def subscribe(self, request: Request, given: wire.SubscribeRequestParams) -> wire.EmptyResult:
         """Notify a client of a handshake revision of changes to a URI, until its connection ends."""
         if self.followed >= MOST_FOLLOWED:
             # Dropping another client's subscription instead would silently lose its notifications.
             raise MCPError(wire.INTERNAL_ERROR, f"{MOST_FOLLOWED} URIs are already followed; follow folders instead")
-        handle = _handle_of(given.uri)
         try:
             parse_address(given.uri, self._root)
-            if handle is not None:
-                await self._leases.hold(handle)
+            await self._note_document(given.uri)
         except FileToolsError as error:
             raise protocol_error(error, request.protocol_version, given.uri) from error
         connection = _connection_of(request)
@@ -99,17 +95,14 @@ class Notifications:
         if follower is None:
             follower = self._followers[connection] = _Follower(request.session)
             connection.exit_stack.push_async_callback(self._forget, connection)
-        if given.uri in follower.followed:
-            self._release(given.uri)
         follower.followed.add(given.uri)
         return wire.EmptyResult()
 
     async def unsubscribe(self, request: Request, given: wire.UnsubscribeRequestParams) -> wire.EmptyResult:
         """Stop notifying a client of changes to a URI."""
         follower = self._followers.get(_connection_of(request))
-        if follower is not None and given.uri in follower.followed:
-            follower.followed.remove(given.uri)
-            self._release(given.uri)
+        if follower is not None:
+            follower.followed.discard(given.uri)
         return wire.EmptyResult()
 
     async def aclose(self) -> None:
@@ -117,7 +110,6 @@ class Notifications:
         for subscription in self._subscriptions:
             subscription.unsubscribe()
         self._streams.close()
-        await self._leases.aclose()
         for follower in self._followers.values():
             await follower.aclose()
         for task in self._tasks:
@@ -125,14 +117,26 @@ class Notifications:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _forget(self, connection: Connection) -> None:
-        follower = self._followers.pop(connection)
-        for uri in follower.followed:
-            self._release(uri)
-        await follower.aclose()
+        await self._followers.pop(connection).aclose()
 
-    def _release(self, uri: str) -> None:
-        if handle := _handle_of(uri):
-            self._leases.release(handle)
+    async def _note_document(self, uri: str) -> None:
+        if uri.startswith(BUFFERS):
+            self._documents[uri] = (await self._files.buffers.read(uri.removeprefix(BUFFERS))).document
+
+    def _followed_documents(self) -> list[str]:
+        """Forget the documents that nobody follows any more, and return the URIs of the others."""
+        followed = {uri for uris in self._listening.values() for uri in uris}
+        followed.update(*(each.followed for each in self._followers.values()))
+        self._documents = {uri: document for uri, document in self._documents.items() if uri in followed}
+        return list(self._documents)
+
+    async def _renew(self) -> None:
+        """Keep the documents open while clients follow them."""
+        while True:
+            await asyncio.sleep(RENEW_SECONDS)
+            for uri in self._followed_documents():
+                with suppress(FileToolsError):  # closed, or the journal is busy: there is time for two more attempts
+                    await self._files.buffers.read(uri.removeprefix(BUFFERS))
 
     def _note(self, event: Event) -> None:
         if event.name == "file:read":
@@ -143,7 +147,7 @@ class Notifications:
             self._notify(ResourcesListChanged())
 
     def _addresses(self, event: Event) -> Iterator[str]:
-        """Yield the URIs affected by an event: its paths, their parent folders, and the handles of a document."""
+        """Yield the URIs affected by an event: its paths, their parent folders, and the followed ones of a document."""
         if not isinstance(event, TreeEvent | BufferEvent):
             return
         for path in dict.fromkeys((event.path, getattr(event, "old_path", None) or event.path)):
@@ -151,8 +155,8 @@ class Notifications:
                 yield file_address(place)
                 if self._root is not None:
                     yield local_address(self._root, place)
-        for handle in self._leases.handles_of(event.path, getattr(event, "old_path", None)):
-            yield BUFFERS + handle
+        if isinstance(event, BufferEvent):
+            yield from [uri for uri, document in self._documents.items() if document == event.document]
 
     def _notify(self, event: ServerEvent) -> None:
         """Notify at once, so that an editor reacts quickly; repetitions within 100 ms are sent as one, at their end."""
@@ -160,7 +164,7 @@ class Notifications:
             self._held[event] = True
             return
         self._held[event] = False
-        task = self._loop.create_task(self._send(event))
+        task = asyncio.create_task(self._send(event))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -208,75 +212,7 @@ class _Follower:
                 await self._session.send_notification(wire.ResourceListChangedNotification())
 
 
-class _Lease(Struct):
-    path: str
-    holders: int = 0
-
-
-class _Leases:
-    """Handles of open documents, renewed while a client follows them."""
-
-    def __init__(self, files: FileToolsFacade) -> None:
-        self._files = files
-        self._held: dict[str, _Lease] = {}
-        self._renewing: asyncio.Task[None] | None = None
-
-    def __len__(self) -> int:
-        return len(self._held)
-
-    async def hold(self, handle: str) -> None:
-        """Renew a handle from now on, until `release` has been called as often as `hold`.
-
-        Raises:
-            BufferClosedError: The handle is not open.
-        """
-        opened = await self._files.buffers.read(handle)
-        self._held.setdefault(handle, _Lease(opened.path)).holders += 1
-        if self._renewing is None:
-            self._renewing = asyncio.create_task(self._renew())
-
-    def release(self, handle: str) -> None:
-        lease = self._held.get(handle)
-        if lease is not None:
-            lease.holders -= 1
-            if lease.holders <= 0:
-                del self._held[handle]
-
-    def handles_of(self, path: str, old_path: str | None) -> Iterator[str]:
-        """Yield the handles of the document at a path, including one that was moved there."""
-        for handle, lease in self._held.items():
-            if lease.path == old_path:
-                lease.path = path
-            if lease.path == path:
-                yield handle
-
-    async def aclose(self) -> None:
-        if self._renewing is not None:
-            self._renewing.cancel()
-            await asyncio.gather(self._renewing, return_exceptions=True)
-
-    async def _renew(self) -> None:
-        while True:
-            await asyncio.sleep(RENEW_SECONDS)
-            for handle in list(self._held):
-                try:
-                    opened = await self._files.buffers.read(handle)
-                except BufferClosedError:
-                    self._held.pop(handle, None)
-                except FileToolsError as exc:
-                    # A busy journal does not end a lease: there is time for two more attempts.
-                    _log.warning("The lease of a document could not be renewed yet: %s", exc)
-                else:
-                    if handle in self._held:
-                        self._held[handle].path = opened.path
-
-
 def _connection_of(request: Request) -> Connection:
     # The SDK has no public access to the connection, whose `exit_stack` is meant for such cleanup.
     connection: Connection = request.session._connection
     return connection
-
-
-def _handle_of(uri: Any) -> str | None:
-    text = str(uri)
-    return text.removeprefix(BUFFERS) if text.startswith(BUFFERS) else None

@@ -256,10 +256,6 @@ class Workspaces:
         Raises:
             FileToolsError: None of them can be opened.
         """
-        # A caller that is cancelled while waiting must not leave a workspace half open.
-        return await asyncio.shield(asyncio.create_task(self._roots(folders)))
-
-    async def _roots(self, folders: Sequence[Folder]) -> Roots:
         whole: dict[Path, Root] = {}
         failed: list[FileToolsError] = []
         async with self._turn:

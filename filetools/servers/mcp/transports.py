@@ -122,16 +122,10 @@ class MessageReader(AsyncResource):
         return line
 
     async def _read(self) -> bytes:
-        loop = asyncio.get_running_loop()
         while True:
             with suppress(BlockingIOError):
                 return os.read(self._descriptor, CHUNK_BYTES)
-            ready = asyncio.Event()
-            loop.add_reader(self._descriptor, ready.set)
-            try:
-                await ready.wait()
-            finally:
-                loop.remove_reader(self._descriptor)
+            await anyio.wait_readable(self._descriptor)
 
 
 class MessageWriter(AsyncResource):
@@ -147,8 +141,7 @@ class MessageWriter(AsyncResource):
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._left = bytearray()
-        self._is_written = asyncio.Event()
-        self._is_written.set()
+        self._writing: asyncio.Task[None] | None = None
         self._is_broken = False
 
     async def send(self, item: SessionMessage) -> None:
@@ -157,45 +150,40 @@ class MessageWriter(AsyncResource):
         Raises:
             anyio.BrokenResourceError: The client has closed its end.
         """
-        line = jsonrpc_message_adapter.dump_json(item.message, by_alias=True, exclude_unset=True) + b"\n"
-        if not self._left and not self._is_broken:
-            # Usually the whole message fits into one write.
-            line = line[self._write(line) :]
-        if line and not self._is_broken:
-            self._keep(line)
-            await self._is_written.wait()
+        is_first = not self._left
+        self._left += jsonrpc_message_adapter.dump_json(item.message, by_alias=True, exclude_unset=True) + b"\n"
+        if is_first:
+            self._write()  # usually the whole message fits into one write
+            if self._left:
+                self._writing = asyncio.create_task(self._write_rest())
+        await self.aclose()
         if self._is_broken:
             raise anyio.BrokenResourceError
 
     async def aclose(self) -> None:
         """Wait until everything is written, or the client has closed its end."""
-        await self._is_written.wait()
+        if self._left and self._writing is not None:
+            await asyncio.shield(self._writing)
 
-    def _write(self, content: bytes | bytearray) -> int:
+    def _write(self) -> None:
         try:
-            return os.write(self._descriptor, content)
+            del self._left[: os.write(self._descriptor, self._left)]
         except BlockingIOError:
-            return 0
+            pass
         except OSError:
             self._is_broken = True
-            return 0
-
-    def _keep(self, line: bytes) -> None:
-        if not self._left:
-            self._is_written.clear()
-            asyncio.get_running_loop().add_writer(self._descriptor, self._go_on)
-        self._left += line
-
-    def _go_on(self) -> None:
-        del self._left[: self._write(self._left)]
-        if self._is_broken or not self._left:
             self._left.clear()
-            self.stop()
 
-    def stop(self) -> None:
+    async def _write_rest(self) -> None:
+        while self._left:
+            await anyio.wait_writable(self._descriptor)
+            self._write()
+
+    async def stop(self) -> None:
         """Stop writing."""
-        asyncio.get_running_loop().remove_writer(self._descriptor)
-        self._is_written.set()
+        if self._writing is not None:
+            self._writing.cancel()
+            await asyncio.gather(self._writing, return_exceptions=True)
 
 
 def _message(line: bytes) -> JSONRPCMessage:
@@ -264,8 +252,10 @@ async def standard_streams() -> AsyncIterator[tuple[Any, Any]]:
         # half the time of a 1 MB response. The block is never touched and so uses no memory.
         bytes(KEPT_BYTES)
         writer = MessageWriter(outgoing)
-        stack.callback(writer.stop)
-        yield MessageReader(incoming, writer), writer
+        try:
+            yield MessageReader(incoming, writer), writer
+        finally:
+            await writer.stop()
 
 
 @contextmanager

@@ -13,8 +13,7 @@ def test_what_has_no_lines_or_versions_is_refused(run: CommandLine) -> None:
         done = run(command, "nope.txt")
         assert (done.code, done.text) == (1, "")
         assert done.error.startswith("error FILE_NOT_FOUND: File not found: nope.txt\n")
-    assert run("diff", "src/app.py", "abcdef").code == 2
-    assert "beginning with 'abcdef'" in run("diff", "src/app.py", "abcdef").error
+    assert run("diff", "src/app.py", "abcdef").error.startswith("error VERSION_GONE: Version abcdef ")
     assert run("versions", "src/app.py").error == "No version of src/app.py is recorded.\n"
 
 

@@ -57,7 +57,10 @@ def test_read_finds_an_earlier_version(run: CommandLine) -> None:
     assert run("read", "notes.md", "--version", old).text == "notes\n"
     assert run("read", "notes.md", "--version", old.removeprefix("sha256:")[:6]).text == "notes\n"
     refused = run("read", "notes.md", "--version", "000000")
-    assert (refused.code, refused.error.splitlines()[-1]) == (2, "hint: List them with 'filetools versions'.")
+    assert (refused.code, refused.error.splitlines()[-1]) == (
+        1,
+        "hint: List the kept versions with 'filetools versions'.",
+    )
 
 
 def test_ls_prints_paths_relative_to_the_root(run: CommandLine) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import os
+import resource
 import stat
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
@@ -14,27 +13,20 @@ from filetools.cli.commands.history import save
 from tests.support.unprivileged import as_nobody
 
 
-class Failing(io.BytesIO):
-    """Content whose reading fails after its first part."""
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        if self.tell():
-            self._fail()
-        return super().read(3)
-
-    def _fail(self) -> NoReturn:
-        raise OSError(28, "No space left on device")
-
-
 def put(place: Path | str, content: bytes = b"new") -> None:
-    save(io.BytesIO(content), str(place), actor=None)
+    save(content, str(place), actor=None)
 
 
 def test_what_fails_in_the_middle_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     file = tmp_path / "said.json"
     file.write_bytes(b"old")
-    with pytest.raises(OSError, match="No space left") as failure:
-        save(Failing(b"new text"), str(file), actor=None)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3, hard))
+    try:
+        with pytest.raises(OSError, match="File too large") as failure:
+            put(file, b"new text")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert failure.value.filename == str(file)
     assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("said.json", b"old")]
 

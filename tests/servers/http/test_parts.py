@@ -73,7 +73,7 @@ async def test_what_is_made_meanwhile_is_not_taken_for_what_the_conditions_have_
             return await files.delete_file("new.txt", expected_version=version)
 
         with pytest.raises(PathNotFoundError):
-            await under(Conditions(None, Tags(any=True)), files, "new.txt", delete)
+            await under(Conditions(None, Tags("*")), files, "new.txt", delete)
         assert not (tmp_path / "new.txt").exists()
 
 
@@ -95,7 +95,7 @@ def test_every_error_has_a_status_and_no_server_error_without_a_reason() -> None
 def test_a_problem_tells_all_that_repairs_the_request() -> None:
     busy = problem_of(errors.FileBusyError("a"))
     assert (busy.status, busy.headers) == (423, {"Retry-After": "5"})
-    assert json.loads(busy.body()) == {
+    assert json.loads(bytes(busy.response({"path": "/v1/files/a"}).body)) == {
         "title": "Locked", "status": 423, "detail": "Another program is still writing a", "code": "FILE_BUSY",
         "retryable": True, "details": {"path": "a"},
         "suggested_action": "Wait until the other program has finished writing, then retry",

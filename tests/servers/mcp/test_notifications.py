@@ -152,7 +152,7 @@ async def shared_door(root: Path) -> AsyncIterator[tuple[McpServer, FileToolsFac
 
 def held(door: McpServer) -> tuple[int, int]:
     """How many followed addresses and renewed handles a door keeps."""
-    return door._notifications.followed, len(door._notifications._leases)
+    return door._notifications.followed, len(door._notifications._followed_documents())
 
 
 async def test_whoever_leaves_follows_nothing_and_keeps_no_document_open(root: Path) -> None:

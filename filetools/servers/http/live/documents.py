@@ -26,7 +26,7 @@ class OpenDocuments:
         hub: Delivers the changes by others.
         outbox: Queue of frames for the client.
         offer: Sends a frame that the client did not request.
-        miss: Called when a document has missed a change; call `bring_all_up` then.
+        fall_behind: Ends the connection, because a document has missed a change.
     """
 
     def __init__(
@@ -34,14 +34,14 @@ class OpenDocuments:
         files: FileToolsFacade,
         hub: Hub,
         outbox: Outbox,
-        offer: Callable[[str], bool],
-        miss: Callable[[], None],
+        offer: Callable[[str], None],
+        fall_behind: Callable[[], None],
     ) -> None:
         self._files = files
         self._hub = hub
         self._outbox = outbox
         self._offer = offer
-        self._miss = miss
+        self._fall_behind = fall_behind
         self._open: dict[str, OpenDocument] = {}
         self._one_text = asyncio.Lock()
 
@@ -123,17 +123,6 @@ class OpenDocuments:
                 document, lambda plain: frame_text("resync", reason=reason, handle=document.handle, document=plain)
             )
 
-    async def bring_all_up(self) -> None:
-        """Send the whole texts of all documents that have missed edits."""
-        for document in list(self.all):
-            if document.is_stale:
-                await self.bring_up(document.handle, "overflow")
-
-    def lose(self) -> None:
-        """Mark all documents stale because queued edits were dropped."""
-        for document in self.all:
-            document.is_stale = True
-
     async def renew(self) -> None:
         """Renew all handles, and drop those that have lapsed."""
         for document in list(self.all):
@@ -145,7 +134,7 @@ class OpenDocuments:
     def _followed(self, opened: BufferResult) -> OpenDocument:
         document = self._open.get(opened.handle)
         if document is None:
-            document = OpenDocument(opened.handle, opened.document, opened.path, self._offer, self._miss)
+            document = OpenDocument(opened.handle, opened.document, opened.path, self._offer, self._fall_behind)
             self._open[opened.handle] = document
         self._hub.follow(document)
         return document

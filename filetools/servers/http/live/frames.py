@@ -20,7 +20,7 @@ from filetools.tools.handlers.buffers import MAX_EDITS, BufferEdit
 PROTOCOL: Final = 1
 MOST_FRAMES: Final = 1000
 LONGEST_ID: Final = 64
-MOST_CHARACTERS: Final = 512 * 1024
+MOST_CHARACTERS: Final = 4 * 1024 * 1024
 _OMITTED: Final = ("success", "attempts")
 _LARGEST_NUMBER: Final = 2**53 - 1
 
@@ -175,9 +175,6 @@ def error_text(error: FileToolsError, frame_id: str | int | None) -> str:
 class Outbox:
     """The queue between a session and its sender. Belongs to one connection and one event loop.
 
-    Responses wait for room and are never dropped. Unrequested frames are offered: if there is no room, all offered frames
-    in the queue are dropped, and the session must bring the client up to date once it reads again.
-
     Args:
         most_frames: The queue is full at this number of frames.
         most_characters: The queue is full at this number of characters; the frame that exceeds it is still added.
@@ -186,7 +183,7 @@ class Outbox:
     def __init__(self, most_frames: int = MOST_FRAMES, most_characters: int = MOST_CHARACTERS) -> None:
         self._most_frames = most_frames
         self._most_characters = most_characters
-        self._waiting: deque[tuple[str, bool]] = deque()
+        self._waiting: deque[str] = deque()
         self._characters = 0
         self._is_closed = False
         self._changed = asyncio.Event()
@@ -199,25 +196,15 @@ class Outbox:
         """True if another frame may be added now."""
         return len(self._waiting) < self._most_frames and self._characters < self._most_characters
 
-    def offer(self, text: str) -> bool:
-        """Add a frame that may be dropped. If there is no room, drop it and all offered frames, and return False."""
-        if self._is_closed:
-            return True
-        if self.has_room:
-            self._add(text, is_offer=True)
-            return True
-        self._waiting = deque(entry for entry in self._waiting if not entry[1])
-        self._characters = sum(len(text) for text, _ in self._waiting)
-        self._wake()
-        return False
-
     def put_now(self, text: str) -> None:
-        """Add a frame that must arrive, after `room`."""
+        """Add a frame, if there is room or after `room`; ignored after `close`."""
         if not self._is_closed:
-            self._add(text, is_offer=False)
+            self._waiting.append(text)
+            self._characters += len(text)
+            self._wake()
 
     async def put(self, text: str) -> None:
-        """Add a frame that must arrive, as soon as there is room."""
+        """Add a frame as soon as there is room."""
         await self.room()
         self.put_now(text)
 
@@ -226,18 +213,13 @@ class Outbox:
         while not (self.has_room or self._is_closed):
             await self._changed.wait()
 
-    async def drained(self) -> None:
-        """Wait until the outbox is empty or closed."""
-        while self._waiting and not self._is_closed:
-            await self._changed.wait()
-
     async def take(self) -> str | None:
         """Wait for the next frame to send and return it; None after `close`."""
         while not self._waiting:
             if self._is_closed:
                 return None
             await self._changed.wait()
-        text, _ = self._waiting.popleft()
+        text = self._waiting.popleft()
         self._characters -= len(text)
         self._wake()
         return text
@@ -245,11 +227,6 @@ class Outbox:
     def close(self) -> None:
         """Accept no more frames; queued ones may still be sent. Idempotent."""
         self._is_closed = True
-        self._wake()
-
-    def _add(self, text: str, *, is_offer: bool) -> None:
-        self._waiting.append((text, is_offer))
-        self._characters += len(text)
         self._wake()
 
     def _wake(self) -> None:

@@ -36,7 +36,7 @@ class Hub:
         self._files = files
         self.handover = asyncio.Lock()
         """Held while a connection closes a handle or another one takes it over."""
-        self._members: set[Callable[[str], bool]] = set()
+        self._members: set[Callable[[str], None]] = set()
         self._open: dict[str, set[OpenDocument]] = {}
         self._dirty: dict[str, bool] = {}
         # `_send_event` is synchronous so that edits are sent in the same loop iteration; the others
@@ -52,11 +52,11 @@ class Hub:
         """Number of connections."""
         return len(self._members)
 
-    def join(self, offer: Callable[[str], bool]) -> None:
-        """Send frames to a connection from now on. `offer` returns False if there is no room for the frame."""
+    def join(self, offer: Callable[[str], None]) -> None:
+        """Send frames to a connection from now on."""
         self._members.add(offer)
 
-    def leave(self, offer: Callable[[str], bool], documents: Iterable[OpenDocument]) -> None:
+    def leave(self, offer: Callable[[str], None], documents: Iterable[OpenDocument]) -> None:
         """Stop sending to a connection and to its documents."""
         self._members.discard(offer)
         for document in documents:

@@ -11,7 +11,7 @@ from filetools.events.buffers import BufferEvent
 from filetools.servers.http.live.frames import frame_text
 
 MOST_HELD: Final = 1000
-"""Changes by others held back while the client's own is applied; beyond this, the whole text is sent again."""
+"""Changes by others held back while the client's own is applied; beyond this, the client must reconnect."""
 
 
 DocumentStep = dict[str, Any]
@@ -38,24 +38,22 @@ class OpenDocument:
         handle: Identifies it in calls.
         document: Identifies it in events.
         path: Path of its file.
-        offer: Sends a frame; returns False if the client reads too slowly and must be brought up to date later.
-        miss: Called when a change was missed, so that the client must be brought up to date.
+        offer: Sends a frame that the client did not request.
+        fall_behind: Ends the connection, because a change was missed.
     """
 
     def __init__(
-        self, handle: str, document: str, path: str, offer: Callable[[str], bool], miss: Callable[[], None]
+        self, handle: str, document: str, path: str, offer: Callable[[str], None], fall_behind: Callable[[], None]
     ) -> None:
         self.handle = handle
         self.document = document
         self.path = path
-        self.is_stale = False
-        """True if edits were missed, so that the client needs the whole text."""
         self.whole = 0
         """Version of the whole text sent last."""
         self._offer = offer
-        self._miss = miss
-        self.known = 0
-        """Version that the client has once it has read all frames sent to it."""
+        self._fall_behind = fall_behind
+        self.known: int | None = None
+        """Version that the client has once it has read all frames sent to it; None before the first text."""
         self._held: list[DocumentStep] | None = None
         self._turn = asyncio.Lock()
 
@@ -80,7 +78,6 @@ class OpenDocument:
         """Record the client's version; call this in the same turn as sending it."""
         self.known = version
         self.whole = version if is_whole else self.whole
-        self.is_stale = False
 
     def take(self, step: DocumentStep) -> None:
         """Pass a change of the document on to the client, or hold it back during a turn."""
@@ -91,12 +88,10 @@ class OpenDocument:
 
     def _pass_on(self, step: DocumentStep) -> None:
         version = step["buffer_version"]
-        if self.is_stale or version <= self.known:
+        if self.known is None or version <= self.known:
             return
         if version != self.known + 1:
-            self.is_stale = True
-            self._miss()
+            self._fall_behind()
             return
         self.known = version
-        if not self._offer(frame_text("edits", handle=self.handle, since=version - 1, **step)):
-            self.is_stale = True
+        self._offer(frame_text("edits", handle=self.handle, since=version - 1, **step))

@@ -18,7 +18,6 @@ from filetools.servers.http.live.documents import OpenDocuments
 from filetools.servers.http.live.frames import PROTOCOL, Outbox, error_text, frame_text, pending_request
 from filetools.servers.http.live.hub import Hub
 from filetools.servers.http.options import HttpLimits
-from filetools.tools.call_log import CallLog
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +26,8 @@ MOST_REQUESTS: Final = 16
 RENEW_SECONDS: Final = 20.0
 LEASE_SECONDS: Final = 60.0
 TOO_BIG: Final = 1009
+FAILED: Final = 1011
+TRY_AGAIN: Final = 1013
 _UNEXPECTED: Final = "The request failed unexpectedly; see the log of the server"
 
 
@@ -63,8 +64,8 @@ class LiveSession(AsyncResource):
         self._files: FileToolsFacade | None = None
         self._documents: OpenDocuments | None = None
         self._early: list[str] | None = []
-        self._behind = asyncio.Event()
-        self._is_dropping = False
+        self.ending = Ending(FAILED, "changes of the workspace can no longer be followed")
+        """Why the connection ends once the outbox is closed."""
         self._free = asyncio.Semaphore(MOST_REQUESTS)
         self._tasks: set[asyncio.Task[None]] = set()
         self._leave: Callable[[], None] | None = None
@@ -84,18 +85,19 @@ class LiveSession(AsyncResource):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def offer(self, text: str) -> bool:
-        """Send an unrequested frame; if there is no room, the client is brought up to date once it reads again."""
+    def offer(self, text: str) -> None:
+        """Send an unrequested frame; if there is no room for it, end the connection."""
         if self._early is not None:
             self._early.append(text)
-            return True
-        if not self._is_dropping and self.outbox.offer(text):
-            return True
-        if not self._is_dropping and self._documents is not None:
-            self._documents.lose()
-        self._is_dropping = True
-        self._behind.set()
-        return False
+        elif self.outbox.has_room:
+            self.outbox.put_now(text)
+        else:
+            self.fall_behind()
+
+    def fall_behind(self) -> None:
+        """End the connection of a client that reads too slowly: it may return with its position and versions."""
+        self.ending = Ending(TRY_AGAIN, "too slow: the client missed frames")
+        self.outbox.close()
 
     async def take(self, text: str) -> Ending | None:
         """Process one frame of the client. Return why the connection must end, or None."""
@@ -134,6 +136,7 @@ class LiveSession(AsyncResource):
         is_person = files.actor.kind == "editor"
         if is_person and self._leave is None:
             self._leave = files.attend_approvals().close
+        status = await files.status()
         welcome = frame_text(
             "welcome",
             id=hello.id,
@@ -142,19 +145,20 @@ class LiveSession(AsyncResource):
             actor=files.actor.to_dict(),
             can_answer=is_person,
             lease_seconds=LEASE_SECONDS,
-            **await _snapshot(files, self._hub.log),
+            root=status["root"],
+            documents=status["documents"],
+            locks=[{"path": lock.path, "owner": lock.owner, "since": lock.since} for lock in files.held_locks()],
+            approvals=[pending_request(request) for request in await files.approvals()],
+            runs=[record.to_dict() for record in self._hub.log.running()],
+            mirror=status["mirrors"],
         )
         self._files = files
-        self._documents = OpenDocuments(files, self._hub, self.outbox, self.offer, self._behind.set)
+        self._documents = OpenDocuments(files, self._hub, self.outbox, self.offer, self.fall_behind)
         self.outbox.put_now(welcome)
         early, self._early = self._early or [], None
         for text in early:
             self.offer(text)
-        for work in (
-            self._follow(files, position),
-            self._catch_up(files, self._documents),
-            self._renew(self._documents),
-        ):
+        for work in (self._follow(files, position), self._renew(self._documents)):
             self._keep(self._lasting(work))
 
     async def _begin(self, frame: frames.Request) -> None:
@@ -207,18 +211,6 @@ class LiveSession(AsyncResource):
             for text in self._hub.texts_of(page):
                 await self.outbox.put(text)
 
-    async def _catch_up(self, files: FileToolsFacade, documents: OpenDocuments) -> None:
-        """After frames were dropped, wait until the client reads again and send it the current state."""
-        while True:
-            await self._behind.wait()
-            await self.outbox.drained()
-            self._behind.clear()
-            was_dropping, self._is_dropping = self._is_dropping, False
-            await documents.bring_all_up()
-            if was_dropping:
-                snapshot = await _snapshot(files, self._hub.log)
-                await self.outbox.put(frame_text("resync", reason="overflow", snapshot=snapshot))
-
     async def _lasting(self, work: Awaitable[None]) -> None:
         """Run work that must last as long as the connection; close the connection when it ends."""
         try:
@@ -238,16 +230,3 @@ class LiveSession(AsyncResource):
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-async def _snapshot(files: FileToolsFacade, log: CallLog) -> dict[str, Any]:
-    """Return the root's name and its current documents, locks, approvals, runs and mirrors."""
-    status = await files.status()
-    return {
-        "root": status["root"],
-        "documents": status["documents"],
-        "locks": [{"path": lock.path, "owner": lock.owner, "since": lock.since} for lock in files.held_locks()],
-        "approvals": [pending_request(request) for request in await files.approvals()],
-        "runs": [record.to_dict() for record in log.running()],
-        "mirror": status["mirrors"],
-    }

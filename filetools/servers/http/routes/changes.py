@@ -134,7 +134,7 @@ class RunsPage(BaseModel):
     """Newest first."""
 
 
-@router.get("/v1/runs", tags=["runs"], responses=failures())
+@router.get("/v1/runs", tags=["runs"])
 async def runs(caller: Calling, limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 50) -> RunsPage:
     """Return the runs of agents in all processes, newest first."""
     return RunsPage(runs=[run.to_dict() for run in await caller.files.runs.list(limit)])
@@ -203,13 +203,13 @@ class ApprovalAnswer(Parameters):
     """With "merge": the whole text to write instead."""
 
 
-@router.get("/v1/approvals", tags=["approvals"], responses=failures())
+@router.get("/v1/approvals", tags=["approvals"])
 async def approvals(caller: Calling) -> ApprovalsPage:
     """Return the open approval requests of all processes."""
     return ApprovalsPage(approvals=[pending_request(request) for request in await caller.files.approvals()])
 
 
-@router.post("/v1/approvals/{approval_id}", tags=["approvals"], responses=failures())
+@router.post("/v1/approvals/{approval_id}", tags=["approvals"])
 async def answer_approval(caller: Calling, approval_id: str, answer: ApprovalAnswer) -> Answered:
     """Answer an approval request. Only a person who has logged in may answer; the token does not suffice."""
     await caller.files.answer_approval(approval_id, answer.answer, edited_text=answer.edited_text)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
-from starlette.types import Message, Send
 
 from filetools.app.agent_runs import AgentRuns
 from filetools.errors import AgentFailedError, FileToolsError
@@ -19,7 +18,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.paths.patterns import compile_patterns
 from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text, while_connected
 from filetools.servers.http.openapi import EVERYWHERE, Described
-from filetools.servers.http.problems import MEDIA_TYPE, TITLES, Refusal, problem_of
+from filetools.servers.http.problems import TITLES, Refusal, problem_of
 from filetools.servers.http.routes.changes import with_urls
 from filetools.servers.http.shared import Calling, SharedParts
 from filetools.sessions.agent_messages import AgentText
@@ -228,7 +227,7 @@ class _ChatResponse:
             except FileToolsError as error:
                 if delta:
                     raise
-                yield event_text(None, openai_error(json.loads(problem_of(error).body())))
+                yield event_text(None, problem_of(error).openai())
             else:
                 yield self._chunk({}, "stop")
                 if self._order.stream_options.include_usage:
@@ -263,35 +262,3 @@ class _ChatResponse:
 def refused_field(field: str, why: str) -> Refusal:
     """Return the refusal of a request because of one field."""
     return Refusal(400, "INVALID_ARGUMENT", f"{field or 'The body'}: {why}", details={"param": field or None})
-
-
-def openai_error(problem: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a problem in OpenAI's error format."""
-    status = problem["status"]
-    kind = "rate_limit_error" if status == 429 else "server_error" if status >= 500 else "invalid_request_error"
-    param = problem.get("details", {}).get("param")
-    return {"error": {"message": problem["detail"], "type": kind, "param": param, "code": problem["code"].lower()}}
-
-
-def with_openai_errors(send: Send) -> Send:
-    """Wrap `send` to convert every problem to OpenAI's error format."""
-    held: list[Message] = []
-
-    async def translated(message: Message) -> None:
-        if (b"content-type", MEDIA_TYPE.encode()) in message.get("headers", ()):
-            held.append(message)
-        elif not held:
-            await send(message)
-        else:  # a problem is one part
-            start, body = held.pop(), json.dumps(openai_error(json.loads(message["body"]))).encode("ascii")
-            headers = dict(start["headers"]) | {
-                b"content-type": b"application/json",
-                b"content-length": b"%d" % len(body),
-            }
-            if start["status"] >= 500:
-                # Clients retry by default, and a failed agent would do its work twice.
-                headers[b"x-should-retry"] = b"false"
-            await send({**start, "headers": list(headers.items())})
-            await send({**message, "body": body})
-
-    return translated

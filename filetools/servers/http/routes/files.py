@@ -213,33 +213,24 @@ def patch(files: FileToolsFacade, path: str, body: bytes, content_type: str) -> 
         InvalidArgumentError: It is malformed.
     """
     kind = content_type.partition(";")[0].strip().lower()
-    if kind == _JSON:
-        return _edits(files, path, body)
-    if kind in _DIFFS:
-        return _diff(files, path, body)
+    try:
+        if kind == _JSON:
+            given = EditList.model_validate_json(body)
+            edits = [each.edit() for each in given.edits]
+            return lambda version: files.edit_file(path, edits, expected_version=version, dry_run=given.dry_run)
+        if kind in _DIFFS:
+            text = body.decode("utf-8")
+            return lambda version: files.patch_file(path, text, expected_version=version)
+    except ValidationError as exc:
+        raise InvalidArgumentError(faults_text(exc.errors())) from exc
+    except UnicodeDecodeError as exc:
+        raise InvalidArgumentError("A diff must be text in UTF-8") from exc
     raise Refusal(
         415,
         "UNSUPPORTED_MEDIA_TYPE",
         f"The media type of a change must be one of {ACCEPTED_PATCHES}",
         {"Accept-Patch": ACCEPTED_PATCHES},
     )
-
-
-def _edits(files: FileToolsFacade, path: str, body: bytes) -> FileChange[EditResult]:
-    try:
-        given = EditList.model_validate_json(body)
-    except ValidationError as exc:
-        raise InvalidArgumentError(faults_text(exc.errors())) from exc
-    edits = [each.edit() for each in given.edits]
-    return lambda version: files.edit_file(path, edits, expected_version=version, dry_run=given.dry_run)
-
-
-def _diff(files: FileToolsFacade, path: str, body: bytes) -> FileChange[EditResult]:
-    try:
-        text = body.decode("utf-8")
-    except UnicodeDecodeError as exc:
-        raise InvalidArgumentError("A diff must be text in UTF-8") from exc
-    return lambda version: files.patch_file(path, text, expected_version=version)
 
 
 def file_headers(version: str) -> dict[str, str]:

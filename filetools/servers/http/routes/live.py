@@ -10,7 +10,7 @@ from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.http.event_stream import first_of
-from filetools.servers.http.live.session import Ending, LiveSession
+from filetools.servers.http.live.session import TRY_AGAIN, Ending, LiveSession
 from filetools.servers.http.security import LIVE_PROTOCOL
 from filetools.servers.http.shared import LOGIN, Shared, shared_of
 
@@ -21,8 +21,6 @@ STALLED_SECONDS: Final = 30.0
 _CLOSE_SECONDS: Final = 1.0
 _GOING_AWAY: Final = 1001
 _POLICY: Final = 1008
-_FAILED: Final = 1011
-_TRY_AGAIN: Final = 1013
 
 
 @router.websocket("/v1/live")
@@ -62,10 +60,10 @@ async def _send(websocket: WebSocket, session: LiveSession) -> Ending | None:
             async with asyncio.timeout(STALLED_SECONDS):
                 await websocket.send_text(text)
         except TimeoutError:
-            return Ending(_TRY_AGAIN, f"too slow: the client did not read for {STALLED_SECONDS:g} s")
+            return Ending(TRY_AGAIN, f"too slow: the client did not read for {STALLED_SECONDS:g} s")
         except WebSocketDisconnect:
             return None
-    return Ending(_FAILED, "changes of the workspace can no longer be followed")
+    return session.ending
 
 
 async def _without_hello(session: LiveSession) -> Ending:

@@ -1,4 +1,4 @@
-"""The pages for browsers: the front page, the login, and the files of the editor page."""
+"""The pages for browsers: the front page and the login."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from pydantic import Field
 
 from filetools.distribution import install_command
-from filetools.servers.http.openapi import failures
 from filetools.servers.http.problems import Refusal
 from filetools.servers.http.security import cookie_name, wants_page
 from filetools.servers.http.shared import LOGIN_SECONDS, Shared, SharedParts
@@ -103,20 +102,6 @@ async def about(request: Request, shared: SharedParts) -> Response:
     return _about_page(request, shared)
 
 
-@router.head("/assets/{name}")
-@router.get("/assets/{name}")
-@router.head("/assets/{digest}/{name}")
-@router.get("/assets/{digest}/{name}")
-async def asset(request: Request, shared: SharedParts) -> Response:
-    """Return a file of the editor page, by digest for the page itself, without it for clients that use only `live.js`."""
-    parameters = request.path_params
-    known = request.headers.get("if-none-match", "")
-    found = None if shared.page is None else shared.page.file(parameters.get("digest"), parameters["name"], known)
-    if found is None:
-        raise Refusal(404, "NO_SUCH_ROUTE", "The page does not have this file")
-    return found
-
-
 class LoginCode(Parameters):
     """The body of a login."""
 
@@ -130,7 +115,7 @@ async def login_page() -> Response:
     return _page("filetools: log in", _LOGIN_BODY, _LOGIN_SCRIPT)
 
 
-@router.post("/login", responses=failures())
+@router.post("/login")
 async def log_in(given: LoginCode, shared: SharedParts, origin: Annotated[str | None, Header()] = None) -> Response:
     """Exchange a login code, which becomes invalid, for a cookie for the browser and a key for the page."""
     if origin is None:

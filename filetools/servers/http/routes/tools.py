@@ -16,7 +16,7 @@ from pydantic_core import from_json
 from filetools.errors import InvalidArgumentError
 from filetools.models.result import Result
 from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text
-from filetools.servers.http.openapi import Described, failures
+from filetools.servers.http.openapi import Described, described_failure, failures
 from filetools.servers.http.problems import Refusal
 from filetools.servers.http.shared import Caller, Calling, Shared, SharedParts
 from filetools.tools.deadline import AbortSignal
@@ -39,16 +39,14 @@ _ENVELOPE: Final[dict[str, Any]] = {
     "properties": {"success": {"type": "boolean"}},
 }
 _JSON: Final[dict[str, Any]] = {"application/json": {"schema": _ENVELOPE}}
-_PROBLEMS: Final = failures()
 
 
 def _either(status: int, description: str) -> dict[str, Any]:
     """Return the description of a status whose body is an envelope, or a problem if no tool was called."""
-    return {"description": description, "content": {**_JSON, **_PROBLEMS[status]["content"]}}
+    return {"description": description, "content": {**_JSON, **described_failure(status)["content"]}}
 
 
 _ANSWERS: Final[Described] = {
-    **_PROBLEMS,
     200: {
         "description": "The envelope, of a success or a failure; or a stream of events that ends with it",
         "content": {**_JSON, EVENT_STREAM: {"schema": {"type": "string"}}},
@@ -58,7 +56,7 @@ _ANSWERS: Final[Described] = {
 }
 _EXECUTE_ANSWERS: Final[Described] = {
     **_ANSWERS,
-    429: {**_PROBLEMS[429], **_either(429, "The parsing run has made too many context calls.")},
+    429: {**described_failure(429), **_either(429, "The parsing run has made too many context calls.")},
     500: _either(500, "The tool crashed; the log contains the error."),
 }
 Call = Callable[..., Awaitable[dict[str, Any]]]
@@ -92,7 +90,7 @@ class Aborted(BaseModel):
     """Number of calls with that ID that were stopped."""
 
 
-@router.get("/v1/tools", responses=failures())
+@router.get("/v1/tools")
 async def tools(caller: Calling, groups: Annotated[list[str] | None, Query()] = None) -> ToolsPage:
     """Return the definitions of all tools, or of those in some groups."""
     return ToolsPage(tools=caller.registry.definitions(groups))
@@ -151,7 +149,7 @@ async def execute(
     return await _called(shared, wanted.tool, call, call_name, is_streamed=is_streamed, statuses=_EXECUTE_STATUS)
 
 
-@router.get("/v1/calls", responses=failures())
+@router.get("/v1/calls")
 async def calls(shared: SharedParts) -> CallsPage:
     """Return the running calls of this server, of all protocols."""
     return CallsPage(calls=[record.to_dict() for record in shared.log.running()])

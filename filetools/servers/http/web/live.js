@@ -208,7 +208,7 @@ export class Live extends Emitter {
 	}
 
 	#take(frame) {
-		const { type, handle, position, snapshot } = frame;
+		const { type, handle, position } = frame;
 		const answer = this.#answers.get(frame.id);
 		const open = [...this.documents.values()];
 		this.#isQuiet = false;
@@ -222,10 +222,7 @@ export class Live extends Emitter {
 			for (const document of open) document.hear(frame);
 			this.emit("event", frame);
 		} else if (handle) open.find((each) => each.handle === handle)?.take(frame);
-		else if (type === "resync") {
-			if (snapshot) this.emit("snapshot", (this.welcome = { ...this.welcome, ...snapshot }));
-			if (position) this.emit("look-again", frame);
-		}
+		else if (type === "resync") this.emit("look-again", frame);
 	}
 }
 

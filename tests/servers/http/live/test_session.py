@@ -190,7 +190,9 @@ async def test_a_position_of_another_journal_is_a_resync(files: FileToolsFacade,
         assert [event["path"] for event in client.events()] == ["newer.txt"]
 
 
-async def test_who_does_not_read_is_brought_up_to_date_later(files: FileToolsFacade, hub: Hub) -> None:
+async def test_who_does_not_read_is_disconnected_and_misses_nothing_on_returning(
+    files: FileToolsFacade, hub: Hub
+) -> None:
     outbox = Outbox(most_frames=8)
     agent = files.for_actor(BOT)
     async with connected(files, hub, ANN, outbox=outbox) as client, connected(files, hub, BEN) as other:
@@ -205,11 +207,14 @@ async def test_who_does_not_read_is_brought_up_to_date_later(files: FileToolsFac
             await agent.write_file(f"f{number}.txt", "")
         assert len(outbox) <= 8 + 1
         wire.reading.set()
-        await client.until(lambda: len(client.events("file:created")) == 40)
-        await client.frame("resync", reason="overflow", handle=editor.handle)
-        await client.until(lambda: any("snapshot" in frame for frame in client.of("resync")))
-        await client.until(lambda: editor.text == busy.text)
-        await client.frame("ack", id=99)
+        await client.pump
+        assert wire.session.ending.code == 1013
+        told = client.events("file:created")
+        async with connected(files, hub, ANN, since=told[-1]["position"]) as again:
+            await editor.come_back(again)
+            await again.until(lambda: len(told) + len(again.events("file:created")) == 40)
+            assert editor.resyncs == 0
+            assert editor.text == busy.text
 
 
 async def test_a_change_that_crosses_a_whole_text_brings_nothing_that_would_be_applied_to_it(
