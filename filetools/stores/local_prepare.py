@@ -36,8 +36,7 @@ def prepare_replacement(
     live, facts = disk.workspace.open_regular(path)
     try:
         with Explained(disk.workspace, path), parent_of_names(disk.workspace, path) as parent:
-            is_ignored = ignores_read_only and facts.st_uid == os.geteuid()
-            refuse_unwritable(parent, "." if is_ignored else path.name)
+            refuse_unwritable(parent, "." if ignores_read_only and facts.st_uid == os.geteuid() else path.name)
             private = disk.temporary()
             place = disk.reachable(private, path, parent)
             # Usually the final bits already, so that nothing needs to be set. A temporary file beside the live one is closed

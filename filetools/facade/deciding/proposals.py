@@ -63,6 +63,8 @@ REFUSALS: Final = (
     EditAmbiguousError, EditConflictError, EditNotFoundError, PathExistsError, PathNotFoundError, VersionMismatchError,
 )  # fmt: skip
 """Refusals that an approval does not change."""
+Made = str | bytes | FileToolsError
+"""What a call would make of a file, or why it cannot."""
 Texts = tuple[str | None, str, str]
 """Base, ours, theirs."""
 Taken = Sequence[tuple[WorkspacePath, WorkspacePath | None]]
@@ -96,8 +98,6 @@ class Act(Struct, frozen=True, kw_only=True):
         Raises:
             FileToolsError: An approval would not help, because the call is refused in any case.
         """
-        source = self.arguments.get("source")
-        looked_at = [*self.paths, source] if isinstance(source, WorkspacePath) else self.paths
         taken, puts = [*taken_by(self.steps), *self.taken], [step for step in self.steps if isinstance(step, PutFile)]
         # A large file is read only if it would be written.
         limits = dict.fromkeys((step.path for step in puts), parts.settings.max_write_bytes)
@@ -105,7 +105,7 @@ class Act(Struct, frozen=True, kw_only=True):
             path: _standing(
                 parts, path, with_unsaved=not self.looks_at_disk, limit=limits.get(path, LARGEST_COMPARED_BYTES)
             )
-            for path in looked_at
+            for path in self.paths
         }
         _refuse_changed(parts, self, standing)
         contents = {path: contents_of(parts, path) for path, _ in taken}
@@ -113,12 +113,7 @@ class Act(Struct, frozen=True, kw_only=True):
         made = {step.path: _made(parts, self, step, standing[step.path], questions) for step in puts}
         if self.text is not None:
             made[self.paths[0]] = self.text()
-        diffs: list[str] = []
-        if with_diff:
-            patch = self.arguments.get("patch")
-            is_patch = isinstance(patch, str) and not self.is_text
-            diffs = [str(patch)] if is_patch else [_file_diff(path, new, standing[path]) for path, new in made.items()]
-            diffs += _taken_diffs(parts, taken, contents)
+        diffs = [*self._made_diffs(made, standing), *_taken_diffs(parts, taken, contents)] if with_diff else []
         first = standing[self.paths[0]] if self.paths else None
         old = None if first is None else first.text
         new_text = made.get(self.paths[0]) if len(self.paths) == 1 else None
@@ -127,14 +122,15 @@ class Act(Struct, frozen=True, kw_only=True):
             old = new = None
         question = questions[0] if self.is_text and questions else None
         unsaved = [path for path in self.paths if standing[path].opened is not None]
+        not_saved = f"; not saved: {_named(unsaved)}" if unsaved else ""
         bound = {
             "tool": self.tool,
             "arguments": _plain(self.arguments),
             "versions": {str(path): each.look.version for path, each in standing.items()},
             # What a merge makes depends on what the writer knows, too.
             "made": {path: _version_made(new) for path, new in made.items()},
-            **({"contents": {path: dict(inside) for path, inside in contents.items()}} if contents else {}),
-            **({} if question is None else {"unsaved": question.opened.text}),
+            "contents": contents,
+            "unsaved": None if question is None else question.opened.text,
         }
         diff = _cut(diffs)
         version = None if first is None else first.look.version
@@ -145,9 +141,7 @@ class Act(Struct, frozen=True, kw_only=True):
             for before, after in taken
         )
         return Proposal(
-            description=printable(
-                _description(parts, self, taken, contents) + (f"; not saved: {_named(unsaved)}" if unsaved else "")
-            ),
+            description=printable(_description(parts, self, taken, contents) + not_saved),
             digest=digest_of(bound),
             version=version,
             unsaved_version=unsaved_version,
@@ -161,6 +155,14 @@ class Act(Struct, frozen=True, kw_only=True):
             is_destructive=is_destructive,
             is_cut=diff is not None and len(diff) < sum(map(len, diffs)),
         )
+
+    def _made_diffs(
+        self, made: Mapping[WorkspacePath, Made], standing: Mapping[WorkspacePath, ShownState]
+    ) -> list[str]:
+        patch = self.arguments.get("patch")
+        if isinstance(patch, str) and not self.is_text:
+            return [patch]
+        return [_file_diff(path, new, standing[path]) for path, new in made.items()]
 
     def require_allowed(self, parts: Parts, digest: str) -> None:
         """Raise ChangedMeanwhileError unless the call would still do what a person has allowed."""
@@ -222,9 +224,7 @@ def _is_answer(parts: Parts, act: Act, step: Step, refusal: FileToolsError) -> b
     return is_first and isinstance(refusal, REFUSALS) and is_readable
 
 
-def _made(
-    parts: Parts, act: Act, step: PutFile, standing: ShownState, questions: list[UnsavedQuestion]
-) -> str | bytes | FileToolsError:
+def _made(parts: Parts, act: Act, step: PutFile, standing: ShownState, questions: list[UnsavedQuestion]) -> Made:
     """Return what a call would make of a file, or why it cannot; adds the question about unsaved text that it would drop.
 
     Raises:
@@ -256,13 +256,13 @@ def _made(
     return decision.content if text is None else text
 
 
-def _version_made(new: str | bytes | FileToolsError) -> str:
+def _version_made(new: Made) -> str:
     if isinstance(new, FileToolsError):
         return new.code
     return version_of(new if isinstance(new, bytes) else new.encode("utf-8", "surrogatepass"))
 
 
-def _file_diff(path: WorkspacePath, new: str | bytes | FileToolsError, old: ShownState) -> str:
+def _file_diff(path: WorkspacePath, new: Made, old: ShownState) -> str:
     if isinstance(new, FileToolsError):
         return f"What would become of {path} cannot be shown: {new}\n"
     if isinstance(new, bytes):
