@@ -8,7 +8,7 @@ from filetools.content.editing.edits import Edit
 from filetools.content.editing.text_edits import TextEdit
 from filetools.descriptors.descriptors import Descriptors
 from filetools.events.bus import Responder
-from filetools.events.listeners import Listener
+from filetools.events.subscriptions import Listener
 from filetools.events.types import Event
 from filetools.facade.descriptor_calls import T
 from filetools.facade.progress import Abort, Looked, Progress
@@ -200,6 +200,8 @@ class BlockingUpload:
     def content(self) -> bytes: ...
 
 class BlockingBus:
+    @property
+    def listeners(self) -> int: ...
     def subscribe(self, pattern: str, listener: Listener, *, once: bool=...) -> BlockingSubscription: ...
     def batch(self, pattern: str, listener: Listener, *, wait: float=..., max_wait: float=...) -> BlockingSubscription: ...
     def has_listeners(self, name: str) -> bool: ...

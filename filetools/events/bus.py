@@ -12,16 +12,19 @@ from typing import Any, Final
 from pyee.base import EventEmitter
 
 from filetools.errors import InternalError, InvalidArgumentError
-from filetools.events.listeners import (
+from filetools.events.subscriptions import (
     BATCH_LIMIT_FACTOR,
     QUEUE_LIMIT_EVENTS,
     BatchQueue,
     BusStatistics,
     Listener,
     ListenerQueue,
+    Route,
+    Subscription,
+    checked_pattern,
     is_async,
+    matches,
 )
-from filetools.events.subscriptions import Route, Subscription, checked_pattern, matches
 from filetools.events.types import Event
 
 logger = logging.getLogger(__name__)
@@ -50,7 +53,7 @@ class EventBus:
         self._thread = threading.get_ident()
         self._queue_limit = queue_limit
         self.statistics = BusStatistics()
-        """Counts of listeners, failures and dropped events."""
+        """Failures of listeners, and dropped events."""
         self._emitter = EventEmitter()
         self._routes: dict[Route, None] = {}
         """The subscriptions to events, oldest first."""
@@ -59,6 +62,11 @@ class EventBus:
         self._responders: dict[Subscription, Responder] = {}
         self._queues: set[ListenerQueue] = set()
         self._is_closed = False
+
+    @property
+    def listeners(self) -> int:
+        """Number of subscriptions to events."""
+        return len(self._routes)
 
     def subscribe(self, pattern: str, listener: Listener, *, once: bool = False) -> Subscription:
         """Call a listener for every event whose name matches.
@@ -193,7 +201,6 @@ class EventBus:
         self._routes[route] = None
         self._emitter.add_listener(_EVENT, route.deliver)
         self._listened.clear()
-        self.statistics.listeners = len(self._routes)
         return route
 
     def _detach(self, route: Subscription) -> None:
@@ -201,7 +208,6 @@ class EventBus:
         del self._routes[route]
         self._emitter.remove_listener(_EVENT, route.deliver)
         self._listened.clear()
-        self.statistics.listeners = len(self._routes)
         if route.queue is not None:
             # Queued events are still delivered to a listener that wanted only one, and when the bus closes.
             route.queue.finish(drop=not (route.is_once or self._is_closed))

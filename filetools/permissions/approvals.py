@@ -22,8 +22,7 @@ from filetools.errors import (
     InvalidArgumentError,
     StateDamagedError,
 )
-from filetools.events.activity import ApprovalRequired, ToolApproved, ToolRejected
-from filetools.events.types import Event
+from filetools.events.types import ApprovalRequired, Event, ToolApproved, ToolRejected
 from filetools.journal.table import Table
 from filetools.models.records import Actor
 from filetools.permissions.approval_table import ApprovalRow, ApprovalTable

@@ -17,8 +17,14 @@ from filetools.errors import (
 )
 from filetools.paths.resolver import FOLDER_FLAGS, READ_FLAGS
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.stores.local_disk import Explained, HiddenPlace, LocalDisk
-from filetools.stores.private import foreign_trash_name, private_name, refuse_other_kinds
+from filetools.stores.private import (
+    Explained,
+    HiddenPlace,
+    LocalDisk,
+    foreign_trash_name,
+    private_name,
+    refuse_other_kinds,
+)
 from filetools.stores.reading import is_open_for_writing, read_stable, to_file_stat
 from filetools.stores.renaming import exchange, exists, is_folder, rename_without_replacing
 from filetools.stores.store import FileStat

@@ -13,14 +13,14 @@ from filetools.errors import ChangedMeanwhileError, StateDamagedError, Workspace
 from filetools.paths.resolver import NEW_FILE_FLAGS, O_NONBLOCK, SAFE_FLAGS
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.attributes import copy_attributes
-from filetools.stores.local_disk import (
+from filetools.stores.local_displaced import HiddenFile, LocalDisplaced
+from filetools.stores.private import (
     Explained,
     HiddenPlace,
     LocalDisk,
     parent_of_names,
+    refuse_other_kinds,
 )
-from filetools.stores.local_displaced import HiddenFile, LocalDisplaced
-from filetools.stores.private import refuse_other_kinds
 from filetools.stores.reading import to_file_stat
 from filetools.stores.renaming import Spot, exchange, exists, identity, rename_without_replacing
 from filetools.stores.system import Opened

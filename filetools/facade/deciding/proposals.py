@@ -14,7 +14,7 @@ from filetools.content.differences.merging import merge
 from filetools.content.facts import inspect
 from filetools.content.patching.file_patch import quoted_name
 from filetools.content.version import stat_version, version_of
-from filetools.editors.open_text import OpenText
+from filetools.editors.documents import OpenText
 from filetools.errors import (
     ChangedMeanwhileError,
     EditAmbiguousError,

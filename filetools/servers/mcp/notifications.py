@@ -20,8 +20,7 @@ from mcp.server.subscriptions import (
 from mcp.shared.exceptions import MCPError
 
 from filetools.errors import FileToolsError
-from filetools.events.buffers import BufferEvent
-from filetools.events.types import Event, TreeEvent
+from filetools.events.types import BufferEvent, Event, TreeEvent
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.mcp.callers import Request
 from filetools.servers.mcp.options import McpOptions

@@ -8,8 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from filetools.errors import FileToolsError
-from filetools.events.buffers import BufferEvent
-from filetools.events.types import Event, TreeEvent, from_record
+from filetools.events.types import BufferEvent, Event, TreeEvent, from_record
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.reading.feed import FeedPage
 from filetools.models.records import ChangeRecord

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from filetools.events.buffers import BufferEvent
+from filetools.events.types import BufferEvent
 from filetools.servers.http.live.frames import frame_text
 
 MOST_HELD: Final = 1000
