@@ -127,11 +127,12 @@ class LocalStore(LocalReading):
         mode: int | None = None,
         like: WorkspacePath | None = None,
         within: WorkspacePath | None = None,
+        ignores_read_only: bool = False,
     ) -> Prepared:
         """As `Store.prepare`; nothing is synced here."""
         if new:
             return prepare_new(self._disk, path, content, mode, like, within)
-        return prepare_replacement(self._disk, path, content, mode)
+        return prepare_replacement(self._disk, path, content, mode, ignores_read_only=ignores_read_only)
 
     def make_directory(self, path: WorkspacePath, mode: int = 0o777) -> bool:
         """As `Store.make_directory`."""

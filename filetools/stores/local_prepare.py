@@ -29,12 +29,14 @@ NEW_FILE_MODE: Final = 0o666
 """Less the umask, or as the folder's default ACL demands."""
 
 
-def prepare_replacement(disk: LocalDisk, path: WorkspacePath, content: bytes, mode: int | None) -> PreparedReplacement:
+def prepare_replacement(
+    disk: LocalDisk, path: WorkspacePath, content: bytes, mode: int | None, *, ignores_read_only: bool = False
+) -> PreparedReplacement:
     """Write the next bytes of an existing file, with the attributes it has now."""
     live, facts = disk.workspace.open_regular(path)
     try:
         with Explained(disk.workspace, path), parent_of_names(disk.workspace, path) as parent:
-            refuse_unwritable(parent, path.name)
+            refuse_unwritable(parent, "." if ignores_read_only and facts.st_uid == os.geteuid() else path.name)
             private = disk.temporary()
             place = disk.reachable(private, path, parent)
             # Usually the final bits already, so that nothing needs to be set. A temporary file beside the live one is closed
