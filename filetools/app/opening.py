@@ -18,9 +18,7 @@ from filetools.app.state import StateLocation, prepare_state, temporary_state
 from filetools.content.identity_cache import IdentityCache
 from filetools.editors.documents import Documents
 from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, InvalidArgumentError, NoStateError
-from filetools.events.activity import ApprovalRequired, ToolApproved, ToolRejected
 from filetools.events.bus import EventBus
-from filetools.events.types import Event
 from filetools.facade.background.background_tasks import BackgroundTasks
 from filetools.facade.background.observing import TreeObserver
 from filetools.facade.facade import FileToolsFacade, ToolCaller
@@ -38,7 +36,6 @@ from filetools.paths.workspace import Workspace
 from filetools.permissions.approvals import Approvals
 from filetools.permissions.gatekeeper import Gatekeeper
 from filetools.permissions.policy import PermissionPolicy
-from filetools.permissions.requests import ApprovalNotice
 from filetools.settings import STATE_DIRECTORY, Settings, load_settings
 from filetools.stores.local import LocalStore
 from filetools.stores.store import Store
@@ -274,14 +271,13 @@ class Opening:
     async def _gatekeeper(
         self, workers: WorkerPool, state: StateLocation, settings: Settings, bus: EventBus, journal: Journal
     ) -> Gatekeeper:
-        def notify(notice: ApprovalNotice) -> None:
-            bus.publish(_event_of(notice))
-
         policy = PermissionPolicy(
             settings.permissions, protected=settings.protected_paths, hidden=settings.hidden_paths
         )
         wait_seconds = settings.approval_wait_seconds
-        approvals = Approvals(policy.trust, journal.approvals, workers.run, notify=notify, wait_seconds=wait_seconds)
+        approvals = Approvals(
+            policy.trust, journal.approvals, workers.run, publish=bus.publish, wait_seconds=wait_seconds
+        )
         rules = (state.rules or state.directory) / "permissions.json"
         gatekeeper = Gatekeeper(policy, approvals, rule_file=rules, run=workers.run, refusal=state.refusal)
         await gatekeeper.load(preset_given=self._given.get("permissions") is not None)
@@ -310,21 +306,6 @@ async def _forget_ephemeral(parts: Parts) -> None:
         await parts.workers.run(parts.tracker.forget_ephemeral)
 
 
-_OUTCOMES: Mapping[str, Callable[..., Event]] = {
-    "asked": ApprovalRequired,
-    "allowed": ToolApproved,
-    "refused": ToolRejected,
-}
-
-
 def _is_not_mirrored(rules: ExcludeRules, path: str, is_directory: bool) -> bool:
     """True if a path is left out of mirrors: git in the mirror would change the repository that a `.git` file leads to."""
     return rules.matches(path, is_directory) or (not is_directory and path.rpartition("/")[2] == ".git")
-
-
-def _event_of(notice: ApprovalNotice) -> Event:
-    """Return the event for a notice. It is defined here because permissions and events do not import each other."""
-    request = notice.request
-    facts: dict[str, Any] = {} if notice.reason is None else {"reason": notice.reason}
-    facts |= {"tool_name": request.tool, "tool_call_id": request.actor.call or "", "path": request.path}
-    return _OUTCOMES[notice.outcome](**facts, approval_id=request.id)

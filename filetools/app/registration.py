@@ -38,8 +38,8 @@ class Registration:
     def __init__(self, workspaces: Callable[[], Sequence[FileToolsFacade]], name: str | None = None) -> None:
         self._workspaces = workspaces
         self.name = name
-        self._calls = 0
-        self._has_ended = False
+        self._is_called = False
+        self._has_news = asyncio.Event()
         self._ids: dict[FileToolsFacade, str] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -47,7 +47,7 @@ class Registration:
         """Record the client's name, unless a name is known already."""
         if self.name is None:
             self.name = name
-            self._start()
+            self._has_news.set()
 
     @contextmanager
     def noted(self, tool: str | None = None) -> Iterator[None]:
@@ -62,22 +62,18 @@ class Registration:
             self._note_call()
 
     def _note_call(self) -> None:
-        self._calls += 1
-        self._start()
-
-    def _start(self) -> None:
-        if not self._has_ended and (self._task is None or self._task.done()):
-            self._task = asyncio.create_task(self._note())
+        self._is_called = True
+        self._has_news.set()
 
     async def _note(self) -> None:
-        noted = -1
-        if not self._ids:
-            await asyncio.sleep(FIRST_SECONDS)
-        while noted != self._calls:
-            noted = self._calls
+        await self._has_news.wait()
+        await asyncio.sleep(FIRST_SECONDS)
+        while True:
+            self._has_news.clear()
             for files in self._workspaces():
-                await self._put(files, partial(self._noted, files, noted > 0))
+                await self._put(files, partial(self._noted, files, self._is_called))
             await asyncio.sleep(NOTED_SECONDS)
+            await self._has_news.wait()
 
     async def _put(self, files: FileToolsFacade, work: Callable[[Registry], None]) -> None:
         try:
@@ -99,16 +95,16 @@ class Registration:
 
     async def __aenter__(self) -> Registration:
         if self.name is not None:
-            self._start()
+            self._has_news.set()
+        self._task = asyncio.create_task(self._note())
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._has_ended = True  # a call that ends late must not register the server again
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        assert self._task is not None
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
         for files, instance in self._ids.items():
             await self._put(files, partial(Registry.close_instance, instance_id=instance))
 

@@ -26,8 +26,7 @@ from filetools.errors import (
     StateDamagedError,
     StateElsewhereError,
 )
-from filetools.journal.storage.birth import DATABASE_NAME, POSITION_FILE
-from filetools.journal.storage.blobs import sync_directory
+from filetools.journal.storage.birth import DATABASE_NAME, POSITION_FILE, sync_directory
 from filetools.models.words import STATE_DIRECTORY, STATE_PATH
 from filetools.paths.explain import translate
 

@@ -20,8 +20,7 @@ from typing import Any, Final
 from filelock import FileLock, Timeout
 
 from filetools.errors import AccessDeniedError, StateUntrustedError
-from filetools.journal.storage.birth import DATABASE_NAME, MARK_FILE, PARTS, connect, keep_mark, mark_of
-from filetools.journal.storage.blobs import sync_directory
+from filetools.journal.storage.birth import DATABASE_NAME, MARK_FILE, PARTS, connect, keep_mark, mark_of, sync_directory
 from filetools.journal.storage.rescue import JournalReport, examine_journal, registered_in
 from filetools.models.words import STATE_DIRECTORY
 from filetools.settings import user_directory

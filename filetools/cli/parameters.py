@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -30,7 +29,11 @@ _DIGITS: Final = 12
 def paths(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
     """Return the paths of a root elsewhere; the shell itself completes those below the working folder."""
     runner = _runner(ctx)
-    if runner.is_inside():
+    try:
+        is_inside = runner.workplace.is_inside
+    except FileToolsError:
+        is_inside = True
+    if is_inside:
         return [CompletionItem(incomplete, type="file")]
     folder = incomplete.rpartition("/")[0]
 
@@ -124,12 +127,7 @@ def tool_names(_: click.Context, __: click.Parameter, incomplete: str) -> Items:
 
 def _runner(ctx: click.Context) -> CommandRunner:
     given = {**ctx.find_root().params, **{name: value for name, value in ctx.params.items() if value is not None}}
-    root, state = (given.get(name) for name in ("root", "state_dir"))
-    return CommandRunner(
-        SharedOptions(
-            root=None if root is None else Path(str(root)), state_dir=None if state is None else Path(str(state))
-        )
-    )
+    return CommandRunner(SharedOptions(root=given.get("root"), state_dir=given.get("state_dir")))
 
 
 def _fitting(found: Iterable[tuple[str, str]] | None, incomplete: str) -> Items:

@@ -6,23 +6,32 @@ transformed to the newest one; only changes of the file on disk are merged into 
 
 from __future__ import annotations
 
-import re
 import secrets
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
-from typing import Final
+from typing import Annotated, Final
 
-from msgspec import structs
+from msgspec import Meta, Struct, ValidationError, convert, structs, to_builtins
 
 from filetools.content.differences.diff import minimal_edits
 from filetools.content.differences.transforming import transform
-from filetools.content.editing.text_edits import TextEdit, apply_text_edits, composed
-from filetools.content.formats import TextFormat
+from filetools.content.editing.text_edits import TextEdit, apply_text_edits, composed, is_exact, splice
+from filetools.content.formats import TextFormat, decode, encode
+from filetools.content.version import version_of
 from filetools.content.wire import from_wire, to_wire, wire_text
-from filetools.editors.open_text import OpenText, OpenTexts
 from filetools.editors.shown import as_units, edits_as_units, edits_from_units, from_units
-from filetools.errors import BufferClosedError, ChangedMeanwhileError, InvalidArgumentError, ResyncRequiredError
+from filetools.errors import (
+    BufferClosedError,
+    ChangedMeanwhileError,
+    EncodingError,
+    InvalidArgumentError,
+    ResyncRequiredError,
+    VersionGoneError,
+)
+from filetools.journal.changes import HeadMovedError
 from filetools.journal.documents import Document, DocumentChange, DocumentEdit, EditReason, Handle
 from filetools.journal.journal import Journal
 from filetools.models.buffers import BufferChange
@@ -30,9 +39,99 @@ from filetools.models.records import SYSTEM, Actor
 
 LEASE_SECONDS: Final = 60.0
 """How long a handle is valid after its editor's last call."""
-_NAME: Final = re.compile(r"[!-~]{1,64}")
 MOST_TRIES: Final = 100
 """How often an edit is rebased because another edit was first, before it fails."""
+
+
+MOST_TEXTS: Final = 64
+"""Documents whose text and bytes are cached in memory."""
+
+
+class OpenText(Struct, frozen=True, kw_only=True):
+    """A document and its text at one moment."""
+
+    document: Document
+    text: str
+    """The text, with the line ends of the file."""
+    base: bytes | None
+    """Bytes of the file that it is based on; None if there was none."""
+    base_text: str
+    """The base as text; empty if there was none."""
+
+    def to_bytes(self) -> bytes:
+        """Return the bytes that saving would write; bytes of the file outside the changes are kept.
+
+        Raises:
+            EncodingError: The file's encoding lacks a character of the text.
+        """
+        form = self.document.text_format
+        if self.base is None or (is_exact(form.encoding) and self.base.startswith(form.bom)):
+            return encode(self.text, form, path=self.document.path)
+        # Other codecs may not round-trip, so unchanged bytes are not encoded again.
+        return splice(
+            self.base, self.base_text, form, minimal_edits(self.base_text, self.text), path=self.document.path
+        )
+
+    def shown_bytes(self) -> bytes:
+        """Return the bytes of the text: as `to_bytes`, or in UTF-8 if the file's encoding lacks a character."""
+        try:
+            return self.to_bytes()
+        except EncodingError:
+            return self.text.encode("utf-8", "surrogatepass")
+
+
+class OpenTexts:
+    """Loads the texts of open documents. One per opened workspace; thread-safe."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, tuple[OpenText, bytes, str]] = OrderedDict()
+
+    def at(self, document: Document) -> OpenText:
+        """Return the text of a document as it was seen; call it in a worker thread.
+
+        Raises:
+            HeadMovedError: The document has changed since, or was closed.
+        """
+        found = self.newest(document.id)
+        if found is None or found.document != document:
+            raise HeadMovedError(document.path)
+        return found
+
+    def newest(self, document_id: str) -> OpenText | None:
+        """Return the newest text of a document, or None if it is closed; call it in a worker thread."""
+        found = self._journal.documents.text(document_id)
+        if found is None:
+            return None
+        document, text = found
+        base = self._base_of(document)
+        base_text = "" if base is None else decode(base, document.text_format, path=document.path)
+        return OpenText(document=document, text=text, base=base, base_text=base_text)
+
+    def _base_of(self, document: Document) -> bytes | None:
+        if document.base is None:
+            return None
+        try:
+            return self._journal.contents.get(document.base)
+        except VersionGoneError:
+            return None  # lost with a damaged journal; the document's text does not need it
+
+    def bytes_of(self, opened: OpenText) -> tuple[bytes, str]:
+        """Return `shown_bytes` of a text and their version; cached for the document's current version."""
+        document = opened.document
+        with self._lock:
+            kept = self._kept.get(document.id)
+        if kept is not None and kept[0].document == document:
+            return kept[1], kept[2]
+        content = opened.shown_bytes()
+        made = (opened, content, version_of(content))
+        with self._lock:
+            self._kept[document.id] = made
+            self._kept.move_to_end(document.id)
+            while len(self._kept) > MOST_TEXTS:
+                self._kept.popitem(last=False)
+        return made[1], made[2]
 
 
 class Documents:
@@ -174,27 +273,24 @@ class Documents:
         return history
 
 
+class _Change(Struct):
+    """The types of what an editor sends."""
+
+    buffer_version: int
+    edits: list[TextEdit] | None
+    text: str | None
+    change_id: Annotated[str, Meta(pattern=r"^[!-~]{1,64}\Z")] | None
+
+
 def _refuse_malformed(buffer_version: object, edits: object, text: object, change_id: object) -> None:
     """Refuse arguments of a wrong type or form; the code below trusts the types."""
     if (edits is None) == (text is None):
         raise InvalidArgumentError("Give either edits or the whole text")
-    if isinstance(buffer_version, bool) or not isinstance(buffer_version, int):
-        raise InvalidArgumentError(f"buffer_version must be a whole number, not {buffer_version!r}")
-    if text is not None and not isinstance(text, str):
-        raise InvalidArgumentError(f"text must be text, not {type(text).__name__}")
-    if change_id is not None and not (isinstance(change_id, str) and _NAME.fullmatch(change_id)):
-        raise InvalidArgumentError("change_id must be 1 to 64 visible ASCII characters")
-    if edits is not None and not (isinstance(edits, Sequence) and all(_is_edit(edit) for edit in edits)):
-        raise InvalidArgumentError(
-            "edits must be a list of filetools.TextEdit: whole numbers start and end, and a text"
-        )
-
-
-def _is_edit(edit: object) -> bool:
-    if not isinstance(edit, TextEdit):
-        return False
-    places: tuple[object, object, object] = (edit.start, edit.end, edit.text)
-    return isinstance(places[0], int) and isinstance(places[1], int) and isinstance(places[2], str)
+    given = {"buffer_version": buffer_version, "edits": edits, "text": text, "change_id": change_id}
+    try:
+        convert(to_builtins(given, builtin_types=(bytes, bytearray)), _Change)  # otherwise they would become text
+    except (ValidationError, TypeError) as exc:
+        raise InvalidArgumentError(f"The change is malformed: {exc}") from exc
 
 
 def typed(opened: OpenText, edits: Sequence[TextEdit], reason: EditReason = "typed") -> DocumentChange:

@@ -14,7 +14,9 @@ from filetools.content.differences.diff import minimal_edits
 from filetools.content.editing.text_edits import in_utf16
 from filetools.editors.shown import Selection, ShownDocument
 from filetools.errors import InvalidArgumentError
-from filetools.events.buffers import (
+from filetools.events.bus import EventBus
+from filetools.events.subscriptions import Subscription
+from filetools.events.types import (
     BufferAbandoned,
     BufferBehind,
     BufferChanged,
@@ -23,10 +25,9 @@ from filetools.events.buffers import (
     BufferMoved,
     BufferOpened,
     BufferSaved,
+    Event,
+    Resync,
 )
-from filetools.events.bus import EventBus
-from filetools.events.subscriptions import Subscription
-from filetools.events.types import Event, Resync
 from filetools.models.buffers import BufferResult
 from filetools.models.records import Actor
 from filetools.paths.lexical import AnyPath, plain_path

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
-from filetools.events.activity import (
+from filetools.events.bus import EventBus, Responder
+from filetools.events.subscriptions import BusStatistics, Listener, Subscription, known_pattern
+from filetools.events.types import (
     ApprovalRequired,
+    BufferAbandoned,
+    BufferBehind,
+    BufferChanged,
+    BufferClosed,
+    BufferEvent,
+    BufferMoved,
+    BufferOpened,
+    BufferSaved,
+    ContentEvent,
+    ContentLoader,
+    DirectoryCreated,
+    DirectoryDeleted,
+    DirectoryRenamed,
+    Event,
+    FileCreated,
+    FileDeleted,
+    FileModified,
+    FileRead,
+    FileRenamed,
     InstanceChanged,
     ProjectCreated,
     ProjectDeleted,
     ProjectEvent,
     ProjectUpdated,
+    Resync,
     SyncCompleted,
     SyncError,
     SyncPaused,
@@ -22,33 +44,6 @@ from filetools.events.activity import (
     ToolProgress,
     ToolRejected,
     ToolStarted,
-)
-from filetools.events.buffers import (
-    BufferAbandoned,
-    BufferBehind,
-    BufferChanged,
-    BufferClosed,
-    BufferEvent,
-    BufferMoved,
-    BufferOpened,
-    BufferSaved,
-)
-from filetools.events.bus import BusStatistics, EventBus, Responder
-from filetools.events.listeners import Listener
-from filetools.events.subscriptions import Subscription, known_pattern
-from filetools.events.types import (
-    ContentEvent,
-    ContentLoader,
-    DirectoryCreated,
-    DirectoryDeleted,
-    DirectoryRenamed,
-    Event,
-    FileCreated,
-    FileDeleted,
-    FileModified,
-    FileRead,
-    FileRenamed,
-    Resync,
     TreeEvent,
     from_record,
 )

@@ -9,39 +9,32 @@ from collections.abc import Awaitable, Callable
 from inspect import isawaitable
 from typing import Any, Final
 
-from msgspec import Struct
 from pyee.base import EventEmitter
 
 from filetools.errors import InternalError, InvalidArgumentError
-from filetools.events.listeners import (
+from filetools.events.subscriptions import (
     BATCH_LIMIT_FACTOR,
     QUEUE_LIMIT_EVENTS,
     BatchQueue,
+    BusStatistics,
     Listener,
     ListenerQueue,
-    Tally,
+    Route,
+    Subscription,
+    checked_pattern,
     is_async,
+    matches,
 )
-from filetools.events.subscriptions import Route, Subscription, checked_pattern
 from filetools.events.types import Event
 
 logger = logging.getLogger(__name__)
 
 CLOSE_SECONDS: Final = 2.0
+_EVENT: Final = "event"
+"""The one event of the emitter; each subscription selects by its own pattern."""
 
 Responder = Callable[[Any], Any | Awaitable[Any]]
 """Receives the payload of a query and returns an answer or None; plain or async."""
-
-
-class BusStatistics(Struct, frozen=True, kw_only=True):
-    """Listeners of a bus, and their failures since it was created."""
-
-    listeners: int
-    """Current subscriptions to events."""
-    failures: int
-    """Calls of listeners and responders that raised."""
-    dropped: int
-    """Events that a listener did not get because its queue was full."""
 
 
 class EventBus:
@@ -59,16 +52,21 @@ class EventBus:
         """The loop that it belongs to."""
         self._thread = threading.get_ident()
         self._queue_limit = queue_limit
-        self._tally = Tally()
-        self._routes = _Routes()
-        self._responders = _Responders(self._tally)
+        self.statistics = BusStatistics()
+        """Failures of listeners, and dropped events."""
+        self._emitter = EventEmitter()
+        self._routes: dict[Route, None] = {}
+        """The subscriptions to events, oldest first."""
+        self._listened: dict[str, bool] = {}
+        """Which of the names published since the last change of subscriptions have listeners."""
+        self._responders: dict[Subscription, Responder] = {}
         self._queues: set[ListenerQueue] = set()
         self._is_closed = False
 
     @property
-    def statistics(self) -> BusStatistics:
-        """Counts of listeners, failures and dropped events."""
-        return BusStatistics(listeners=len(self._routes), failures=self._tally.failures, dropped=self._tally.dropped)
+    def listeners(self) -> int:
+        """Number of subscriptions to events."""
+        return len(self._routes)
 
     def subscribe(self, pattern: str, listener: Listener, *, once: bool = False) -> Subscription:
         """Call a listener for every event whose name matches.
@@ -86,13 +84,12 @@ class EventBus:
         self._check_usable(pattern)
 
         def open_queue(first: Awaitable[None] | None = None) -> ListenerQueue:
-            return self._keep(ListenerQueue(listener, self._tally, self.loop, limit=self._queue_limit, first=first))
+            return self._keep(ListenerQueue(listener, self.statistics, self.loop, limit=self._queue_limit, first=first))
 
-        route = Route(pattern, listener, self._detach, tally=self._tally, make_queue=open_queue, once=once)
-        if is_async(listener):
-            route.use(open_queue())
-        self._routes.add(route)
-        return route
+        queue = open_queue() if is_async(listener) else None
+        return self._add(
+            Route(pattern, self._detach, listener, self.statistics, queue, make_queue=open_queue, once=once)
+        )
 
     def batch(self, pattern: str, listener: Listener, *, wait: float = 0.1, max_wait: float = 1.0) -> Subscription:
         """Call a listener with lists that together hold every event whose name matches, in order.
@@ -111,16 +108,15 @@ class EventBus:
         if not 0 <= wait <= max_wait:
             raise InvalidArgumentError(f"Need 0 <= wait <= max_wait, got {wait!r} and {max_wait!r}")
         limit = self._queue_limit * BATCH_LIMIT_FACTOR
-        queue = self._keep(BatchQueue(listener, self._tally, self.loop, limit=limit, wait=wait, max_wait=max_wait))
-        route = Route(pattern, listener, self._detach, tally=self._tally, make_queue=lambda _: queue, once=False)
-        route.use(queue)
-        self._routes.add(route)
-        return route
+        queue = self._keep(BatchQueue(listener, self.statistics, self.loop, limit=limit, wait=wait, max_wait=max_wait))
+        return self._add(Route(pattern, self._detach, listener, self.statistics, queue, make_queue=lambda _: queue))
 
     def has_listeners(self, name: str) -> bool:
         """True if an event of this name has a listener; lets publishers skip creating it."""
-        listened = self._routes.listened.get(name)
-        return self._routes.resolve(name) if listened is None else listened
+        known = self._listened.get(name)
+        if known is None:
+            known = self._listened[name] = any(matches(route.pattern, name) for route in self._routes)
+        return known
 
     def publish(self, event: Event) -> None:
         """Deliver an event: plain listeners run now, async ones find it in their queue. Never waits.
@@ -132,10 +128,8 @@ class EventBus:
         """
         if threading.get_ident() != self._thread:
             raise _wrong_thread()
-        name = event.name
-        listened = self._routes.listened.get(name)
-        if listened or (listened is None and self._routes.resolve(name)):
-            self._routes.emit(name, event)
+        if self.has_listeners(event.name):
+            self._emitter.emit(_EVENT, event)
 
     def answer(self, name: str, responder: Responder) -> Subscription:
         """Answer the queries of a name; responders that were added earlier are asked first.
@@ -144,7 +138,9 @@ class EventBus:
             InternalError: The bus is closed, or belongs to another thread.
         """
         self._check_usable()
-        return self._responders.add(name, responder)
+        subscription = Subscription(name, self._responders.__delitem__)
+        self._responders[subscription] = responder
+        return subscription
 
     async def query(self, name: str, payload: Any = None) -> Any | None:
         """Ask the responders of a name, one after the other.
@@ -154,7 +150,20 @@ class EventBus:
         Returns:
             The first answer that is not None; None if there is none.
         """
-        return await self._responders.ask(name, payload)
+        for subscription, responder in list(self._responders.items()):
+            if subscription.pattern == name and subscription.is_active:
+                answer = await self._asked(responder, payload)
+                if answer is not None:
+                    return answer
+        return None
+
+    async def _asked(self, responder: Responder, payload: Any) -> Any | None:
+        try:
+            answer = responder(payload)
+            return await answer if isawaitable(answer) else answer
+        except Exception:  # noqa: BLE001 - foreign code: the next responder may know
+            self.statistics.count_failure(responder)
+            return None
 
     async def aclose(self, timeout_seconds: float = CLOSE_SECONDS) -> None:
         """Deliver what is queued, then end every listener's task; may be called twice.
@@ -163,8 +172,8 @@ class EventBus:
             timeout_seconds: Bound for all of it; half is for delivering, half for tasks to end after cancellation.
         """
         self._is_closed = True
-        self._routes.clear()
-        self._responders.clear()
+        for subscription in [*self._routes, *self._responders]:
+            subscription.unsubscribe()
         tasks = {queue.task for queue in self._queues} - {asyncio.current_task()}
         if not tasks:
             return
@@ -188,102 +197,20 @@ class EventBus:
         queue.task.add_done_callback(lambda _: self._queues.discard(queue))
         return queue
 
-    def _detach(self, route: Subscription) -> None:
-        if isinstance(route, Route):
-            self._routes.remove(route)
-            if route.queue is not None:
-                # Queued events are still delivered to a listener that wanted only one, and when the bus closes.
-                route.queue.finish(drop=not (route.is_once or self._is_closed))
-
-
-class _Routes:
-    """The subscriptions of each event name.
-
-    For each name, the emitter keeps the entries of all subscriptions whose pattern matches, in the order they were
-    made: matching costs each subscription and the first publication of a name, not every publication.
-    """
-
-    def __init__(self) -> None:
-        self.listened: dict[str, bool] = {}
-        """True for a name that has listeners; a missing name was never looked up."""
-        self._routes: dict[Route, None] = {}
-        self._emitter = EventEmitter()
-        self.emit = self._emitter.emit
-        # Without a listener to "error", pyee raises out of emit() and the remaining listeners get nothing.
-        self._emitter.add_listener("error", _log_error)
-
-    def __len__(self) -> int:
-        return len(self._routes)
-
-    def add(self, route: Route) -> None:
+    def _add(self, route: Route) -> Route:
         self._routes[route] = None
-        for name in filter(route.matches, self.listened):
-            self._emitter.add_listener(name, route.entry)
-            self.listened[name] = True
+        self._emitter.add_listener(_EVENT, route.deliver)
+        self._listened.clear()
+        return route
 
-    def remove(self, route: Route) -> None:
+    def _detach(self, route: Subscription) -> None:
+        assert isinstance(route, Route)
         del self._routes[route]
-        for name in filter(route.matches, self.listened):
-            self._emitter.remove_listener(name, route.entry)
-            self.listened[name] = bool(self._emitter.listeners(name))
-
-    def resolve(self, name: str) -> bool:
-        """Connect the subscriptions to a new name; True if there are any."""
-        matching = [route for route in self._routes if route.matches(name)]
-        for route in matching:
-            self._emitter.add_listener(name, route.entry)
-        self.listened[name] = bool(matching)
-        return bool(matching)
-
-    def clear(self) -> None:
-        for route in list(self._routes):
-            route.unsubscribe()
-
-
-class _Responders:
-    """The responders of each query."""
-
-    def __init__(self, tally: Tally) -> None:
-        self._by_name: dict[str, dict[Subscription, Responder]] = {}
-        self._tally = tally
-
-    def add(self, name: str, responder: Responder) -> Subscription:
-        """Add a responder after those of the same query."""
-        subscription = Subscription(name, self._remove)
-        self._by_name.setdefault(name, {})[subscription] = responder
-        return subscription
-
-    async def ask(self, name: str, payload: Any) -> Any | None:
-        """Return the first answer that is not None, or None."""
-        for subscription, responder in list(self._by_name.get(name, {}).items()):
-            answer = await self._ask_one(responder, payload) if subscription.is_active else None
-            if answer is not None:
-                return answer
-        return None
-
-    def clear(self) -> None:
-        """End all subscriptions."""
-        for responders in list(self._by_name.values()):
-            for subscription in list(responders):
-                subscription.unsubscribe()
-
-    async def _ask_one(self, responder: Responder, payload: Any) -> Any | None:
-        try:
-            answer = responder(payload)
-            return await answer if isawaitable(answer) else answer
-        except Exception:  # noqa: BLE001 - foreign code: the next responder may know
-            self._tally.count_failure(responder)
-            return None
-
-    def _remove(self, subscription: Subscription) -> None:
-        responders = self._by_name[subscription.pattern]
-        del responders[subscription]
-        if not responders:
-            del self._by_name[subscription.pattern]
-
-
-def _log_error(error: object) -> None:
-    logger.error("pyee reported %r", error)
+        self._emitter.remove_listener(_EVENT, route.deliver)
+        self._listened.clear()
+        if route.queue is not None:
+            # Queued events are still delivered to a listener that wanted only one, and when the bus closes.
+            route.queue.finish(drop=not (route.is_once or self._is_closed))
 
 
 def _wrong_thread() -> InternalError:

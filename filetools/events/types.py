@@ -1,24 +1,28 @@
-"""Events of files, directories and the feed: frozen records that listeners receive.
+"""All events: frozen records that listeners receive.
 
-Events inform; they are made from journal records after the fact is on disk, and nothing depends on their delivery.
+Events inform; nothing depends on their delivery. Those of files and folders are made from journal records after the fact
+is on disk; all others exist only for listeners. Edits of documents are in the editors' form: LF text, positions in UTF-16
+units of the text before them, in order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any, ClassVar, Final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, ClassVar, Final, Literal
 
 from msgspec import Struct
 
-from filetools.errors import InternalError
-from filetools.models.records import WITHOUT_BYTES, Actor, ChangeRecord, Operation, RecordState
+from filetools.content.editing.text_edits import TextEdit
+from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import ActorKind
 
 ContentLoader = Callable[[], Awaitable[str | None]]
+ChangeReason = Literal["typed", "merged", "disk", "undo", "saved"]
+SyncDirection = Literal["to_mirror", "to_local", "both"]
+PauseReason = Literal["user", "error", "permission"]
 
 _KEPT_INSIDE: Final = ("content_loader", "edits")
 """Names of the fields that have no JSON form, or one of their own."""
-_WITHOUT_EVENT: Final = (Operation.FOUND, *WITHOUT_BYTES)
 
 
 class Event(Struct, frozen=True, kw_only=True):
@@ -158,6 +162,265 @@ class Resync(Event, frozen=True, kw_only=True):
     """Why they are missing, such as "overflow"."""
 
 
+class BufferEvent(Event, frozen=True, kw_only=True):
+    """Base of the events about one open document."""
+
+    path: str
+    """Workspace-relative path of the document."""
+    actor: Actor
+    document: str = ""
+    """Opaque name of the document, as `files.buffers` returns it; a document that is reopened after its last editor left
+    gets another one, even at the same path."""
+
+    @property
+    def source(self) -> ActorKind:
+        """Kind of the actor."""
+        return self.actor.kind
+
+
+class BufferOpened(BufferEvent, frozen=True, kw_only=True):
+    """The first editor opened a document."""
+
+    name: ClassVar[str] = "buffer:opened"
+
+    version: int
+    """Version of the document, from 1."""
+
+
+class BufferChanged(BufferEvent, frozen=True, kw_only=True):
+    """The text of a document changed: somebody typed, or a change of the file or of an agent was merged into it."""
+
+    name: ClassVar[str] = "buffer:changed"
+
+    version: int
+    """Version of the document after the change; one more than before."""
+    edits: tuple[TextEdit, ...]
+    dirty: bool
+    """True if the text is not in the file, as of the newest version known."""
+    reason: ChangeReason
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON-compatible form, edits as {start, end, text}."""
+        plain = Event.to_dict(self)
+        plain["edits"] = [{"start": edit.start, "end": edit.end, "text": edit.text} for edit in self.edits]
+        return plain
+
+
+class BufferSaved(BufferEvent, frozen=True, kw_only=True):
+    """A document was saved; its text is in the file."""
+
+    name: ClassVar[str] = "buffer:saved"
+
+    version: int
+    file_version: str
+    """Version of the file."""
+
+
+class BufferClosed(BufferEvent, frozen=True, kw_only=True):
+    """The last editor closed a document."""
+
+    name: ClassVar[str] = "buffer:closed"
+
+
+class BufferAbandoned(BufferEvent, frozen=True, kw_only=True):
+    """The last editor of a document vanished or closed it with unsaved text, which was kept as a version of its path."""
+
+    name: ClassVar[str] = "buffer:abandoned"
+
+    kept_version: str
+
+
+class BufferBehind(BufferEvent, frozen=True, kw_only=True):
+    """The file has changed in a way that cannot be merged into the unsaved text; saving will report the conflict."""
+
+    name: ClassVar[str] = "buffer:behind"
+
+    disk_version: str | None
+    """Version of the file; None if it is gone."""
+
+
+class BufferMoved(BufferEvent, frozen=True, kw_only=True):
+    """A document has another path, because its file was moved."""
+
+    name: ClassVar[str] = "buffer:moved"
+
+    old_path: str
+
+
+class SyncStarted(Event, frozen=True, kw_only=True):
+    """A synchronisation starts; the number of files is known."""
+
+    name: ClassVar[str] = "sync:started"
+
+    file_count: int
+    direction: SyncDirection
+
+
+class SyncProgress(Event, frozen=True, kw_only=True):
+    """A synchronisation starts its next file."""
+
+    name: ClassVar[str] = "sync:progress"
+
+    current: int
+    """How many files are done."""
+    total: int
+    current_file: str
+
+
+class SyncCompleted(Event, frozen=True, kw_only=True):
+    """A synchronisation ended."""
+
+    name: ClassVar[str] = "sync:completed"
+
+    success: bool
+    timestamp: float
+    """Seconds since the epoch."""
+    files_processed: int
+    files_failed: int
+
+
+class SyncError(Event, frozen=True, kw_only=True):
+    """One file, or the whole mirror when `file` is None, could not be synchronised."""
+
+    name: ClassVar[str] = "sync:error"
+
+    error: str
+    error_code: str
+    file: str | None = None
+
+
+class SyncPaused(Event, frozen=True, kw_only=True):
+    """Synchronisation stopped until something changes."""
+
+    name: ClassVar[str] = "sync:paused"
+
+    reason: PauseReason
+
+
+class SyncResumed(Event, frozen=True, kw_only=True):
+    """Synchronisation continues after a pause."""
+
+    name: ClassVar[str] = "sync:resumed"
+
+
+class ToolEvent(Event, frozen=True, kw_only=True):
+    """Base of the events about one tool call."""
+
+    tool_name: str
+    tool_call_id: str
+    path: str | None = None
+    """Workspace-relative path of the call, if it has one."""
+
+
+class ToolStarted(ToolEvent, frozen=True, kw_only=True):
+    """A tool call starts."""
+
+    name: ClassVar[str] = "agent:tool:started"
+
+    arguments: Mapping[str, Any] | None = None
+    """Arguments as given, without file contents."""
+
+
+class ToolCompleted(ToolEvent, frozen=True, kw_only=True):
+    """A tool call succeeded."""
+
+    name: ClassVar[str] = "agent:tool:completed"
+
+    duration_ms: int | None = None
+    result: Mapping[str, Any] | None = None
+    """Facts about the result, without file contents."""
+
+
+class ToolFailed(ToolEvent, frozen=True, kw_only=True):
+    """A tool call ended with an error."""
+
+    name: ClassVar[str] = "agent:tool:failed"
+
+    error: str
+    error_code: str
+    retryable: bool = False
+    duration_ms: int | None = None
+
+
+class ToolProgress(Event, frozen=True, kw_only=True):
+    """A long tool call reports its progress."""
+
+    name: ClassVar[str] = "tool:progress"
+
+    tool_call_id: str
+    current: int
+    total: int | None = None
+    message: str | None = None
+
+
+class ApprovalRequired(ToolEvent, frozen=True, kw_only=True):
+    """A tool call waits for a person."""
+
+    name: ClassVar[str] = "tool:approval_required"
+
+    approval_id: str
+    reason: str
+
+
+class ToolApproved(ToolEvent, frozen=True, kw_only=True):
+    """A person allowed a tool call."""
+
+    name: ClassVar[str] = "tool:approved"
+
+    approval_id: str
+
+
+class ToolRejected(ToolEvent, frozen=True, kw_only=True):
+    """A person denied a tool call."""
+
+    name: ClassVar[str] = "tool:rejected"
+
+    approval_id: str
+    reason: str | None = None
+
+
+class ProjectEvent(Event, frozen=True, kw_only=True):
+    """Base of the events about one registered project."""
+
+    project: str
+    """Its id."""
+
+
+class ProjectCreated(ProjectEvent, frozen=True, kw_only=True):
+    """A folder was registered as a project."""
+
+    name: ClassVar[str] = "project:created"
+
+    path: str
+    """Absolute, links resolved."""
+
+
+class ProjectUpdated(ProjectEvent, frozen=True, kw_only=True):
+    """The name or folder of a project changed."""
+
+    name: ClassVar[str] = "project:updated"
+
+    path: str
+    """Absolute, links resolved."""
+
+
+class ProjectDeleted(ProjectEvent, frozen=True, kw_only=True):
+    """A project was unregistered; its files stay."""
+
+    name: ClassVar[str] = "project:deleted"
+
+
+class InstanceChanged(Event, frozen=True, kw_only=True):
+    """An agent or a server was registered, changed its name, folder or status, was pinned, or ended."""
+
+    name: ClassVar[str] = "instance:changed"
+
+    instance: str
+    """Its id."""
+    status: str
+    """"working", "awaiting", "idle", "error", or "closed"."""
+
+
 def from_record(
     record: ChangeRecord,
     *,
@@ -176,46 +439,28 @@ def from_record(
     Returns:
         Nothing for a file that was merely found, a link, a folder's mode, a change of an unsaved document, and a change
         that was set back.
-
-    Raises:
-        InternalError: A move without the path it came from.
     """
-    if record.operation in _WITHOUT_EVENT or record.state in (RecordState.BUFFER, RecordState.ABORTED):
+    if record.state in (RecordState.BUFFER, RecordState.ABORTED):
         return []
-    if record.operation in (Operation.CREATE, Operation.MODIFY):
-        kind = FileCreated if record.operation is Operation.CREATE else FileModified
-        return [
-            kind(
-                path=record.path,
-                actor=record.actor,
-                seq=record.number,
-                version=record.after,
-                size=record.size,
-                lock_acquired=lock_acquired,
-                lock_released=lock_released,
-                content_loader=content_loader,
-            )
-        ]
-    return [_without_content(record)]
-
-
-def _without_content(record: ChangeRecord) -> Event:
-    path, actor, number = record.path, record.actor, record.number
+    path, actor, number, old_path = record.path, record.actor, record.number, record.old_path or ""
     match record.operation:
+        case Operation.CREATE | Operation.MODIFY:
+            kind = FileCreated if record.operation is Operation.CREATE else FileModified
+            return [
+                kind(
+                    path=path, actor=actor, seq=number, version=record.after, size=record.size,
+                    lock_acquired=lock_acquired, lock_released=lock_released, content_loader=content_loader,
+                )
+            ]  # fmt: skip
         case Operation.DELETE:
-            return FileDeleted(path=path, actor=actor, seq=number, version=record.before)
+            return [FileDeleted(path=path, actor=actor, seq=number, version=record.before)]
         case Operation.MOVE:
-            return FileRenamed(path=path, old_path=_origin(record), actor=actor, seq=number, version=record.after)
+            return [FileRenamed(path=path, old_path=old_path, actor=actor, seq=number, version=record.after)]
         case Operation.CREATE_DIRECTORY:
-            return DirectoryCreated(path=path, actor=actor, seq=number)
+            return [DirectoryCreated(path=path, actor=actor, seq=number)]
         case Operation.DELETE_DIRECTORY:
-            return DirectoryDeleted(path=path, actor=actor, seq=number)
+            return [DirectoryDeleted(path=path, actor=actor, seq=number)]
         case Operation.MOVE_DIRECTORY:
-            return DirectoryRenamed(path=path, old_path=_origin(record), actor=actor, seq=number)
-    raise InternalError(f"No event tells of a {record.operation} record", path=path)
-
-
-def _origin(record: ChangeRecord) -> str:
-    if record.old_path is None:
-        raise InternalError(f"Move record {record.number} has no old path", path=record.path)
-    return record.old_path
+            return [DirectoryRenamed(path=path, old_path=old_path, actor=actor, seq=number)]
+        case _:
+            return []

@@ -10,8 +10,7 @@ from typing import Any, Protocol
 
 from msgspec.structs import replace
 
-from filetools.events.listeners import Listener
-from filetools.events.subscriptions import Subscription, known_pattern
+from filetools.events.subscriptions import Listener, Subscription, known_pattern
 from filetools.facade import descriptor_calls, project_calls, run_calls
 from filetools.facade.body_calls import BodyCalls
 from filetools.facade.descriptor_calls import DescriptorCalls

@@ -212,7 +212,7 @@ class RunCalls:
     def _records(self, run: Run) -> Sequence[ChangeRecord]:
         """Return all changes by anybody during a run, oldest first."""
         journal, first, last = self._parts.journal, number_of(run.first), self._runs.last_of(run)
-        if not run.first.startswith(f"{journal.epoch}:") or 0 < first < journal.forgotten():
+        if not run.first.startswith(f"{journal.epoch}:") or 0 < first < journal.positions().forgotten:
             raise InvalidArgumentError(
                 f"The journal was rolled back or pruned, and has lost changes of the run {run.id}"
             )

@@ -315,7 +315,7 @@ class CallRunner:
         if self.parts.documents.known.is_any and _is_moved(outcome.records):
             with suppress(FileToolsError):  # it will be published later
                 await self.news.publish()  # the next read must find unsaved text at its new path
-        if not outcome.followed or not self.parts.sync.has_mirrors:
+        if not outcome.followed:
             return outcome
         try:
             return outcome.with_mirror(await self.parts.sync.follow(outcome.followed))

@@ -208,8 +208,6 @@ def _unsaved(parts: Parts, path: WorkspacePath) -> Unsaved:
 
         return text
 
-    dirty = [
-        each for each in documents.all() if each.is_dirty and (path.is_root or f"{each.key}/".startswith(f"{key}/"))
-    ]
+    dirty = [each for each in documents.all(key) if each.is_dirty]
     texts = {document.key: (document.path, text_of(document.id)) for document in dirty}
     return Unsaved(texts=texts, key=parts.workspace.key)

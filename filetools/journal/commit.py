@@ -20,7 +20,17 @@ from filetools.journal.records import INSERT_RECORD, NEVER_IN_FILE, record_from,
 from filetools.journal.storage.birth import NEWEST
 from filetools.journal.storage.contents import Contents, digest_of
 from filetools.journal.storage.schema import FIRST_PENDING, NO_NUMBER, REMOVES_FOLDER
-from filetools.journal.tree_rows import NEW_FILE_ID, PUT_ROW, TREE_COLUMNS, bounds_below, folder_of
+from filetools.journal.tree_rows import (
+    PUT_HEAD,
+    TREE_COLUMNS,
+    bounds_below,
+    folder_of,
+    move_folder,
+    moved_name,
+    put_folder,
+    put_gone,
+    take_away,
+)
 from filetools.models.records import EXTERNAL, WITHOUT_BYTES, Actor, ChangeRecord, Operation
 
 _TAKING_AWAY: Final = (Operation.DELETE, Operation.MOVE, *DIRECTORY_REMOVALS)
@@ -31,42 +41,9 @@ _ABORT: Final = (
     "UPDATE records SET state = 'aborted' WHERE number = ? AND state != 'aborted'"
     " RETURNING operation, key, batch, old_key, old_path"
 )
-_PUT_HEAD: Final = (
-    "INSERT INTO tree (key, folder, path, kind, file, version, size, mode, number, applied)"
-    f" VALUES (?1, ?2, ?3, CASE WHEN ?4 IS NULL THEN 'absent' ELSE 'file' END, {NEW_FILE_ID}, ?4, ?5, ?6, ?7, ?8)"
-    " ON CONFLICT (key) DO UPDATE SET path = excluded.path, kind = excluded.kind, version = excluded.version,"
-    " size = excluded.size, mode = excluded.mode, number = excluded.number, applied = excluded.applied,"
-    " inode = CASE WHEN version = excluded.version THEN inode END"
-)
 _RENAME: Final = "UPDATE OR REPLACE tree SET key = ?, folder = ?, path = ? WHERE key = ?"
-_IS_IN_FOLDER: Final = "((key = ?1 AND kind = 'directory') OR (key >= ?2 AND key < ?3))"
-_LEAVE: Final = f"DELETE FROM tree WHERE {_IS_IN_FOLDER} RETURNING {TREE_COLUMNS}"
-_NUMBER: Final = TREE_COLUMNS.split(", ").index("number") - 3
-_PUT_MOVED: Final = (
-    f"{PUT_ROW}, number = CASE excluded.kind WHEN 'directory' THEN tree.number ELSE excluded.number END,"
-    " applied = CASE excluded.kind WHEN 'directory' THEN tree.applied ELSE excluded.applied END"
-    # An absent row from the old folder does not overwrite an entry recorded in the new one before the move.
-    " WHERE excluded.kind <> 'absent' OR tree.kind = 'absent'"
-)
-_PUT_FOLDER: Final = (
-    "INSERT INTO tree (key, folder, path, kind, file, number, applied)"
-    f" VALUES (?, ?, ?, 'directory', {NEW_FILE_ID}, 0, 1)"
-    " ON CONFLICT (key) DO UPDATE SET path = excluded.path, kind = excluded.kind, version = NULL"
-)
-_SET_ASIDE: Final = (
-    f"INSERT OR REPLACE INTO tree_aside SELECT ?4, * FROM tree WHERE {_IS_IN_FOLDER}"
-    " AND (kind <> 'absent' OR number > 0)"
-)
-_USED: Final = (
-    "UPDATE contents SET used = ?1 WHERE used BETWEEN 0 AND ?1 AND hash IN"
-    " (SELECT version FROM heads WHERE key >= ?2 AND key < ?3 AND version IS NOT NULL)"
-)
-_TAKE_AWAY: Final = (
-    # Only the folder's deletion is recorded, not that of its entries; the rows keep the ids of the files.
-    "UPDATE tree SET kind = 'absent', version = NULL, mode = NULL, inode = NULL,"
-    " number = CASE key WHEN ?1 THEN number ELSE 0 END, applied = CASE key WHEN ?1 THEN applied ELSE 1 END"
-    f" WHERE {_IS_IN_FOLDER}"
-)
+_UNSEEN: Final = "SELECT DISTINCT deletion FROM tree_aside WHERE deletion >= ? AND kind = 'file' AND version IS NULL"
+"""Deletions of folders with files that were never read."""
 _FREE: Final = (
     "DELETE FROM tree WHERE kind = 'absent' AND key IN (SELECT key FROM tree_aside WHERE deletion = ?1) AND number IN"
     " (0, (SELECT number FROM tree_aside AS former WHERE deletion = ?1 AND former.key = tree.key))"
@@ -126,16 +103,18 @@ class Recorder:
         return tuple(records)
 
     def record_observed(
-        self, connection: sqlite3.Connection, found: Sequence[tuple[int, Change]], unseen: Set[int]
+        self, connection: sqlite3.Connection, found: Sequence[tuple[int, Change]]
     ) -> tuple[ChangeRecord, ...]:
         """Record the changes that an observation found; the rows of the tree show them already.
 
         Args:
             connection: The writing connection.
             found: Changes with the numbers of their records.
-            unseen: Numbers of records that removed folders with files never read.
         """
-        now, unsynced = time.time(), _unsynced_keys(connection) if found else frozenset()
+        if not found:
+            return ()
+        now, unsynced = time.time(), _unsynced_keys(connection)
+        unseen = {number for (number,) in connection.execute(_UNSEEN, (found[0][0],))}
         several = [
             (number, structs.replace(change, before_unknown=True) if number in unseen else change)
             for number, change in found
@@ -212,22 +191,19 @@ def next_number(connection: sqlite3.Connection) -> int:
 def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> None:
     if change.compensates is not None:
         _abort(connection, change.compensates)
-    if change.operation is Operation.MOVE_DIRECTORY:
-        move_folder(connection, change)
+    if change.operation is Operation.MOVE_DIRECTORY and change.old_key is not None and change.old_path is not None:
+        move_folder(connection, (change.old_key, change.old_path), (change.key, change.path))
     elif change.operation is Operation.CREATE_DIRECTORY:
         if change.compensates is not None:  # the deletion is set back
             connection.execute(_FREE, (change.compensates,))
             connection.execute(_RETURN, (change.compensates,))
         put_folder(connection, change.key, change.path, is_new=change.compensates is None)
     elif change.operation is Operation.DELETE_DIRECTORY:
-        bounds = bounds_below(change.key)  # rows below have no records of their own: they are set aside with the folder
-        connection.execute(_SET_ASIDE, (change.key, *bounds, number))
-        connection.execute(_USED, (number, *bounds))
-        connection.execute(_TAKE_AWAY, (change.key, *bounds))
+        take_away(connection, change.key, number)
     if change.operation in _HEADLESS or change.aside or change.buffered:
         return
     if change.old_key is not None and change.old_key != change.key:
-        move_file(connection, change.old_key, change.key, change.path)
+        _move_file(connection, change.old_key, change.key, change.path)
     if change.after is None and change.operation in _ARRIVALS:
         # The bytes of this file are unknown: the next look finds it as a file that was never recorded.
         connection.execute("DELETE FROM tree WHERE key = ? AND kind IN ('file', 'absent')", (change.key,))
@@ -235,7 +211,7 @@ def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> 
         folder, digest = folder_of(change.key), None if change.after is None else digest_of(change.after)
         mode = None if digest is None else change.mode  # for a removed file, only the record has it
         head = (change.key, folder, change.path, digest, change.size, mode, number, int(change.applied))
-        connection.execute(_PUT_HEAD, head)
+        connection.execute(PUT_HEAD, head)
     if change.old_key is not None and change.old_path is not None and change.old_key != change.key:
         put_gone(connection, change.old_key, change.old_path, number, int(change.applied))
 
@@ -248,7 +224,7 @@ def _move_documents(connection: sqlite3.Connection, change: Change) -> None:
     if change.operation is Operation.MOVE_DIRECTORY and change.old_key is not None:
         below = "SELECT id, key, path FROM documents WHERE key >= ? AND key < ?"
         rows = connection.execute(below, bounds_below(change.old_key)).fetchall()
-        moved = [(*_moved(change, key, path), document_id) for document_id, key, path in rows]
+        moved = [(*moved_name(change.old_key, here, key, path), document_id) for document_id, key, path in rows]
         connection.executemany(_MOVE_DOCUMENT.format("id"), moved)
     elif change.old_key is not None:
         connection.execute(_MOVE_DOCUMENT.format("key"), (*here, change.old_key))
@@ -264,7 +240,7 @@ def _abort(connection: sqlite3.Connection, number: int) -> None:
         return
     operation, key, batch, old_key, old_path = row
     if operation == Operation.MOVE:
-        move_file(connection, key, old_key, old_path)  # so that it keeps its file id
+        _move_file(connection, key, old_key, old_path)  # so that it keeps its file id
     if batch is not None:
         connection.execute(
             "UPDATE records SET state = 'aborted' WHERE key = ? AND number BETWEEN ? AND ? AND state = 'pending'",
@@ -272,43 +248,6 @@ def _abort(connection: sqlite3.Connection, number: int) -> None:
         )
 
 
-# -- rows of the tree, of one file and of a folder with all that is below it
-
-
-def put_folder(connection: sqlite3.Connection, key: str, path: str, *, is_new: bool) -> None:
-    """Note that a folder is at a path; if it is new, forget the inode found there before."""
-    connection.execute(f"{_PUT_FOLDER}, inode = NULL" if is_new else _PUT_FOLDER, (key, folder_of(key), path))
-
-
-def move_folder(connection: sqlite3.Connection, change: Change) -> None:
-    """Rename the rows of a moved folder and of everything below it."""
-    assert change.old_key is not None
-    assert change.old_path is not None
-    moved = []
-    for key, _, path, *facts in connection.execute(_LEAVE, (change.old_key, *bounds_below(change.old_key))).fetchall():
-        if change.key != key == change.old_key and facts[_NUMBER] > 0:
-            # Keep the record that a file of this name is gone.
-            put_gone(connection, key, change.old_path, facts[_NUMBER], facts[_NUMBER + 1])
-            facts[_NUMBER : _NUMBER + 2] = 0, 1
-        new_key, new_path = _moved(change, key, path)
-        moved.append((new_key, folder_of(new_key), new_path, *facts))
-    connection.executemany(_PUT_MOVED, moved)
-    put_folder(connection, change.key, change.path, is_new=False)
-
-
-def put_gone(connection: sqlite3.Connection, key: str, path: str, number: int, applied: int) -> None:
-    """Note that a file is gone as of record `number`."""
-    connection.execute(_PUT_HEAD, (key, folder_of(key), path, None, None, None, number, applied))
-
-
-def move_file(connection: sqlite3.Connection, old_key: str | None, key: str, path: str) -> None:
+def _move_file(connection: sqlite3.Connection, old_key: str | None, key: str, path: str) -> None:
     """Rename the row of a moved file, replacing the row at its new name."""
     connection.execute(_RENAME, (key, folder_of(key), path, old_key))
-
-
-def _moved(change: Change, key: str, path: str) -> tuple[str, str]:
-    """Return the new key and path of an entry in or below a moved folder; the spellings of both may differ in length."""
-    assert change.old_key is not None
-    depth = change.old_key.count("/") + 1
-    below, path_below = ("".join(f"/{part}" for part in name.split("/")[depth:]) for name in (key, path))
-    return change.key + below, change.path + path_below

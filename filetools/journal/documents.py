@@ -18,6 +18,7 @@ from filetools.content.editing.text_edits import TextEdit
 from filetools.content.formats import TextFormat
 from filetools.journal.storage.contents import digest_of, version_from
 from filetools.journal.storage.database import Database
+from filetools.journal.tree_rows import bounds_below
 from filetools.models.records import Actor
 
 T = TypeVar("T")
@@ -34,8 +35,6 @@ _ADVANCE: Final = (
     "UPDATE documents SET version = ?, base = ?, encoding = ?, bom = ?, dirty = ?, parents = ?, text = ? WHERE id = ?"
 )
 _KEEP_EDIT: Final = "INSERT INTO document_edits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_FORGET_EDITS: Final = "DELETE FROM document_edits WHERE id = ? AND version <= ?"
-_TABLES_BY_ID: Final = ("documents", "document_edits", "document_handles")
 _DOCUMENTS: Final = f"SELECT {DOCUMENT_COLUMNS} FROM documents"
 _IS_ABANDONED: Final = "NOT dirty AND NOT EXISTS (SELECT 1 FROM document_handles WHERE id = documents.id)"
 _HISTORY: Final = (
@@ -50,6 +49,7 @@ _MADE: Final = (
     "SELECT version FROM document_edits WHERE id = ? AND change_id = ? AND actor_kind = ? AND actor_id = ?"
     " ORDER BY version"
 )
+_FORGET_EDITS: Final = "DELETE FROM document_edits WHERE id = ? AND version <= ?"
 _HANDLES: Final = "SELECT handle, id, actor_kind, actor_id, session, leased_until FROM document_handles"
 
 
@@ -143,9 +143,11 @@ class DocumentTable:
         self._database = database
         self._on_visible = on_visible
 
-    def all(self) -> list[Document]:
-        """Return every open document, without its text."""
-        return [document_from(row) for row in self._database.rows(_DOCUMENTS)]
+    def all(self, key: str = "") -> list[Document]:
+        """Return the open documents at the path of a key and below it, without their texts; by default all of them."""
+        where = "WHERE documents.key = ? OR (documents.key >= ? AND documents.key < ?)"
+        rows = self._database.rows(f"{_DOCUMENTS} {where}", (key, *bounds_below(key)))
+        return [document_from(row) for row in rows]
 
     def changed(self, since: int) -> ChangedDocuments:
         """Return the changes since a position, at a cost that does not grow with the number of open documents."""
@@ -222,9 +224,7 @@ class DocumentTable:
 
         def work(connection: sqlite3.Connection) -> None:
             gone = connection.execute("DELETE FROM document_handles WHERE handle = ? RETURNING id", (name,)).fetchall()
-            for row in gone:
-                if connection.execute(f"SELECT 1 FROM documents WHERE id = ? AND {_IS_ABANDONED}", row).fetchone():
-                    remove_document(connection, row[0])
+            connection.executemany(f"DELETE FROM documents WHERE id = ? AND {_IS_ABANDONED}", gone)
 
         self._written(work)
 
@@ -284,7 +284,7 @@ def apply_to_document(
         number: Record committed along with it, if any.
     """
     if isinstance(change, DocumentClosing):
-        remove_document(connection, change.id)
+        connection.execute("DELETE FROM documents WHERE id = ?", (change.id,))
         return
     version = change.expected_version + 1
     parents = [*change.parents, number] if change.is_parent and number is not None else change.parents
@@ -299,12 +299,6 @@ def apply_to_document(
         _KEEP_EDIT, (change.id, version, edits, removed, change.reason, *who, time.time(), change.change_id)
     )
     connection.execute(_FORGET_EDITS, (change.id, version - KEPT_EDITS))
-
-
-def remove_document(connection: sqlite3.Connection, document_id: str) -> None:
-    """Remove every row of a document."""
-    for table in _TABLES_BY_ID:
-        connection.execute(f"DELETE FROM {table} WHERE id = ?", (document_id,))
 
 
 def stored_text(text: str) -> bytes:

@@ -88,20 +88,16 @@ class History:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def select(self, wanted: RecordFilter, *, below: int | None = None, limit: int = 1000) -> list[ChangeRecord]:
+    def select(self, wanted: RecordFilter, *, limit: int = 1000) -> list[ChangeRecord]:
         """Return records that are applied or in an unsaved document, newest first, without files that were merely found.
 
         Args:
             wanted: Selects the records.
-            below: Only records with a smaller number, to continue after a page.
             limit: Maximum number of records; if fewer are returned, there are no more.
         """
         conditions, values = _conditions(wanted)
-        query = (
-            f"{SELECT_RECORD} WHERE number < :below AND {' AND '.join(conditions)} ORDER BY number DESC LIMIT :limit"
-        )
-        values |= {"below": NO_NUMBER if below is None else below, "limit": limit}
-        return records_from(self._database, query, values)
+        query = f"{SELECT_RECORD} WHERE {' AND '.join(conditions)} ORDER BY number DESC LIMIT :limit"
+        return records_from(self._database, query, values | {"limit": limit})
 
     def of_key(self, key: str, *, below: int | None = None, limit: int = 1000) -> list[ChangeRecord]:
         """Return the changes of files that had this key at the time, newest first; folders are omitted."""

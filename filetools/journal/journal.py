@@ -14,7 +14,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError, StateUntrustedError
@@ -25,11 +25,10 @@ from filetools.journal.commit import DROP_ASIDE, CommitDraft, Recorder, next_num
 from filetools.journal.documents import DOCUMENT_COLUMNS, DocumentTable, document_from
 from filetools.journal.history import History
 from filetools.journal.records import RECORD_COLUMNS, Marks, records_from
-from filetools.journal.retention import Retained, Retention
+from filetools.journal.retention import Retention
 from filetools.journal.seen_versions import SeenVersions
-from filetools.journal.storage.birth import NEWEST, boot_id, mark_of
-from filetools.journal.storage.blobs import BlobFolder, sync_directory
-from filetools.journal.storage.contents import LARGEST_ROW_BYTES, Contents, version_from
+from filetools.journal.storage.birth import NEWEST, boot_id, mark_of, sync_directory
+from filetools.journal.storage.contents import LARGEST_ROW_BYTES, BlobFolder, Contents, version_from
 from filetools.journal.storage.database import Database
 from filetools.journal.storage.schema import FIRST_PENDING, IS_MOVING, IS_UNSYNCED
 from filetools.journal.storage.translation import TRANSLATED
@@ -50,7 +49,22 @@ _VIEW: Final = (
     f"SELECT {_VIEW_COLUMNS}"
     " FROM (SELECT 1) LEFT JOIN heads ON heads.key = ?1 LEFT JOIN documents ON documents.key = ?1"
 )
+_POSITIONS: Final = (
+    "SELECT coalesce(max(number), 0),"
+    f" (SELECT coalesce(max(number), 0) FROM records WHERE number < {FIRST_PENDING}),"
+    " coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'forgotten'), 0) FROM records"
+)
 _MOVING: Final = f"SELECT key, old_key FROM records INDEXED BY records_moving WHERE {IS_MOVING}"
+
+
+class Positions(NamedTuple):
+    """Numbers of records; 0 if there is no such record."""
+
+    newest: int
+    visible: int
+    """The newest one that the feed may deliver: all up to it are applied."""
+    forgotten: int
+    """Retention may have removed records up to this one."""
 
 
 class Journal:
@@ -71,7 +85,8 @@ class Journal:
             directory: An existing private directory.
             durability: "commit" syncs every commit, "relaxed" none.
             timeout_seconds: Longest wait for other processes' commits.
-            on_visible: Called from a worker thread after rows changed that any process may wait for.
+            on_visible: Called from a worker thread after rows changed that any process may wait for. Must not raise: what it
+                announces is recorded.
             on_committed: Called instead of `on_visible` after records became visible to the feed.
 
         Raises:
@@ -106,7 +121,7 @@ class Journal:
         self.descriptors = SqliteTable(database, "descriptors")
         self.registry = SqliteTable(database, "registry")
         self.runs = SqliteTable(database, "runs")
-        self._on_committed = _guarded(on_committed or on_visible)
+        self._on_committed = on_committed or on_visible
         self.marks = Marks(database, self._on_committed)
         self.history = History(database)
         self.checkpoints = Checkpoints(database)
@@ -116,7 +131,7 @@ class Journal:
         self.own_position, self.others_position = -1, 0
         """Number of this process's newest record, -1 if there is none; and the number up to which gaps between own records
         show that other processes may have recorded changes."""
-        self._retention = Retention(database, blobs)
+        self.retention = Retention(database, blobs)
 
     def view(self, key: str) -> View:
         """Return the journal's current view of a path."""
@@ -154,17 +169,11 @@ class Journal:
 
     def position(self) -> int:
         """Number of the newest record; 0 if there is none."""
-        return int(self._database.row("SELECT coalesce(max(number), 0) FROM records")[0])
+        return self.positions().newest
 
-    def visible_position(self) -> int:
-        """Number of the newest record that the feed may deliver; 0 if there is none."""
-        query = f"SELECT coalesce(max(number), 0) FROM records WHERE number < {FIRST_PENDING}"
-        return int(self._database.row(query)[0])
-
-    def forgotten(self) -> int:
-        """Number up to which records may have been removed by retention; 0 if none was."""
-        row = self._database.row("SELECT value FROM meta WHERE name = 'forgotten'")
-        return 0 if row is None else int(row[0])
+    def positions(self) -> Positions:
+        """Return the numbers of some records, as of one moment."""
+        return Positions(*self._database.row(_POSITIONS))
 
     def _is_below_moving(self, key: str) -> bool:
         ends = (end for row in self._database.rows(_MOVING) for end in row)
@@ -234,9 +243,8 @@ class Journal:
 
         def work(connection: sqlite3.Connection) -> Records:
             found = ObservedChanges(next_number(connection) - 1)
-            rows = TreeTable(connection, key_of, self.contents)
-            look(found, rows)
-            return self._recorder.record_observed(connection, found.changes, rows.unseen)
+            look(found, TreeTable(connection, key_of))
+            return self._recorder.record_observed(connection, found.changes)
 
         records = self._database.write(work, afterwards=lambda made: self._note([made]))
         if records:
@@ -293,11 +301,7 @@ class Journal:
         self.checkpoint()
         self.approvals.release(0, unused_since=time.time())
         self._database.change(DROP_ASIDE)
-        return self._retention.collect(retention_bytes, retention_records, retention_seconds)
-
-    def retained(self) -> Retained:
-        """Return what the journal holds now, and which checkpoint keeps retention from removing more."""
-        return self._retention.retained()
+        return self.retention.collect(retention_bytes, retention_records, retention_seconds)
 
     def close(self) -> None:
         """Release the database; may be called twice, and does nothing after a fork."""
@@ -306,18 +310,6 @@ class Journal:
 
 def _records_of(outcomes: Sequence[Records | Exception]) -> list[ChangeRecord]:
     return [record for outcome in outcomes if not isinstance(outcome, Exception) for record in outcome]
-
-
-def _guarded(listener: Callable[[], None]) -> Callable[[], None]:
-    """Wrap a listener, which is foreign code: its failure must not make a recorded commit seem to fail."""
-
-    def call() -> None:
-        try:
-            listener()
-        except Exception:  # noqa: BLE001 - see above
-            _log.exception("a listener of the journal failed")
-
-    return call
 
 
 _PUT: Final = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)"

@@ -123,10 +123,6 @@ _UNSETTLED: Final = (
     f" WHERE old_key = ?1 AND key != ?1 AND number >= coalesce(({_LAST_SYNCED}), 0)"
     " ORDER BY number DESC LIMIT 1000"
 )
-_BEFORE_TURN: Final = (
-    f"SELECT coalesce(max(number), 0), EXISTS (SELECT 1 FROM records INDEXED BY records_open WHERE {IS_PENDING})"
-    " FROM records"
-)
 _APPLY: Final = (
     # The steps that make links and change modes sync what they do.
     "UPDATE records SET state = 'applied', synced = max(synced, operation IN ('link', 'modify_directory'))"
@@ -176,11 +172,6 @@ class Marks:
         """True if a record is committed but not applied."""
         row = self._database.row("SELECT state FROM records WHERE number = ?", (number,))
         return row is not None and row[0] == "pending"
-
-    def before_turn(self) -> tuple[int, bool]:
-        """Return the number of the newest record, and whether any is committed but not applied."""
-        number, is_pending = self._database.row(_BEFORE_TURN)
-        return int(number), bool(is_pending)
 
     def unfinished(self, what: Unfinished, limit: int = 1000) -> list[ChangeRecord]:
         """Return the records whose files or folders are not as recorded yet, oldest first.

@@ -20,8 +20,7 @@ from msgspec import Struct
 
 from filetools.journal.checkpoints import Checkpoints, forget_unnamed
 from filetools.journal.seen_versions import tidy_seen_versions
-from filetools.journal.storage.blobs import BlobFolder
-from filetools.journal.storage.contents import IS_BLOB, IS_FREE, remove_unused
+from filetools.journal.storage.contents import IS_BLOB, IS_FREE, BlobFolder, remove_unused
 from filetools.journal.storage.database import Database, Row, slices
 from filetools.journal.storage.schema import NO_NUMBER
 from filetools.journal.table import release_bytes

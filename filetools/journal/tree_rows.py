@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 from msgspec import Struct, structs
 
-from filetools.journal.storage.contents import Contents, digest_of, version_from
+from filetools.journal.storage.contents import digest_of
 from filetools.journal.storage.database import Database, slices
 from filetools.paths.ignore import IGNORE_FILE
 
@@ -65,6 +65,42 @@ PUT_ROW: Final = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _NA
 _PUT_SAME: Final = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _NAMES if name != "inode")
 
 
+_IS_IN_FOLDER: Final = "((key = ?1 AND kind = 'directory') OR (key >= ?2 AND key < ?3))"
+PUT_HEAD: Final = (
+    "INSERT INTO tree (key, folder, path, kind, file, version, size, mode, number, applied)"
+    f" VALUES (?1, ?2, ?3, CASE WHEN ?4 IS NULL THEN 'absent' ELSE 'file' END, {NEW_FILE_ID}, ?4, ?5, ?6, ?7, ?8)"
+    " ON CONFLICT (key) DO UPDATE SET path = excluded.path, kind = excluded.kind, version = excluded.version,"
+    " size = excluded.size, mode = excluded.mode, number = excluded.number, applied = excluded.applied,"
+    " inode = CASE WHEN version = excluded.version THEN inode END"
+)
+_LEAVE: Final = f"DELETE FROM tree WHERE {_IS_IN_FOLDER} RETURNING {TREE_COLUMNS}"
+_NUMBER: Final = TREE_COLUMNS.split(", ").index("number") - 3
+_PUT_MOVED: Final = (
+    f"{PUT_ROW}, number = CASE excluded.kind WHEN 'directory' THEN tree.number ELSE excluded.number END,"
+    " applied = CASE excluded.kind WHEN 'directory' THEN tree.applied ELSE excluded.applied END"
+    # An absent row from the old folder does not overwrite an entry recorded in the new one before the move.
+    " WHERE excluded.kind <> 'absent' OR tree.kind = 'absent'"
+)
+_PUT_FOLDER: Final = (
+    "INSERT INTO tree (key, folder, path, kind, file, number, applied)"
+    f" VALUES (?, ?, ?, 'directory', {NEW_FILE_ID}, 0, 1)"
+    " ON CONFLICT (key) DO UPDATE SET path = excluded.path, kind = excluded.kind, version = NULL"
+)
+_SET_ASIDE: Final = (
+    f"INSERT OR REPLACE INTO tree_aside SELECT ?4, * FROM tree WHERE {_IS_IN_FOLDER}"
+    " AND (kind <> 'absent' OR number > 0)"
+)
+_USED: Final = (
+    "UPDATE contents SET used = ?1 WHERE used BETWEEN 0 AND ?1 AND hash IN"
+    " (SELECT version FROM heads WHERE key >= ?2 AND key < ?3 AND version IS NOT NULL)"
+)
+_TAKE_AWAY: Final = (
+    "UPDATE tree SET kind = 'absent', version = NULL, mode = NULL, inode = NULL,"
+    " number = CASE key WHEN ?1 THEN number ELSE 0 END, applied = CASE key WHEN ?1 THEN applied ELSE 1 END"
+    f" WHERE {_IS_IN_FOLDER}"
+)
+
+
 def folder_of(key: str) -> str | None:
     """Return the key of the folder that holds a key; None for the root."""
     return key.rpartition("/")[0] if key else None
@@ -75,23 +111,67 @@ def bounds_below(key: str) -> tuple[str, str]:
     return (f"{key}/", f"{key}0") if key else ("", "\U0010ffff")  # "0" is the character after "/"
 
 
+def take_away(connection: sqlite3.Connection, key: str, number: int) -> None:
+    """Mark a folder and everything below it as removed by record `number`, and set the rows aside.
+
+    Only the folder's removal is recorded, not that of its entries; their rows keep the ids of the files.
+    """
+    bounds = bounds_below(key)
+    connection.execute(_SET_ASIDE, (key, *bounds, number))
+    connection.execute(_USED, (number, *bounds))
+    connection.execute(_TAKE_AWAY, (key, *bounds))
+
+
+def put_folder(connection: sqlite3.Connection, key: str, path: str, *, is_new: bool) -> None:
+    """Note that a folder is at a path; if it is new, forget the inode found there before."""
+    connection.execute(f"{_PUT_FOLDER}, inode = NULL" if is_new else _PUT_FOLDER, (key, folder_of(key), path))
+
+
+def move_folder(connection: sqlite3.Connection, old: tuple[str, str], new: tuple[str, str]) -> None:
+    """Rename the rows of a moved folder and of everything below it.
+
+    Args:
+        connection: The writing connection.
+        old: Key and path before.
+        new: Key and path now.
+    """
+    moved = []
+    for key, _, path, *facts in connection.execute(_LEAVE, (old[0], *bounds_below(old[0]))).fetchall():
+        if new[0] != key == old[0] and facts[_NUMBER] > 0:
+            # Keep the record that a file of this name is gone.
+            put_gone(connection, key, old[1], facts[_NUMBER], facts[_NUMBER + 1])
+            facts[_NUMBER : _NUMBER + 2] = 0, 1
+        new_key, new_path = moved_name(old[0], new, key, path)
+        moved.append((new_key, folder_of(new_key), new_path, *facts))
+    connection.executemany(_PUT_MOVED, moved)
+    put_folder(connection, *new, is_new=False)
+
+
+def moved_name(old_key: str, new: tuple[str, str], key: str, path: str) -> tuple[str, str]:
+    """Return the new key and path of an entry in or below a moved folder; the spellings of both may differ in length."""
+    depth = old_key.count("/") + 1
+    below, path_below = ("".join(f"/{part}" for part in name.split("/")[depth:]) for name in (key, path))
+    return new[0] + below, new[1] + path_below
+
+
+def put_gone(connection: sqlite3.Connection, key: str, path: str, number: int, applied: int) -> None:
+    """Note that a file is gone as of record `number`."""
+    connection.execute(PUT_HEAD, (key, folder_of(key), path, None, None, None, number, applied))
+
+
 class TreeTable:
     """The rows, in one transaction of a turn. Only files have a `number`, that of their newest record."""
 
-    def __init__(self, connection: sqlite3.Connection, key_of: Callable[[str], str], contents: Contents) -> None:
+    def __init__(self, connection: sqlite3.Connection, key_of: Callable[[str], str]) -> None:
         """Use the rows of a database.
 
         Args:
             connection: The writing connection.
             key_of: Returns the key that all spellings of a path share.
-            contents: Notes contents that are no longer in any file.
         """
         self._connection = connection
-        self._contents = contents
         self._known: dict[str, TreeRow | None] = {}
         self.key_of: Final = key_of
-        self.unseen: set[int] = set()
-        """Numbers of records that removed folders with files never read."""
 
     def note_whole_look(self, looked: Looked) -> None:
         """Store a finished look at the whole tree."""
@@ -116,11 +196,9 @@ class TreeTable:
 
     def put(self, rows: Iterable[TreeRow]) -> None:
         """Set rows."""
-        self._write(_numbered(row, self.get(row.key)) for row in rows)
-
-    def _write(self, rows: Iterable[TreeRow]) -> None:
-        for row in rows:
-            former = self._known.get(row.key)
+        for new in rows:
+            former = self.get(new.key)
+            row = _numbered(new, former)
             is_same = former is not None and _inode_of(former) == _inode_of(row)
             self._connection.execute(_PUT_SAME if is_same else PUT_ROW, _tree_values(row))
             self._known[row.key] = row
@@ -155,33 +233,15 @@ class TreeTable:
         found = self._connection.execute(query, (inode, device))
         return [row_from(row) for row in found]
 
-    def take_away(self, below: Iterable[TreeRow], number: int) -> None:
-        """Mark rows as removed with the folder above them; only the folder's removal is recorded."""
-        rows = list(below)
-        self._contents.replaced(
-            self._connection, [(version_from(row.version) or "", number) for row in rows if row.version is not None]
-        )
-        if any(row.kind == "file" and row.version is None for row in rows):
-            self.unseen.add(number)
-        self._connection.executemany(
-            "INSERT OR REPLACE INTO tree_aside SELECT ?, * FROM tree WHERE key = ? AND kind <> 'absent'",
-            [(number, row.key) for row in rows],
-        )
-        self._write(
-            structs.replace(row, kind="absent", version=None, mode=None, identity=None, number=0, applied=True)
-            for row in rows
-        )
+    def take_away(self, key: str, number: int) -> None:
+        """Mark everything below a folder as removed by record `number`, which removed the folder."""
+        take_away(self._connection, key, number)
+        self._known.clear()
 
-    def move_below(self, old: TreeRow, path: str) -> list[TreeRow]:
-        """Move everything below a moved folder to its new path, and return the new rows; the old ones are removed."""
-        moved = []
-        for row in self.below(old.key):
-            new = path + row.path[len(old.path) :]
-            moved.append(structs.replace(row, path=new, key=self.key_of(new)))
-            self._connection.execute("DELETE FROM tree WHERE key = ?", (row.key,))
-            self._known.pop(row.key, None)
-        self.put(moved)
-        return moved
+    def move_folder(self, old: TreeRow, key: str, path: str) -> None:
+        """Rename the rows of a moved folder and of everything below it."""
+        move_folder(self._connection, (old.key, old.path), (key, path))
+        self._known.clear()
 
     def move_device(self, old: int, new: int) -> None:
         """Set a new device number in all rows of a device."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Final
 
@@ -28,8 +28,6 @@ class Wild(Enum):
 
 Token = str | Wild
 """A wildcard, or a regular expression for one character that is not to be repeated."""
-
-ReadBracket = Callable[[str, int], tuple[Token, int]]
 
 ANY_CHARACTER: Final = "[^/]"
 NOTHING: Final = "(?!)"
@@ -240,17 +238,16 @@ def trim(line: str) -> str:
     return kept + " " if backslashes % 2 else kept
 
 
-def tokens_of(pattern: str, bracket: ReadBracket | None = None) -> list[Token]:
+def tokens_of(pattern: str, *, is_lenient: bool = False) -> list[Token]:
     """Return the tokens of a pattern.
 
     Args:
         pattern: As written.
-        bracket: Parses a bracket at a position; None parses it as git does.
+        is_lenient: True if a bracket that git would not accept means itself.
 
     Raises:
         BadPatternError: A bracket is not closed, a class is unknown, or a backslash is at the end.
     """
-    read = bracket or _bracket
     tokens: list[Token] = []
     position = 0
     while position < len(pattern):
@@ -260,7 +257,12 @@ def tokens_of(pattern: str, bracket: ReadBracket | None = None) -> list[Token]:
         elif character == "?":
             token, position = ANY_CHARACTER, position + 1
         elif character == "[":
-            token, position = read(pattern, position)
+            try:
+                token, position = _bracket(pattern, position)
+            except BadPatternError:
+                if not is_lenient:
+                    raise
+                token, position = re.escape(character), position + 1
         else:
             literal, position = _literal(pattern, position)
             token = re.escape(literal)

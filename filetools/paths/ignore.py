@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from filetools.paths.gitpattern import BadPatternError, GitPattern, compile_all, parse_line
@@ -13,7 +14,6 @@ MAX_WILDCARD_BYTES: Final = 32 * 1024
 """Maximum size of one file's lines that need an expression each; literal names, `*.ending` and `start*` do not count."""
 MAX_DEEP_RULES: Final = 256
 """Maximum number of rules of one file with `**` before further folders; each is tried at every folder of a path."""
-MAX_REPORTED: Final = 100
 MAX_GATE_TEXTS: Final = 64
 """Up to this many endings and starts, comparing a name with all of them is faster than looking up each length."""
 
@@ -102,7 +102,6 @@ class IgnoreRules:
         rules: In the order of their lines.
         base: The folder in which they apply, relative to the root; "" is the root.
         above: If they apply in a folder above the root: the root, relative to that folder.
-        problems: Number and reason of lines that were skipped.
         text: Converts a path to the form that the rules compare.
     """
 
@@ -117,7 +116,6 @@ class IgnoreRules:
         "above",
         "base",
         "is_empty",
-        "problems",
         "text",
     )
 
@@ -126,10 +124,9 @@ class IgnoreRules:
         rules: Sequence[Rule],
         base: str = "",
         above: str = "",
-        problems: Sequence[tuple[int, str]] = (),
         text: Callable[[str], str] = as_bytes_text,
     ) -> None:
-        self.base, self.above, self.problems, self.text = base, above, tuple(problems), text
+        self.base, self.above, self.text = base, above, text
         self.is_empty = not rules
         of_files = [rule for rule in rules if not rule[0].directories_only]
         folders = _Side(rules)
@@ -150,30 +147,25 @@ class IgnoreRules:
 
         Args:
             text: Its content. Lines that cannot match anything, lines of more than 4096 bytes, and wildcards beyond
-                32 KiB in all are skipped; `problems` lists the first 100 of them.
+                32 KiB in all are skipped.
             base: The folder it lies in.
             above: If it lies above the root: the root, relative to that folder.
         """
         content = text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
         rules: list[Rule] = []
-        problems: list[tuple[int, str]] = []
         wildcard_bytes = deep_rules = 0
         for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").decode("latin-1").split("\n"), start=1):
-            try:
+            with suppress(BadPatternError):
                 pattern = parse_line(line.removesuffix("\r"))
                 if pattern is None:
                     continue
-                wildcard_bytes += len(pattern.literal) + len(pattern.rest) if pattern.lookup is None else 0
-                deep_rules += pattern.is_deep
-                if wildcard_bytes > MAX_WILDCARD_BYTES and pattern.lookup is None:
-                    problems.append((number, f"this file has more than {MAX_WILDCARD_BYTES} bytes of wildcards"))
-                elif deep_rules > MAX_DEEP_RULES and pattern.is_deep:
-                    problems.append((number, f"this file has more than {MAX_DEEP_RULES} rules with ** before a folder"))
-                else:
-                    rules.append(rule_of(pattern, number))
-            except BadPatternError as exc:
-                problems.append((number, str(exc)))
-        return cls(rules, base, above, problems[:MAX_REPORTED])
+                if pattern.lookup is None:
+                    wildcard_bytes += len(pattern.literal) + len(pattern.rest)
+                    deep_rules += pattern.is_deep
+                    if wildcard_bytes > MAX_WILDCARD_BYTES or (pattern.is_deep and deep_rules > MAX_DEEP_RULES):
+                        continue
+                rules.append(rule_of(pattern, number))
+        return cls(rules, base, above)
 
     def relative(self, path: str) -> str:
         """Return a path relative to the folder that this file lies in; "" if it is that folder, or not below it."""

@@ -14,8 +14,6 @@ from filetools.errors import InvalidArgumentError
 from filetools.paths.gitpattern import (
     GLOB_CHARACTERS,
     GitPattern,
-    Token,
-    class_expression,
     compile_all,
     pattern_of,
     to_expression,
@@ -114,7 +112,7 @@ class Glob:
         self.pattern = pattern
         self._is_path = "/" in body
         self._literal = body.lstrip("/")
-        self._expression = compile_all([to_expression(tokens_of(self._literal, bracket))])
+        self._expression = compile_all([to_expression(tokens_of(self._literal, is_lenient=True))])
 
     def matches(self, path: str) -> bool:
         """True if the path of a file or folder matches; takes time linear in its length."""
@@ -171,15 +169,3 @@ def glob_below(folder: str, pattern: str) -> str:
     below = _BRACKETED.sub(r"[\g<0>]", folder) + "/" if "/" in pattern else ""
     whole = below + pattern.removeprefix("./").lstrip("/")
     return whole if is_glob(whole) else _LETTER.sub(r"[\g<0>]", whole, count=1)
-
-
-def bracket(pattern: str, start: int) -> tuple[Token, int]:
-    """Parse a bracket: a class of characters, or, if it is not closed, that character itself."""
-    negated = pattern[start + 1 : start + 2] in ("!", "^")
-    first = start + 2 if negated else start + 1
-    # A closing bracket right at the beginning is a member of the class.
-    end = pattern.find("]", first + 1)
-    if end < 0:
-        return re.escape(pattern[start]), start + 1
-    ranges = [(each[0], each[-1]) for each in re.findall(r".-.|.", pattern[first:end], re.DOTALL)]
-    return class_expression(ranges, negated=negated), end + 1

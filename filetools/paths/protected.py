@@ -10,7 +10,6 @@ from typing import Final
 
 from filetools.paths.gitpattern import to_expression, tokens_of
 from filetools.paths.names import fold_name
-from filetools.paths.patterns import bracket
 from filetools.paths.workspace_path import WorkspacePath
 
 _UNUSUAL: Final = re.compile(r":|[ .](?:/|\Z)")
@@ -85,7 +84,7 @@ def _translate(pattern: str) -> str:
 
 def _segment(segment: str) -> str:
     folded = fold_name(segment)
-    spelled = to_expression(tokens_of(folded, bracket)) + _END
+    spelled = to_expression(tokens_of(folded, is_lenient=True)) + _END
     stem = folded.lstrip(".").partition(".")[0][:6]
     if folded.startswith(".") and stem.isalnum():
         # Windows also answers to a short name, such as GIT~1 for .git.

@@ -22,6 +22,7 @@ from filetools.errors import (
     InvalidArgumentError,
     StateDamagedError,
 )
+from filetools.events.types import ApprovalRequired, Event, ToolApproved, ToolRejected
 from filetools.journal.table import Table
 from filetools.models.records import Actor
 from filetools.permissions.approval_table import ApprovalRow, ApprovalTable
@@ -30,9 +31,7 @@ from filetools.permissions.call_watch import current_watch, uncounted
 from filetools.permissions.policy import DELETING_TOOLS, READING_TOOLS, RunTrust
 from filetools.permissions.requests import (
     ApprovalDecision,
-    ApprovalNotice,
     ApprovalRequest,
-    Notify,
     Risk,
     ShownChange,
     decided,
@@ -66,7 +65,7 @@ class Approvals:
         trust: Where "allow for this run" is kept.
         table: Shares requests and answers among all processes.
         run: Runs the table's work.
-        notify: Receives a notice for every request that opens, is allowed or refused, in any process.
+        publish: Publishes an event for every request that opens, is allowed or refused, in any process.
         wait_seconds: How long a call waits for its answer.
         open_seconds: How long a request stays open before it is denied, and an answer waits for a call that uses it.
         clock: Seconds since the epoch.
@@ -78,7 +77,7 @@ class Approvals:
         table: Table,
         run: CallRun,
         *,
-        notify: Notify,
+        publish: Callable[[Event], object],
         wait_seconds: float = WAIT_SECONDS,
         open_seconds: float = OPEN_SECONDS,
         clock: Callable[[], float] = time.time,
@@ -94,7 +93,7 @@ class Approvals:
         self._book = ApprovalTable(table)
         self._run = run
         self._trust = trust
-        self._notify = notify
+        self._publish = publish
         self._wait_seconds = wait_seconds
         self._open_seconds = open_seconds
         self._clock = clock
@@ -225,7 +224,9 @@ class Approvals:
             raise ApprovalRequiredError(
                 request.tool, request.path, _why(request), None if ticket.is_over else request.id
             )
-        is_first = await self._consume(ticket)
+        # An identical call may have used it before.
+        is_first = not ticket.is_over and await self._run(partial(self._book.take, request.id))
+        self._end(ticket, is_used=True)
         if decision.answer == "deny":
             raise ApprovalDeniedError(request.tool, request.path)
         if not is_first:
@@ -278,20 +279,9 @@ class Approvals:
             raise not_open(approval_id)
         self._update(row)
 
-    async def _consume(self, ticket: Ticket) -> bool:
-        """Use an answer; True unless an identical call did before."""
-        is_first = not ticket.is_over and await self._run(partial(self._book.take, ticket.request.id))
-        self._end(ticket, is_used=True)
-        return is_first
-
     async def is_attended(self) -> bool:
         """True if anybody could answer now, in this process or in another one."""
         return self._audience.is_here or (await self._run(partial(self._book.live, now=self._clock())))[1]
-
-    @property
-    def _is_needed(self) -> bool:
-        """True if other processes rely on this one."""
-        return self._audience.is_for_all or self._asks_for_all > 0
 
     def renew_soon(self) -> None:
         """Renew the lease soon, because something has changed."""
@@ -300,7 +290,7 @@ class Approvals:
             self._presence = asyncio.create_task(self._be_present(), name="filetools approvals")
 
     async def _be_present(self) -> None:
-        while self.tickets or self._is_needed or self._renewal.is_set():
+        while self.tickets or self._audience.is_for_all or self._asks_for_all > 0 or self._renewal.is_set():
             self._renewal.clear()
             try:
                 await self.renew()
@@ -358,7 +348,7 @@ class Approvals:
         ticket = Ticket(request=request, expires=request.expires)
         self.tickets[request.id] = ticket
         self.renew_soon()
-        self._notify(ApprovalNotice(request=request, outcome="asked", reason=request.reason))
+        self._publish(ApprovalRequired(**_facts(request), reason=request.reason))
         return ticket
 
     def _end(self, ticket: Ticket, *, is_used: bool = False) -> None:
@@ -397,9 +387,9 @@ class Approvals:
                 self._trust.add(ticket.request.actor, ticket.request.tool, path)
         ticket.settled.set()
         if decision.answer == "deny":
-            self._notify(ApprovalNotice(request=ticket.request, outcome="refused", reason="denied"))
+            self._publish(ToolRejected(**_facts(ticket.request), reason="denied"))
         else:
-            self._notify(ApprovalNotice(request=ticket.request, outcome="allowed"))
+            self._publish(ToolApproved(**_facts(ticket.request)))
 
     def _end_lost(self, ticket: Ticket, *, is_late: bool) -> None:
         """End a ticket that is no longer in the table: its time has passed, or its process has ended."""
@@ -409,7 +399,7 @@ class Approvals:
         self._end(ticket)
         if is_unanswered:
             reason = "nobody answered in time" if is_late else "its process has ended"
-            self._notify(ApprovalNotice(request=ticket.request, outcome="refused", reason=reason))
+            self._publish(ToolRejected(**_facts(ticket.request), reason=reason))
 
 
 def _request_of(case: Case, now: float, open_seconds: float) -> ApprovalRequest:
@@ -425,6 +415,12 @@ def _request_of(case: Case, now: float, open_seconds: float) -> ApprovalRequest:
         created=now,
         expires=now + open_seconds,
     )
+
+
+def _facts(request: ApprovalRequest) -> dict[str, str]:
+    """Return the fields that events about a request share."""
+    call = request.actor.call or ""
+    return {"tool_name": request.tool, "tool_call_id": call, "path": request.path, "approval_id": request.id}
 
 
 def _risk_of(case: Case) -> Risk:
@@ -444,4 +440,8 @@ def _why(request: ApprovalRequest) -> str:
 
 def not_open(approval_id: str) -> InvalidArgumentError:
     """Return the error for answering a request that is not open."""
-    return InvalidArgumentError(f"No approval request {approval_id!r} is open")
+    return InvalidArgumentError(
+        f"No approval request {approval_id!r} is open",
+        suggested_action="A request ends with its answer, after ten minutes, or with the process that asked: repeat the call"
+        " in a process that waits, or answer one of the requests that are listed.",
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -284,19 +283,11 @@ class PermissionPolicy:
         return rules_level(self.rules, tool, path) or preset
 
 
-MAX_TRUSTED_RUNS: Final = 1024
-"""Runs whose trust is remembered; for an older one the person is asked again."""
-
-_Run = tuple[str, str, str | None]
-
-
 class RunTrust:
     """Tools, and single protected paths, that runs may use without asking."""
 
-    __slots__ = ("_runs",)
-
     def __init__(self) -> None:
-        self._runs: OrderedDict[_Run, set[tuple[str, str | None]]] = OrderedDict()
+        self._trusted: set[tuple[str, str, str | None, str, str | None]] = set()
 
     def add(self, actor: Actor, tool: str, path: str | None = None) -> None:
         """Trust an actor's run with a tool.
@@ -306,18 +297,8 @@ class RunTrust:
             tool: The tool.
             path: The protected path it is trusted with; None for all paths that are not protected.
         """
-        run = _run_of(actor)
-        self._runs.setdefault(run, set()).add((tool, path))
-        self._runs.move_to_end(run)
-        if len(self._runs) > MAX_TRUSTED_RUNS:
-            self._runs.popitem(last=False)
+        self._trusted.add((actor.kind, actor.id, actor.session, tool, path))
 
     def covers(self, actor: Actor, tool: str, path: str | None = None) -> bool:
         """True if this run was trusted with exactly that."""
-        if not self._runs:
-            return False
-        return (tool, path) in self._runs.get(_run_of(actor), ())
-
-
-def _run_of(actor: Actor) -> _Run:
-    return (actor.kind, actor.id, actor.session)
+        return bool(self._trusted) and (actor.kind, actor.id, actor.session, tool, path) in self._trusted

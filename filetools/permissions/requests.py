@@ -1,10 +1,10 @@
-"""Approval requests: what a person is asked, the possible answers, and the notices about them."""
+"""Approval requests: what a person is asked, and the possible answers."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from msgspec import Struct, structs
@@ -152,16 +152,3 @@ def _both_texts(request: ApprovalRequest) -> str:
     if text is None:
         raise InvalidArgumentError("The texts are too large to merge; give the text to write as edited_text")
     return text
-
-
-class ApprovalNotice(Struct, frozen=True, kw_only=True):
-    """The state of a request; published as `tool:approval_required`, `tool:approved` and `tool:rejected`."""
-
-    request: ApprovalRequest
-    outcome: Literal["asked", "allowed", "refused"]
-    reason: str | None = None
-    """Why a person must be asked, or why it is refused, such as because nobody answered in time."""
-
-
-Notify = Callable[[ApprovalNotice], None]
-"""Receives every notice on the loop; the layer above turns it into an event, because this one must not import the bus."""

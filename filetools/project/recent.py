@@ -18,6 +18,7 @@ _SECONDS: Final = {
     "s": 1, "sec": 1, "second": 1, "m": 60, "min": 60, "minute": 60, "h": 3600, "hour": 3600, "d": 86_400, "day": 86_400,
     "w": 604_800, "week": 604_800, "month": 2_592_000, "year": 31_536_000,
 }  # fmt: skip
+_AGES: Final = ("year", "month", "week", "day", "hour", "minute", "second")
 _SPAN: Final = re.compile(r"(\d{1,6})\s*([a-z]+?)s?(?:\s+ago)?")
 
 
@@ -35,7 +36,7 @@ def recent_files(
         now: Seconds since the epoch; by default the current time.
 
     Returns:
-        `{"files": [{"path", "age", "size"}]}`; ages in git's words, sizes in bytes, names that are not UTF-8 escaped.
+        `{"files": [{"path", "age", "size"}]}`; ages such as "3 hours ago", sizes in bytes, names that are not UTF-8 escaped.
 
     Raises:
         InvalidArgumentError: `limit` or `since` is invalid.
@@ -49,29 +50,12 @@ def recent_files(
 
 
 def age(seconds: float) -> str:
-    """Return an age in git's words.
-
-    Source: `show_date_relative` in git's date.c.
-    """
+    """Return an age in the largest unit of which it has at least two, such as "3 hours ago"."""
     if seconds < 0:
         return "in the future"
-    count = int(seconds)
-    for unit, size, most in (("second", 1, 90), ("minute", 60, 90), ("hour", 60, 36), ("day", 24, 14)):
-        count = (count + size // 2) // size
-        if count < most:
-            return f"{_counted(count, unit)} ago"
-    if count < 70:
-        return f"{_counted((count + 3) // 7, 'week')} ago"
-    if count < 365:
-        return f"{_counted((count + 15) // 30, 'month')} ago"
-    if count >= 1825:
-        return f"{_counted((count + 183) // 365, 'year')} ago"
-    years, months = divmod((count * 24 + 365) // 730, 12)
-    return f"{_counted(years, 'year')}{', ' + _counted(months, 'month') if months else ''} ago"
-
-
-def _counted(count: int, unit: str) -> str:
-    return f"{count} {unit}{'' if count == 1 else 's'}"
+    unit = next((each for each in _AGES if seconds >= 2 * _SECONDS[each]), "second")
+    count = int(seconds // _SECONDS[unit])
+    return f"{count} {unit}{'' if count == 1 else 's'} ago"
 
 
 def _facts(folder: ProjectFolder, paths: Iterable[str], oldest_ns: int | None) -> Iterator[tuple[int, str, int]]:

@@ -13,8 +13,7 @@ from typing import Any, Final, Literal, TypeVar, get_args
 from msgspec.structs import replace
 
 from filetools.errors import FileToolsError, InvalidArgumentError, ProjectExistsError, ProjectNotFoundError
-from filetools.events.activity import InstanceChanged, ProjectCreated, ProjectDeleted, ProjectUpdated
-from filetools.events.types import Event
+from filetools.events.types import Event, InstanceChanged, ProjectCreated, ProjectDeleted, ProjectUpdated
 from filetools.journal.table import Table, TableRow
 from filetools.project.folder import folder_path, is_folder, is_within, real_path, short_path
 from filetools.stores.processes import is_alive, process_mark

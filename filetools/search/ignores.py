@@ -17,8 +17,9 @@ from filetools.content.identity_cache import Identity, IdentityCache, identity_o
 from filetools.errors import FileBusyError, FileTooLargeError, NotRegularFileError, PathIsDirectoryError
 from filetools.paths.ignore import IGNORE_FILE, IgnoreRules, IgnoreStack
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.search.source import GONE, Listable, OpensDirectories
+from filetools.search.source import GONE, Listable
 from filetools.settings import variables
+from filetools.stores.reading import LocalReading
 
 logger = logging.getLogger(__name__)
 
@@ -52,8 +53,6 @@ def _rules(
         return kept
     taken_ns = time.time_ns()
     rules = IgnoreRules.parse(read(), base, above=above)
-    for line, reason in rules.problems:
-        logger.warning("%s, line %d is ignored: %s", place.partition("\0")[0], line, reason)
     cache.put(identity, rules, taken_ns=taken_ns, place=place, weight=1 + identity[2] // _BLOCK_BYTES)
     return rules
 
@@ -117,7 +116,7 @@ def _users_file(top: Path) -> Path:
 def outer_stack(store: Listable, cache: IgnoreCache) -> IgnoreStack:
     """Return the rules of the ignore files outside the root, lowest precedence first."""
     stack = IgnoreStack()
-    for path, above, identity in outer_ignore_files(store.root) if isinstance(store, OpensDirectories) else ():
+    for path, above, identity in outer_ignore_files(store.root) if isinstance(store, LocalReading) else ():
         try:
             rules = _rules(cache, identity, f"{path}\0{above}", path.read_bytes, above=above)
         except OSError as exc:

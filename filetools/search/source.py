@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
-from pathlib import Path
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol
 
 from filetools.content.identity_cache import IdentityCache, identity_of
 from filetools.errors import (
@@ -23,11 +24,10 @@ from filetools.models.words import EntryType
 from filetools.paths.explain import translate
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.folder import SortedFolder, sorted_folder
+from filetools.stores.reading import LocalReading, type_of_entry
 from filetools.stores.store import FileStat, ScanEntry
 
 Abort = Callable[[], bool]
-SizeAndTime = tuple[int, int]
-"""Size in bytes and time of the last change in nanoseconds since the epoch."""
 
 MIN_CACHED_NAMES: Final = 512
 """Smaller folders are not cached: reading them again is faster than a lookup."""
@@ -57,18 +57,6 @@ class Listable(Protocol):
         """Return a file's content and facts."""
 
 
-@runtime_checkable
-class OpensDirectories(Protocol):
-    """Additional methods of stores on local disks."""
-
-    @property
-    def root(self) -> Path:
-        """The absolute path of the root, as given."""
-
-    def open_directory(self, path: WorkspacePath) -> int:
-        """Open a directory without following links, for `os.scandir` or as `dir_fd`; the caller closes the descriptor."""
-
-
 class Source:
     """Reads folders for one listing."""
 
@@ -77,7 +65,7 @@ class Source:
         self._cache = cache
         self._abort = abort
         self._what = what
-        self._local = store if isinstance(store, OpensDirectories) else None
+        self._local = store if isinstance(store, LocalReading) else None
 
     def check(self) -> None:
         """Raise AbortedError if the caller wants to stop."""
@@ -102,42 +90,34 @@ class Source:
         finally:
             os.close(descriptor)
 
-    def facts(self, folders: Mapping[str, Sequence[str]]) -> Iterator[list[SizeAndTime | None]]:
-        """Yield size and time of the names in each folder; None for names that no longer exist."""
-        for path, names in folders.items():
+    def facts(self, paths: Iterable[str]) -> dict[str, FileStat]:
+        """Return the facts of the paths that still exist."""
+        names: defaultdict[str, list[str]] = defaultdict(list)
+        for path in paths:
+            folder, _, name = path.rpartition("/")
+            names[folder].append(name)
+        found: dict[str, FileStat] = {}
+        for folder, inside in names.items():
             self.check()
-            if self._local is None:
-                found = (self.store.stat(WorkspacePath(path).child(name)) for name in names)
-                yield [None if one is None else (one.size, one.modified_ns) for one in found]
-                continue
-            try:
-                descriptor = self._local.open_directory(WorkspacePath(path))
-            except GONE:
-                yield [None] * len(names)
-                continue
-            try:
-                yield [_facts_at(descriptor, name) for name in names]
-            finally:
-                os.close(descriptor)
+            where = WorkspacePath(folder)
+            with suppress(*GONE):
+                if self._local is not None:
+                    _, there = self._local.look_into(where, inside)
+                else:
+                    there = {name: one for name in inside if (one := self.store.stat(where.child(name))) is not None}
+                found |= {f"{folder}/{name}" if folder else name: one for name, one in there.items()}
+        return found
 
     def _opened(self, descriptor: int) -> SortedFolder:
         if len(self._cache) and (kept := self._cache.get(identity_of(os.fstat(descriptor)))) is not None:
             return kept
         taken_ns = time.time_ns()
-        directories: list[str] = []
-        others: list[str] = []
         kinds: dict[str, EntryType] = {}
         with os.scandir(descriptor) as rows:
             while batch := list(islice(rows, CHECK_EVERY)):
-                files = [row.name for row in batch if row.is_file(follow_symlinks=False)]
-                others += files
-                if len(files) < len(batch):
-                    folders = [row.name for row in batch if row.is_dir(follow_symlinks=False)]
-                    directories += folders
-                    if len(files) + len(folders) < len(batch):
-                        kinds |= {row.name: kind for row in batch if (kind := _special(row)) is not None}
+                kinds |= {row.name: type_of_entry(row) for row in batch}
                 self.check()
-        folder = sorted_folder(directories, [*others, *kinds] if kinds else others, kinds)
+        folder = sorted_folder(kinds)
         if folder.size >= MIN_CACHED_NAMES:
             # Take the identity afterwards: if its times are older than the start, nothing has changed in between.
             self._cache.put(identity_of(os.fstat(descriptor)), folder, taken_ns=taken_ns, weight=folder.size)
@@ -149,21 +129,4 @@ class Source:
             kinds[entry.name] = entry.type
             if not number % CHECK_EVERY:
                 self.check()
-        others = {name: kind for name, kind in kinds.items() if kind != "directory"}
-        special = {name: kind for name, kind in others.items() if kind != "file"}
-        return sorted_folder([name for name in kinds if name not in others], [*others], special)
-
-
-def _special(row: os.DirEntry[str]) -> EntryType | None:
-    """Return the type of an entry that is neither a file nor a folder, else None."""
-    if row.is_file(follow_symlinks=False) or row.is_dir(follow_symlinks=False):
-        return None
-    return "symlink" if row.is_symlink() else "other"
-
-
-def _facts_at(descriptor: int, name: str) -> SizeAndTime | None:
-    try:
-        found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-    except OSError:
-        return None
-    return found.st_size, found.st_mtime_ns
+        return sorted_folder(kinds)

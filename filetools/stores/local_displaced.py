@@ -5,21 +5,28 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
-from functools import partial
 from typing import Final
 
 from filetools.errors import (
     ChangedMeanwhileError,
+    FileToolsError,
     InternalError,
     PathNotFoundError,
 )
 from filetools.paths.resolver import FOLDER_FLAGS, READ_FLAGS
-from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.local_disk import Explained, HiddenPlace, LocalDisk
-from filetools.stores.private import private_name, refuse_other_kinds
-from filetools.stores.reading import is_open_for_writing, read_exactly, read_stable, to_file_stat
-from filetools.stores.renaming import exchange, is_folder, rename_without_replacing
+from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.stores.private import (
+    Explained,
+    HiddenPlace,
+    LocalDisk,
+    foreign_trash_name,
+    private_name,
+    refuse_other_kinds,
+)
+from filetools.stores.reading import is_open_for_writing, read_stable, to_file_stat
+from filetools.stores.renaming import exchange, exists, is_folder, rename_without_replacing
 from filetools.stores.store import FileStat
 from filetools.stores.system import Opened, sync_descriptor
 
@@ -29,7 +36,7 @@ _TRIES: Final = 5
 class HiddenFile:
     """One file or directory at a hidden place."""
 
-    __slots__ = ("_disk", "_path", "_place", "stat")
+    __slots__ = ("_disk", "_explained", "_path", "_place", "stat")
 
     def __init__(self, disk: LocalDisk, path: WorkspacePath, place: HiddenPlace, stat: FileStat) -> None:
         """Represent what is at `place`.
@@ -43,6 +50,7 @@ class HiddenFile:
         self._disk = disk
         self._path = path
         self._place: HiddenPlace | None = place
+        self._explained = Explained(disk.workspace, path)
         self.stat = stat
 
     @property
@@ -50,10 +58,20 @@ class HiddenFile:
         """Where it is, relative to the store; "" once it is visible or discarded."""
         return self._place.label if self._place else ""
 
+    def where(self) -> HiddenPlace:
+        """Return its place.
+
+        Raises:
+            InternalError: It is visible or discarded.
+        """
+        if self._place is None:
+            raise InternalError("It is visible or discarded", path=self._path)
+        return self._place
+
     def discard(self) -> None:
         """Delete it permanently, a directory with everything below it; may be called twice."""
         if self._place is not None:
-            with Explained(self._disk.workspace, self._path):
+            with self._explained:
                 remove_place(self._place)
             self._place = None
 
@@ -67,19 +85,18 @@ class LocalDisplaced(HiddenFile):
         """Return its whole content.
 
         Raises:
-            PathNotFoundError: It was put back or discarded.
             PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError: It has no content.
             FileBusyError: Another program keeps writing it.
         """
         refuse_other_kinds(self.stat.type, self._path)
-        with Explained(self._disk.workspace, self._path):
-            return read_stable(read_exactly, partial(Opened, self._open), path=self._path)[0]
+        with self._explained:
+            return read_stable(self._open, path=self._path)[0]
 
     def is_untouched(self) -> bool:
         """True if no program has it open for writing or has written to it since `stat` was taken: then that is final."""
         if self.stat.type != "file" or self._place is None:
             return True
-        with Explained(self._disk.workspace, self._path), Opened(self._open) as descriptor:
+        with self._explained, Opened(self._open) as descriptor:
             # In this order: once no program has it open for writing, the facts are final.
             if is_open_for_writing(descriptor):
                 return False
@@ -88,11 +105,11 @@ class LocalDisplaced(HiddenFile):
 
     def put_back(self) -> None:
         """As `Displaced.put_back`; if nothing is at the former path, nothing is left to represent."""
-        path, place = self._path, self._place
-        if place is None or place.label == path:
+        path, place = self._path, self.where()
+        if place.label == path:
             raise InternalError("A file without a former place cannot be put back", path=path)
         workspace = self._disk.workspace
-        with Explained(workspace, path), Opened(workspace.open_parent, path) as parent, place.opened() as folder:
+        with self._explained, Opened(workspace.open_parent, path) as parent, place.folder as folder:
             live, hidden = (parent, path.name), (folder, place.name)
             for _ in range(_TRIES):
                 try:
@@ -114,17 +131,10 @@ class LocalDisplaced(HiddenFile):
         Raises:
             PathExistsError: A displaced file has that name already.
         """
-        if self._place is None:
-            raise PathNotFoundError(self._path)
-        target = self._disk.hidden("displaced", private_name(name))
-        with (
-            Explained(self._disk.workspace, self._path),
-            self._place.opened() as folder,
-            target.opened() as kept,
-        ):
-            spots = (folder, self._place.name), (kept, target.name)
+        place, target = self.where(), self._disk.hidden("displaced", private_name(name))
+        with self._explained, place.folder as folder, target.folder as kept:
             try:
-                rename_without_replacing(*spots)
+                rename_without_replacing((folder, place.name), (kept, target.name))
             except OSError as exc:
                 if exc.errno != errno.EXDEV:
                     raise
@@ -134,15 +144,78 @@ class LocalDisplaced(HiddenFile):
     def sync(self) -> None:
         """As `Displaced.sync`."""
         if self._place is not None:
-            with Explained(self._disk.workspace, self._path), self._place.opened() as folder:
+            with self._explained, self._place.folder as folder:
                 sync_descriptor(folder)
 
     def _open(self) -> int:
         """Open it: the type of a hidden file is known, and nobody else has its name."""
-        if self._place is None:
-            raise PathNotFoundError(self._path)
-        with self._place.opened() as folder:
-            return os.open(self._place.name, READ_FLAGS, dir_fd=folder)
+        place = self.where()
+        with place.folder as folder:
+            return os.open(place.name, READ_FLAGS, dir_fd=folder)
+
+
+class LocalTrashed:
+    """What was removed with a name in the trash: in the private folder, or beside its path if it could not be moved there."""
+
+    __slots__ = ("_path", "_place", "_workspace")
+
+    def __init__(self, disk: LocalDisk, path: WorkspacePath, trash: str) -> None:
+        private = disk.hidden("trash", private_name(trash))
+        away = (disk.live(folder.child(foreign_trash_name(trash))) for folder in (ROOT, *path.folders))
+        self._place = next(filter(_is_there, (private, *away)), private)
+        self._path = path
+        self._workspace = disk.workspace
+
+    def is_there(self) -> bool:
+        """As `Trashed.is_there`."""
+        return _is_there(self._place)
+
+    def entries(self) -> list[tuple[str, FileStat]]:
+        """As `Trashed.entries`."""
+        place = self._place
+        with Explained(self._workspace, self._path), suppress(FileNotFoundError), place.folder as folder:
+            top = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
+            return [("", top), *sorted(_below(place.name, folder) if top.type == "directory" else ())]
+        return []
+
+    def read(self, relative: str) -> bytes:
+        """As `Trashed.read`."""
+        name = f"{self._place.name}/{relative}" if relative else self._place.name
+        with Explained(self._workspace, self._path), self._place.folder as folder:
+            if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+                return os.fsencode(os.readlink(name, dir_fd=folder))
+            with open(os.open(name, READ_FLAGS, dir_fd=folder), "rb") as file:
+                return file.read()
+
+    def restore(self) -> None:
+        """As `Trashed.restore`."""
+        path, place, workspace = self._path, self._place, self._workspace
+        with Explained(workspace, path), Opened(workspace.open_parent, path) as parent, place.folder as folder:
+            if not self.is_there():
+                raise PathNotFoundError(path)
+            rename_without_replacing((folder, place.name), (parent, path.name))
+
+    def discard(self) -> None:
+        """As `Trashed.discard`."""
+        with Explained(self._workspace, self._path):
+            remove_place(self._place)
+
+
+def _is_there(place: HiddenPlace) -> bool:
+    try:
+        with place.folder as folder:
+            return exists((folder, place.name))
+    except FileToolsError:  # the folder is gone, or no longer a folder
+        return False
+
+
+def _below(name: str, folder: int) -> Iterator[tuple[str, FileStat]]:
+    for where, folders, files, inside in os.fwalk(name, dir_fd=folder, follow_symlinks=False):
+        prefix = where[len(name) + 1 :]
+        for entry in (*folders, *files):
+            with suppress(FileNotFoundError):
+                found = to_file_stat(os.stat(entry, dir_fd=inside, follow_symlinks=False))
+                yield (f"{prefix}/{entry}" if prefix else entry), found
 
 
 def remove_place(place: HiddenPlace) -> None:
@@ -158,7 +231,7 @@ def remove_place(place: HiddenPlace) -> None:
     while pending:
         place = pending.pop()
         # The whole folder may be gone, if the place is beside a target.
-        with suppress(FileNotFoundError, NotADirectoryError), place.opened() as folder:
+        with suppress(FileNotFoundError, NotADirectoryError), place.folder as folder:
             try:
                 os.unlink(place.name, dir_fd=folder)
             except OSError as exc:

@@ -7,45 +7,29 @@ import os
 import stat
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
-from filetools.errors import FileBusyError, FileTooLargeError, FileToolsError, NotRegularFileError
+from filetools.errors import FileBusyError, FileTooLargeError, NotRegularFileError
 from filetools.models.words import EntryType
-from filetools.paths.names import is_state_name
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.local_disk import Disk, Explained
-from filetools.stores.private import is_ours
-from filetools.stores.store import Facts, FileStat, ScanEntry, T, Take
-from filetools.stores.system import Opened, lease_refused, read_cached, read_into
+from filetools.stores.private import Disk, Explained, is_ours
+from filetools.stores.store import FileStat, ScanEntry
+from filetools.stores.system import Opened, lease_refused, read_cached
 
 READ_TRIES: Final = 5
 _FIRST_PAUSE_SECONDS: Final = 0.001
-KEPT_BUFFER_BYTES: Final = 1024 * 1024
-MOST_KEPT_BUFFERS: Final = 4
 STILL_SECONDS: Final = 0.05
 """How long a file is watched for changes if leases are unavailable."""
-_FORMATS: Final = {"file": stat.S_IFREG, "directory": stat.S_IFDIR, "symlink": stat.S_IFLNK, "other": 0}
-_idle: Final[list[bytearray]] = []
-Content = TypeVar("Content", bytes, memoryview)
-
-
-def entry_type(mode: int) -> EntryType:
-    """Return the entry type of a mode from `stat`."""
-    if stat.S_ISREG(mode):
-        return "file"
-    if stat.S_ISDIR(mode):
-        return "directory"
-    return "symlink" if stat.S_ISLNK(mode) else "other"
+_TYPES: Final[dict[int, EntryType]] = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
 
 
 def to_file_stat(found: os.stat_result) -> FileStat:
     """Return a store's facts from the system's."""
     return FileStat(
-        entry_type(found.st_mode),
+        _TYPES.get(stat.S_IFMT(found.st_mode), "other"),
         found.st_size,
         stat.S_IMODE(found.st_mode),
         found.st_mtime_ns,
@@ -54,16 +38,6 @@ def to_file_stat(found: os.stat_result) -> FileStat:
         found.st_ino,
         found.st_nlink,
     )
-
-
-to_facts: Final[Callable[[os.stat_result], Facts]] = attrgetter(
-    "st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns", "st_mode"
-)
-
-
-def facts_of(found: FileStat) -> Facts:
-    """Return the facts as a scan gives them."""
-    return (*found.identity, _FORMATS[found.type] | found.mode)
 
 
 def is_unchanged(before: os.stat_result, after: os.stat_result) -> bool:
@@ -85,55 +59,11 @@ def read_exactly(descriptor: int, count: int, offset: int = 0) -> bytes:
     return b"".join(parts)
 
 
-class Buffer:
-    """Memory for one file at a time, for a `with` block; that of small files is reused for the next one.
-
-    Fresh memory for each file costs as much as the reading: the kernel clears it page by page.
-    """
-
-    __slots__ = ("_memory",)
-
-    def __enter__(self) -> Buffer:
-        """Take unused memory."""
-        try:
-            self._memory = _idle.pop()
-        except IndexError:
-            self._memory = bytearray(KEPT_BUFFER_BYTES)  # which takes no physical memory before it is filled
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Return it for reuse."""
-        if len(_idle) < MOST_KEPT_BUFFERS:
-            _idle.append(self._memory)
-
-    def read(self, descriptor: int, size: int) -> memoryview:
-        """Return the first `size` bytes of a file, in this memory if they fit."""
-        if size <= KEPT_BUFFER_BYTES:
-            content = memoryview(self._memory)[:size]
-            if read_into(descriptor, content) == size:
-                return content
-        return memoryview(read_exactly(descriptor, size))
-
-    def read_now(self, descriptor: int, size: int) -> memoryview | None:
-        """As `read`, but None unless the kernel has all bytes in memory and they fit."""
-        if size > KEPT_BUFFER_BYTES:
-            return None
-        content = memoryview(self._memory)[:size]
-        return content if not size or read_cached(descriptor, content) == size else None
-
-
-def read_stable(
-    read: Callable[[int, int], Content],
-    opened: Callable[[], AbstractContextManager[int]],
-    *,
-    path: str,
-    limit: int | None = None,
-) -> tuple[Content, os.stat_result]:
+def read_stable(opening: Callable[[], int], *, path: str, limit: int | None = None) -> tuple[bytes, os.stat_result]:
     """Read a whole file while it does not change; it is reopened for each try, since it may be replaced.
 
     Args:
-        read: Returns the given number of bytes from the start of a descriptor's file.
-        opened: Opens the regular file for a `with` block.
+        opening: Opens the regular file.
         path: The file's name in errors.
         limit: Largest size in bytes.
 
@@ -144,11 +74,11 @@ def read_stable(
     for attempt in range(READ_TRIES):
         if attempt:
             time.sleep(_FIRST_PAUSE_SECONDS * 2**attempt)
-        with opened() as descriptor:
+        with Opened(opening) as descriptor:
             before = os.fstat(descriptor)
             if limit is not None and before.st_size > limit:
                 raise FileTooLargeError(path, before.st_size, limit)
-            content = read(descriptor, before.st_size)
+            content = read_exactly(descriptor, before.st_size)
             if len(content) == before.st_size and is_unchanged(before, os.fstat(descriptor)):
                 return content, before
     raise FileBusyError(path)
@@ -217,36 +147,26 @@ class LocalReading:
         """
         workspace = self._disk.workspace
         with Explained(workspace, path):
-            content, found = read_stable(
-                read_exactly, partial(Opened, workspace.open_file, path), path=path, limit=limit
-            )
+            content, found = read_stable(partial(workspace.open_file, path), path=path, limit=limit)
         return content, to_file_stat(found)
 
-    def read_now(self, path: WorkspacePath, limit: int, take: Take[T]) -> T | None:
+    def read_now(self, path: WorkspacePath, limit: int) -> tuple[memoryview, FileStat] | None:
         """As `Store.read_now`: only if names and bytes are in memory. Five system calls, and no copy of the bytes."""
         workspace = self._disk.workspace
         opened = workspace.open_file_now(path)
         if opened is None:
             return None
         descriptor, found = opened
-        with Buffer() as buffer:
-            try:
-                content = None if found.st_size > limit else buffer.read_now(descriptor, found.st_size)
-                is_whole = content is not None and is_unchanged(found, os.fstat(descriptor))
-            except OSError as exc:
-                raise workspace.explain(path, exc) from exc
-            finally:
-                os.close(descriptor)
-            return take(content, to_facts(found)) if content is not None and is_whole else None
-
-    def read_lent(self, path: WorkspacePath, limit: int, take: Take[T]) -> T:
-        """As `Store.read_lent`."""
-        workspace = self._disk.workspace
-        with Buffer() as buffer:
-            with Explained(workspace, path):
-                opened = partial(Opened, workspace.open_file, path)
-                content, found = read_stable(buffer.read, opened, path=path, limit=limit)
-            return take(content, to_facts(found))
+        try:
+            if found.st_size > limit:
+                return None
+            content = memoryview(bytearray(found.st_size))
+            is_whole = not content or read_cached(descriptor, content) == len(content)
+            return (content, to_file_stat(found)) if is_whole and is_unchanged(found, os.fstat(descriptor)) else None
+        except OSError as exc:
+            raise workspace.explain(path, exc) from exc
+        finally:
+            os.close(descriptor)
 
     def read_link(self, path: WorkspacePath) -> bytes:
         """As `Store.read_link`."""
@@ -287,7 +207,7 @@ class LocalReading:
         ):
             for entry in entries:
                 if not is_ours(entry.name):
-                    yield ScanEntry(entry.name, _type_of(entry), entry.inode())
+                    yield ScanEntry(entry.name, type_of_entry(entry), entry.inode())
 
     def look_into(
         self, path: WorkspacePath, names: Collection[str] | None = None
@@ -304,28 +224,9 @@ class LocalReading:
                     continue
         return own, found
 
-    def state_below(self, path: WorkspacePath) -> WorkspacePath | None:
-        """Return some state directory in a folder, or None; folders that vanish or cannot be read count as empty."""
-        pending = [path]
-        while pending:
-            folder = pending.pop()
-            for name in self._folders_in(folder):
-                if is_state_name(name):
-                    return folder.child(name)
-                pending.append(folder.child(name))
-        return None
 
-    def _folders_in(self, path: WorkspacePath) -> list[str]:
-        with (
-            suppress(FileToolsError),
-            Opened(self._disk.workspace.open_directory, path) as descriptor,
-            os.scandir(descriptor) as entries,
-        ):
-            return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-        return []
-
-
-def _type_of(entry: os.DirEntry[str]) -> EntryType:
+def type_of_entry(entry: os.DirEntry[str]) -> EntryType:
+    """Return the type of a scanned entry."""
     if entry.is_file(follow_symlinks=False):
         return "file"
     if entry.is_dir(follow_symlinks=False):

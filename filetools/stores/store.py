@@ -6,20 +6,14 @@ All methods are synchronous and may block; they are called from worker threads, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
-
-Facts = tuple[int, int, int, int, int, int]
-"""Device, inode, size, mtime, ctime and the system's mode, type included: enough to notice changes of many entries."""
-T = TypeVar("T")
-Take: TypeAlias = Callable[[memoryview, Facts], T]
-"""Processes the bytes of a file and its facts."""
 
 
 class FileStat(Struct, frozen=True):
@@ -106,6 +100,37 @@ class Displaced(Protocol):
         """Delete it permanently; may be called twice."""
 
 
+class Trashed(Protocol):
+    """A file or a directory in the trash."""
+
+    def is_there(self) -> bool:
+        """False if the trash has no such name."""
+
+    def entries(self) -> list[tuple[str, FileStat]]:
+        """Return the entries that `restore` would restore: path below the folder and facts, folders before their contents.
+
+        The entry itself comes first, as "". The list is empty if it is not there.
+        """
+
+    def read(self, relative: str) -> bytes:
+        """Return the bytes of a file that `entries` has named, or a link's target.
+
+        Raises:
+            PathNotFoundError: It is gone.
+        """
+
+    def restore(self) -> None:
+        """Move it back to its path, whose parent must exist.
+
+        Raises:
+            PathExistsError: Something is at the path.
+            PathNotFoundError: It is gone.
+        """
+
+    def discard(self) -> None:
+        """Delete it permanently, if it is there."""
+
+
 class Prepared(Protocol):
     """A complete temporary file on the store, with mode, owner and attributes, waiting to go live."""
 
@@ -158,23 +183,15 @@ class Store(Protocol):
             FileTooLargeError: It has more than `limit` bytes.
         """
 
-    def read_now(self, path: WorkspacePath, limit: int, take: Take[T]) -> T | None:
-        """Read a whole file of at most `limit` bytes if that does not wait for a disk. For the event loop.
-
-        Args:
-            path: A regular file.
-            limit: Largest size in bytes.
-            take: Receives the bytes and the file's facts; must copy what it keeps, because the memory is reused.
+    def read_now(self, path: WorkspacePath, limit: int) -> tuple[memoryview, FileStat] | None:
+        """As `read`, if that does not wait for a disk. For the event loop.
 
         Returns:
-            The result of `take`; None if it was not called.
+            None if it would wait, or if the file has more than `limit` bytes.
 
         Raises:
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError
         """
-
-    def read_lent(self, path: WorkspacePath, limit: int, take: Take[T]) -> T:
-        """As `read`, but passes the bytes to `take`, as `read_now` does, and returns its result."""
 
     def open(self, path: WorkspacePath) -> Reader:
         """Open a regular file for reading parts."""
@@ -203,6 +220,7 @@ class Store(Protocol):
         mode: int | None = None,
         like: WorkspacePath | None = None,
         within: WorkspacePath | None = None,
+        ignores_read_only: bool = False,
     ) -> Prepared:
         """Write `content` to a temporary file that can replace `path`.
 
@@ -214,6 +232,7 @@ class Store(Protocol):
             mode: Permission bits to set instead of the replaced file's or the default of 0o666 less the umask.
             like: A file whose owner, extended attributes and ACL a new one takes over, if it exists.
             within: The nearest folder above that exists, if the parent of a new file is yet to be made.
+            ignores_read_only: True to replace a file of this user even if its mode forbids writing.
 
         Raises:
             DiskFullError, AccessDeniedError: Detected here, before anything is recorded.
@@ -248,35 +267,11 @@ class Store(Protocol):
             PathNotFoundError: Nothing is there.
         """
 
-    def restore(self, path: WorkspacePath, trash: str) -> None:
-        """Move `.filetools/trash/<trash>` back to `path`, whose parent must exist.
-
-        Raises:
-            PathExistsError: Something is there.
-            PathNotFoundError: The trash has no such name.
-        """
-
     def trash_names(self) -> list[str]:
         """Return the names in `.filetools/trash`, in no particular order."""
 
-    def empty_trash(self, trash: str) -> None:
-        """Delete `.filetools/trash/<trash>` permanently, if it exists."""
-
-    def trashed(self, path: WorkspacePath, trash: str) -> list[tuple[str, FileStat]]:
-        """Return the entries that `restore` would restore: path below the folder and facts, folders before their contents.
-
-        The folder itself comes first, as "". The list is empty if the trash has no such name.
-        """
-
-    def read_trashed(self, path: WorkspacePath, trash: str, relative: str) -> bytes:
-        """Return the bytes of a file that `trashed` has named, or a link's target.
-
-        Raises:
-            PathNotFoundError: It is gone.
-        """
-
-    def has_trash(self, path: WorkspacePath, trash: str) -> bool:
-        """True if `restore` would restore something."""
+    def trashed(self, path: WorkspacePath, trash: str) -> Trashed:
+        """Return what was removed from `path` with a name in the trash, whether it is there or not."""
 
     def move(self, source: WorkspacePath, destination: WorkspacePath, *, overwrite: bool = False) -> Displaced | None:
         """Rename a file or directory in one atomic step; the destination's parent must exist.
@@ -309,17 +304,11 @@ class Store(Protocol):
             DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError
         """
 
-    def state_below(self, path: WorkspacePath) -> WorkspacePath | None:
-        """Return some state directory of filetools in a folder; None if there is none."""
-
-    def set_mode(self, path: WorkspacePath, mode: int) -> None:
-        """Set the permission bits of a regular file, by descriptor."""
-
-    def set_directory_mode(self, path: WorkspacePath, mode: int) -> None:
-        """Set the permission bits of a directory, by descriptor.
+    def set_mode(self, path: WorkspacePath, mode: int, *, directory: bool = False) -> None:
+        """Set the permission bits of a regular file or, with `directory`, of a directory, by descriptor.
 
         Raises:
-            DirectoryNotFoundError, PathNotDirectoryError
+            PathNotFoundError, PathIsDirectoryError, DirectoryNotFoundError, PathNotDirectoryError
             AccessDeniedError: It is another user's, or may not be read.
         """
 

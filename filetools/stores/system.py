@@ -28,27 +28,27 @@ MISSING_CALL: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, e
 STAMP_PROBES: Final = 20
 _F_FULLFSYNC: Final[int | None] = getattr(fcntl, "F_FULLFSYNC", None)
 _RWF_NOWAIT: Final[int | None] = getattr(os, "RWF_NOWAIT", None)
-_PREADV: Final[Callable[..., int] | None] = getattr(os, "preadv", None)
 P = ParamSpec("P")
 
 
 class Opened:
-    """A descriptor held for a `with` block. A class: a generator costs as much as the call."""
+    """A descriptor held for a `with` block, opened anew for each. A class: a generator costs as much as the call."""
 
-    __slots__ = ("_descriptor", "_open")
+    __slots__ = ("_descriptors", "_open")
 
     def __init__(self, opening: Callable[P, int], *arguments: P.args, **options: P.kwargs) -> None:
         self._open = partial(opening, *arguments, **options)
-        self._descriptor = -1
+        self._descriptors: list[int] = []
+        """Of the blocks that are entered, which may be nested."""
 
     def __enter__(self) -> int:
         """Open it."""
-        self._descriptor = self._open()
-        return self._descriptor
+        self._descriptors.append(self._open())
+        return self._descriptors[-1]
 
     def __exit__(self, *_: object) -> None:
         """Close it."""
-        os.close(self._descriptor)
+        os.close(self._descriptors.pop())
 
 
 @cache
@@ -136,14 +136,6 @@ def read_cached(descriptor: int, buffer: memoryview) -> int | None:
         if exc.errno in MISSING_CALL:
             return None
         raise
-
-
-def read_into(descriptor: int, buffer: memoryview) -> int | None:
-    """Fill `buffer` from the start of the file; returns the number of bytes read, or None if the call does not exist.
-
-    Source: preadv(2); macOS has it since 11, Windows has not.
-    """
-    return None if _PREADV is None else _PREADV(descriptor, [buffer], 0)
 
 
 def sync_descriptor(descriptor: int) -> None:

@@ -27,7 +27,7 @@ from filetools.journal.journal import Journal
 from filetools.models.records import EXTERNAL
 from filetools.models.words import STATE_DIRECTORY, VERSION_PREFIX, EntryType
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.stores.private import foreign_name_for
+from filetools.stores.private import foreign_name_for, state_below
 from filetools.stores.store import Displaced, FileStat, Store
 
 MARKER: Final = WorkspacePath(f"{STATE_DIRECTORY}/mirror")
@@ -135,7 +135,7 @@ class MirrorFiles:
     def refuse_state_below(self, path: WorkspacePath) -> None:
         """Raise HoldsStateError if a path of the mirror is another root, or has one below it."""
         found = self.store.stat(path)
-        if found is not None and found.type == "directory" and (state := self.store.state_below(path)) is not None:
+        if found is not None and found.type == "directory" and (state := state_below(self.store, path)) is not None:
             raise HoldsStateError(path, state)
 
     def put(self, path: WorkspacePath, content: bytes, version: str, mode: int | None, *, must_write: bool) -> None:
@@ -195,7 +195,7 @@ class MirrorFiles:
         if not self.store.make_directory(path, mode):
             found = self.store.stat(path)
             if found is not None and found.mode != mode:
-                self.store.set_directory_mode(path, mode)
+                self.store.set_mode(path, mode, directory=True)
 
     def move(self, source: WorkspacePath, path: WorkspacePath, version: str | None, mode: int | None) -> bool:
         """Rename a file or directory as the primary did.

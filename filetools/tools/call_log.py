@@ -15,8 +15,8 @@ from typing import Any, Final, Literal
 from msgspec import Struct, structs
 
 from filetools.errors import AccessDeniedError, FileToolsError
-from filetools.events.activity import ToolCompleted, ToolFailed, ToolProgress, ToolStarted
 from filetools.events.bus import EventBus
+from filetools.events.types import ToolCompleted, ToolFailed, ToolProgress, ToolStarted
 from filetools.models.records import Actor
 from filetools.tools.deadline import AbortSignal
 from filetools.tools.tool import ReportProgress

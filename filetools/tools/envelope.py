@@ -75,24 +75,19 @@ def input_schema(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _compact(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    schema = _without_null(schema)
     if reference := schema.get("$ref"):
         schema = definitions[reference.rpartition("/")[2]] | {k: v for k, v in schema.items() if k != "$ref"}
         schema.pop("description", None)
-    without = _without_null(schema)
-    if without is not schema and "$ref" in without:
-        return _compact(without, definitions)
-    schema = without
     kept: dict[str, Any] = {}
     for keyword, value in schema.items():
-        if keyword in _UNPUBLISHED:
-            continue
         if keyword == "properties":
             kept[keyword] = {name: _compact(each, definitions) for name, each in value.items()}
         elif keyword == "items":
             kept[keyword] = _compact(value, definitions)
         elif keyword == "anyOf":
             kept[keyword] = [_compact(each, definitions) for each in value]
-        else:
+        elif keyword not in _UNPUBLISHED:
             kept[keyword] = value
     return kept
 

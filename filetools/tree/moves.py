@@ -15,7 +15,7 @@ from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Store
 from filetools.tree.hints import Names
-from filetools.tree.reading import UNSETTLED, is_text
+from filetools.tree.reading import UNSETTLED, is_text, stat_if_any
 from filetools.tree.scope import ObservationContext
 
 Replaced: TypeAlias = tuple[WorkspacePath, FileStat]
@@ -70,10 +70,7 @@ def source_of(rows: TreeTable, store: Store, path: WorkspacePath, stat: FileStat
 
 
 def _is_at(store: Store, row: TreeRow, stat: FileStat) -> bool:
-    try:
-        now = store.stat(WorkspacePath(row.path))
-    except FileToolsError:
-        return False
+    now = stat_if_any(store, WorkspacePath(row.path))
     return now is not None and now.identity[:2] == stat.identity[:2]
 
 
@@ -102,12 +99,11 @@ def is_same_folder(context: ObservationContext, row: TreeRow, path: WorkspacePat
 
 def record_move(
     rows: TreeTable, found: ObservedChanges, row: TreeRow, path: WorkspacePath, stat: FileStat
-) -> tuple[int, Sequence[WorkspacePath], bool]:
+) -> tuple[Sequence[WorkspacePath], bool]:
     """Record a move by another program, and give the rows of what moved their new paths.
 
     Returns:
-        The number of the record; the folders below a folder that moved; and False if the bytes are so young that they
-        must be read again.
+        The folders below a folder that moved, and False if the bytes are so young that they must be read again.
     """
     kind = Operation.MOVE_DIRECTORY if row.kind == "directory" else Operation.MOVE
     key, size = rows.key_of(path), None if row.kind == "directory" else stat.size
@@ -122,16 +118,17 @@ def record_move(
         mode=stat.mode,
         is_link=row.kind == "symlink",
     )
-    left = structs.replace(row, kind="absent", identity=None, number=number, file=new_file_id())
-    # First: where a folder takes the place of its parent, something below it may get its former name.
-    rows.put((left,))
-    below = rows.move_below(row, path) if row.kind == "directory" else []
+    if row.kind == "directory":
+        rows.move_folder(row, key, path)
+    # Where a folder takes the place of its parent, something below it may have got its former name.
+    if row.kind != "directory" or rows.get(row.key) is None:
+        rows.put((structs.replace(row, kind="absent", identity=None, number=number, file=new_file_id()),))
     is_settled = row.kind == "directory" or row.identity is None or row.identity[4] != UNSETTLED
     # The rename changed the ctime; unsettled bytes stay so.
     identity = stat.identity if is_settled else (*stat.identity[:4], UNSETTLED)
     rows.put((structs.replace(row, key=key, path=path, mode=stat.mode, identity=identity, number=number),))
-    folders = [WorkspacePath(each.path) for each in below if each.kind == "directory"]
-    return number, folders, is_settled
+    folders = [WorkspacePath(each.path) for each in rows.below(key) if each.kind == "directory"]
+    return folders, is_settled
 
 
 def record_spelling(rows: TreeTable, found: ObservedChanges, row: TreeRow, path: WorkspacePath) -> TreeRow:

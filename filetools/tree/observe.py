@@ -40,7 +40,6 @@ from filetools.tree.reading import (
     file_size,
     is_text,
     read_content,
-    settled_identity,
     spelled,
     stat_if_any,
 )
@@ -62,7 +61,6 @@ class Observation:
         unread: Paths that could not be read.
         unnamed: Names that no call can address, such as those that are not UTF-8; escaped.
         busy: Paths that another program is writing now.
-        stats: Facts of the names that were asked for, by path.
         missing: Keys that the next patient look treats as doubtful.
         left: Parts of the whole tree that there was no time for.
     """
@@ -93,7 +91,6 @@ class Observation:
         self.unread: list[str] = []
         self.unnamed: list[str] = []
         self.busy: list[str] = []
-        self.stats: dict[str, FileStat] = {}
         self.missing: frozenset[str] = frozenset()
         self.left: Sequence[Scope] = ()
 
@@ -127,11 +124,6 @@ class Observation:
         for path in paths:
             by_folder.setdefault(path.parent, set()).add(path.name)
         self._waiting += [Scope(path=each, names=frozenset(names), is_call=True) for each, names in by_folder.items()]
-        self._work(patient=False)
-
-    def below(self, paths: Iterable[WorkspacePath]) -> None:
-        """Compare everything below folders, ignore rules or not, because a call is about to change all of it."""
-        self._waiting += [Scope(path=path, names=None, deep=True, everything=True) for path in paths]
         self._work(patient=False)
 
     # -- looking -----------------------------------------------------------------------------------------------------
@@ -182,13 +174,12 @@ class Observation:
         """Look at the name of an item's folder in its parent, and then at the item again."""
         self._waiting.appendleft(structs.replace(item, was_led=True))
         names = frozenset((path.name,))
-        self._waiting.appendleft(Scope(path=path.parent, names=names, is_call=True, everything=item.everything))
+        self._waiting.appendleft(Scope(path=path.parent, names=names, is_call=True))
 
     def _look_into(self, item: Scope, path: WorkspacePath) -> None:
         try:
             own, found = self._context.store.look_into(path, item.names)
             if item.names is not None:
-                self.stats.update({path.child(name): stat for name, stat in found.items()})
                 found = spelled(self._context.store, path, found, self._rows.key_of)
         except (DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError):
             if path.is_root:
@@ -247,7 +238,7 @@ class Observation:
         if row is not None and not row.applied:
             self._look_again(path, self.later)  # what a dead process, or a power cut, left there is to be settled first
         elif row is None:
-            if item.is_call or item.everything or not self._is_ignored(path, is_folder):
+            if item.is_call or not self._is_ignored(path, is_folder):
                 self._come(item, path, stat)
         elif row.kind != stat.type or (
             is_folder and row.identity is not None and row.identity[:2] != stat.identity[:2]
@@ -265,12 +256,12 @@ class Observation:
             if item.is_call:
                 return
             if is_unseen:
-                self._arrive(path, everything=item.everything)
+                self._arrive(path)
                 return
             # Another process may have found it: this one does not watch it yet.
             self.new_folders.append(path)
             if item.deep and stat.identity[:2] not in self._listed:
-                self._descend(item, row)
+                self._descend(row)
         elif row.identity != stat.identity:
             self._compare(row, path, stat)
 
@@ -281,11 +272,11 @@ class Observation:
         former = self._rows.at(path)
         return former is None or former.number == 0
 
-    def _descend(self, item: Scope, row: TreeRow) -> None:
+    def _descend(self, row: TreeRow) -> None:
         names: Names = None
-        if not item.everything and self._context.is_left_out(row.path, True):
+        if self._context.is_left_out(row.path, True):
             names = frozenset(each.path.rpartition("/")[2] for each in self._rows.children(row.key))
-        self._waiting.append(Scope(path=WorkspacePath(row.path), names=names, deep=True, everything=item.everything))
+        self._waiting.append(Scope(path=WorkspacePath(row.path), names=names, deep=True))
 
     # -- arrivals ----------------------------------------------------------------------------------------------------
 
@@ -298,16 +289,16 @@ class Observation:
             return
         if stat.type == "directory":
             if not item.is_call or source is not None:
-                self._arrive(path, everything=item.everything)
+                self._arrive(path)
             else:
                 self.new_folders.append(path)
                 self.again[stat.identity[:2]] = None
 
-    def _arrive(self, path: WorkspacePath, *, everything: bool = False) -> None:
+    def _arrive(self, path: WorkspacePath) -> None:
         """Look at all of a folder that is new at its path."""
         self.new_folders.append(path)
-        if self._is_whole or everything or time.monotonic() < self._deadline:
-            self._waiting.append(Scope(path=path, names=None, deep=True, everything=everything))
+        if self._is_whole or time.monotonic() < self._deadline:
+            self._waiting.append(Scope(path=path, names=None, deep=True))
         elif (row := self._rows.at(path)) is not None and row.identity is not None:
             self.again[row.identity[:2]] = None
 
@@ -321,7 +312,7 @@ class Observation:
         )
         version, identity, number = None, stat.identity, 0
         if stat.type != "directory" and (is_recorded or stat.type == "symlink"):
-            seen = self.read(path, stat)
+            seen = self._read(path, stat)
             if seen is None:
                 return False
             stat, version, identity = seen.stat, seen.digest, seen.identity
@@ -342,14 +333,13 @@ class Observation:
         """True if a path was never reported to listeners: ignore rules leave it out, and a call has only looked at it."""
         return row.number == 0 and self._context.is_left_out(row.path, row.kind == "directory")
 
-    def _move(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> int:
-        """Record a move, and return its number."""
-        number, folders, is_settled = record_move(self._rows, self._context.found, row, path, stat)
+    def _move(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> None:
+        """Record a move."""
+        folders, is_settled = record_move(self._rows, self._context.found, row, path, stat)
         self._gone.pop(row.key, None)
         self.new_folders += folders
         if not is_settled:
             self._look_again(path)
-        return number
 
     def _compare(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> None:
         """Read a file or link whose identity has changed, and record it if its bytes or mode have."""
@@ -359,7 +349,7 @@ class Observation:
         if row.number == 0 and (not was_read or self._is_unrecorded(row)):
             self._rows.put((structs.replace(row, version=None, mode=stat.mode, identity=stat.identity),))
             return  # found, and not read yet
-        seen = self.read(path, stat)
+        seen = self._read(path, stat)
         if seen is None:
             return
         self._look_at_links(row.path, row.identity)
@@ -375,7 +365,7 @@ class Observation:
         new = structs.replace(row, version=seen.digest, mode=seen.stat.mode, identity=seen.identity, number=number)
         self._rows.put((new,))
 
-    def read(self, path: WorkspacePath, stat: FileStat) -> SeenContent | None:
+    def _read(self, path: WorkspacePath, stat: FileStat) -> SeenContent | None:
         """Read and keep the bytes of a file, or the target of a link; None if it must be read later."""
         if stat.type == "file" and stat.size > self._context.largest_read_bytes:
             self.unread.append(path)
@@ -395,10 +385,9 @@ class Observation:
             return None
         if seen.content is not None:
             self._context.contents.keep_inside(seen.digest, seen.content)
-        identity = settled_identity(seen.stat, seen.taken_ns, self._context.store.tick_ns)
-        if identity[4] == UNSETTLED:
+        if seen.identity[4] == UNSETTLED:
             self._look_again(path)
-        return structs.replace(seen, identity=identity)
+        return seen
 
     def _look_at_links(self, path: str, identity: Identity | None) -> None:
         """Look again at all other names of a file: writing through one gives no hint at the folders of the others."""
@@ -442,8 +431,7 @@ class Observation:
                 self._forget(below)
         # Before the move, which replaces them, too: what comes with it may have the same names.
         self._rows.put(gone)
-        number = self._move(source, path, stat)
-        self._rows.take_away([each for each in gone if self._rows.get(each.key) == each], number)
+        self._move(source, path, stat)
         if stat.type == "directory":
             self._arrive(path)
 
@@ -487,7 +475,8 @@ class Observation:
             kind, before = _REMOVALS.get(row.kind, Operation.DELETE), row.version
             number = self._context.found.add(kind, row.path, row.key, before=before, mode=row.mode)
         self._rows.put((structs.replace(row, kind="absent", identity=None, number=number),))
-        self._rows.take_away(below, number)
+        if below:
+            self._rows.take_away(row.key, number)
         for each in (row, *below):
             if each.kind == "file":
                 self._look_at_links(each.path, each.identity)

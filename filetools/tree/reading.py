@@ -31,9 +31,7 @@ class SeenContent(Struct, frozen=True, kw_only=True):
     stat: FileStat
     """Facts of the open file."""
     identity: Identity
-    """Identity under which it may be known."""
-    taken_ns: int
-    """`time.time_ns()` before the first byte was read."""
+    """Identity under which it may be known; see `settled_identity`."""
 
 
 def read_content(store: Store, path: WorkspacePath, stat: FileStat, largest_kept_bytes: int) -> SeenContent:
@@ -53,7 +51,8 @@ def read_content(store: Store, path: WorkspacePath, stat: FileStat, largest_kept
     if stat.type == "symlink":
         target = store.read_link(path)
         digest = hashlib.sha256(target).digest()
-        return SeenContent(digest=digest, content=target, stat=stat, identity=stat.identity, taken_ns=taken_ns)
+        identity = settled_identity(stat, taken_ns, store.tick_ns)
+        return SeenContent(digest=digest, content=target, stat=stat, identity=identity)
     reader = store.open(path)
     try:
         found = reader.stat
@@ -69,7 +68,8 @@ def read_content(store: Store, path: WorkspacePath, stat: FileStat, largest_kept
             raise FileBusyError(path)
     finally:
         reader.close()
-    return SeenContent(digest=digest, content=content, stat=found, identity=found.identity, taken_ns=taken_ns)
+    identity = settled_identity(found, taken_ns, store.tick_ns)
+    return SeenContent(digest=digest, content=content, stat=found, identity=identity)
 
 
 def settled_identity(stat: FileStat, taken_ns: int, tick_ns: int) -> Identity:

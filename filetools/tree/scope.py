@@ -45,8 +45,6 @@ class Scope(Struct, frozen=True, kw_only=True):
     """True to look at its known folders, too; new ones are always looked at."""
     is_call: bool = False
     """True if a call named it: then ignore rules do not count, and new folders are looked at later."""
-    everything: bool = False
-    """True if ignore rules do not count."""
     folder: FolderId | None = None
     """The folder, if it is meant rather than its path."""
     was_led: bool = False

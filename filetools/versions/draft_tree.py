@@ -133,7 +133,7 @@ class DraftTree:
             mode: Permission bits of the folder when it was deleted, if they are known.
         """
         found: dict[str, DraftNode] = {}
-        for relative, stat in self._store.trashed(WorkspacePath(path), trash):
+        for relative, stat in self._store.trashed(WorkspacePath(path), trash).entries():
             full = f"{path}/{relative}" if relative else path
             if self._is_seen(full):
                 found[full] = self._node(Origin(path=full, trash=trash, top=path), stat)
@@ -170,7 +170,8 @@ class DraftTree:
         origin, store = node.origin, self._store
         assert origin is not None
         if origin.trash is not None:
-            return store.read_trashed(WorkspacePath(origin.top), origin.trash, origin.path[len(origin.top) + 1 :])
+            trashed = store.trashed(WorkspacePath(origin.top), origin.trash)
+            return trashed.read(origin.path[len(origin.top) + 1 :])
         path = WorkspacePath(origin.path)
         return store.read_link(path) if node.kind == "symlink" else store.read(path, limit=self._most_bytes)[0]
 

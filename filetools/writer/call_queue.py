@@ -54,7 +54,6 @@ class CallQueue:
             self._alarm.cancel()
         for call in self._refused(CLOSED):
             call.fail(WorkspaceGoneError(CLOSED))
-            call.begin()
             call.settle()
 
     def abandon(self, reason: str) -> Sequence[TurnCall]:
@@ -112,7 +111,6 @@ class CallQueue:
                 self.watch(call)
             elif self.withdraw(call):
                 call.fail(LockTimeoutError(call.path, call.timeout_seconds, holder=self._describe_holder()))
-                call.begin()
                 call.settle()
 
     def _wake(self) -> None:

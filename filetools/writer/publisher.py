@@ -63,7 +63,7 @@ class Publisher:
 
     async def start(self) -> None:
         """Start after the newest record."""
-        self._position = await self._workers.run(self._journal.visible_position)
+        self._position = (await self._workers.run(self._journal.positions)).visible
 
     def end(self, calls: Ended, again: Sequence[TurnCall]) -> None:
         """Publish a turn once all earlier records are published, then settle its calls, except those in `again`."""
@@ -124,5 +124,5 @@ class Publisher:
                 call.settle()
 
     def _read(self) -> tuple[int, list[ChangeRecord]]:
-        visible = self._journal.visible_position()  # read first: a record in between is read twice rather than missed
+        visible = self._journal.positions().visible  # read first: a record in between is read twice rather than missed
         return visible, self._journal.records(self._position, limit=PAGE_RECORDS, foreign_only=True)

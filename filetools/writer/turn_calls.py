@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +14,7 @@ from filetools.journal.commit import CommitDraft
 from filetools.journal.journal import Records
 from filetools.journal.tree_rows import Identity
 from filetools.models.records import ChangeRecord
-from filetools.permissions.call_watch import current_watch
+from filetools.permissions.call_watch import CallWatch, current_watch
 from filetools.writer.worker_pool import Hop
 
 T = TypeVar("T")
@@ -112,7 +111,8 @@ class TurnCall:
         self.collect = collect
         self.hop: Hop[None]
         """Its outcome; set when it begins to wait."""
-        self.begun: asyncio.Future[None] | None = None
+        self._watch: CallWatch | None = None
+        """The clock of its caller, stopped while it waits for its turn."""
         self.found: list[ChangeRecord] = []
         """Changes by others that its turn found."""
         self.acquired = 0.0
@@ -154,15 +154,16 @@ class TurnCall:
         now = time.monotonic()
         self._deadline = now + self.timeout_seconds
         self.given_up_at = now + max(self.timeout_seconds, SHORTEST_WAIT_SECONDS)
-        if current_watch() is not None:
-            self.begun = self.hop.get_loop().create_future()
+        self._watch = current_watch()
+        if self._watch is not None:
+            self._watch.pause()
 
     def claimed(self) -> None:
         """Note that its turn begins; in the thread that takes it."""
         self.acquired = time.time()
-        if self.begun is not None:
+        if self._watch is not None:
             with suppress(RuntimeError):  # the loop is closed, and nobody waits
-                self.hop.get_loop().call_soon_threadsafe(self.begin)
+                self.hop.get_loop().call_soon_threadsafe(self.resume_watch)
 
     def take_found(self) -> Sequence[ChangeRecord]:
         """Return and clear the changes that its turn found: it may have another turn before they are published."""
@@ -177,10 +178,11 @@ class TurnCall:
         """Note why it was refused, or failed."""
         self.error = error
 
-    def begin(self) -> None:
-        """Note that its turn has begun; on the loop."""
-        if self.begun is not None and not self.begun.done():
-            self.begun.set_result(None)
+    def resume_watch(self) -> None:
+        """Let its caller's clock run on, because it waits no longer; on the loop. May be called twice."""
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.resume()
 
     def settle(self) -> None:
         """Pass the outcome to its caller; on the loop."""

@@ -5,7 +5,6 @@ Waiting calls of one process share a turn, and with it one commit and one sync.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import time
@@ -27,7 +26,6 @@ from filetools.journal.tree_rows import Identity
 from filetools.locks.holder import LockInfo, from_line, to_line
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace import Workspace
-from filetools.permissions.call_watch import uncounted
 from filetools.writer.call_queue import CallQueue
 from filetools.writer.publisher import Ended, Publisher
 from filetools.writer.turn_calls import Publication, TurnCall, TurnTask, TurnWork, quietly, touches
@@ -102,12 +100,10 @@ class Turns:
         self._in_flight.begin()
         try:
             self._queue.add(call)
-            is_cancelled = call.begun is not None and await self._is_cancelled_before(call, call.begun)
             await call.hop
         finally:
+            call.resume_watch()
             self._in_flight.end()
-        if is_cancelled:
-            raise asyncio.CancelledError
 
     async def do(self, work: Callable[[], T], *, path: str, owner: str, timeout_seconds: float) -> T:
         """Run a function in a turn; raises what it raises, and the errors of `run`."""
@@ -156,18 +152,6 @@ class Turns:
         ]
 
     # -- on the loop -------------------------------------------------------------------------------------------------
-
-    async def _is_cancelled_before(self, call: TurnCall, begun: asyncio.Future[None]) -> bool:
-        """Wait for a call to begin, without counting the wait as its caller's time; True if the caller was cancelled."""
-        try:
-            with uncounted():
-                await begun
-        except asyncio.CancelledError:
-            if self._queue.withdraw(call):
-                raise
-            call.hop.cancel()  # only noted: the call finishes first
-            return True
-        return False
 
     def _end_on_loop(self, calls: Ended, again: Sequence[TurnCall]) -> None:
         for call in again:
@@ -238,9 +222,9 @@ class Turns:
             again: Filled with those of them that get another turn.
         """
         journal = self._journal
-        newest, is_pending = journal.marks.before_turn()
-        self.publisher.begins_at(newest + 1)
-        if is_pending:
+        reached = journal.positions()
+        self.publisher.begins_at(reached.newest + 1)
+        if reached.visible < reached.newest:  # something is committed but not applied
             self._settle()
         ready = self._prepare(calls, again)
         if not ready:
@@ -285,12 +269,13 @@ class Turns:
                     again.append(call)
                 continue
             finally:
-                self._put_off(ready, again, call.found)
+                if call.found:
+                    self._put_off(ready, again, call.found)
             if draft is None:
                 call.finish()
                 continue
             keys = {key for change in draft.changes for key in (change.key, change.old_key) if key is not None}
-            if any(touches(key, touched) for key in keys):
+            if touched and any(touches(key, touched) for key in keys):
                 call.work.abandon()  # it touches more paths than it declared
                 again.append(call)
                 continue

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content.extracts.ranges import STEP_BYTES, TextWindow, memory_source
-from filetools.content.extracts.windows import COUNTED_BYTES, line_end, read_lines
+from filetools.content.extracts.ranges import STEP_BYTES, TextSource, TextWindow, memory_source
+from filetools.content.extracts.windows import COUNTED_BYTES, LineScan, read_lines
 from filetools.content.formats import TextFormat, encode
 from filetools.errors import EncodingError, InvalidArgumentError
 from tests.support.dose import dose
@@ -232,8 +232,8 @@ LINE_ENDS = [*FORMATS[:1], *FORMATS[2:3], *FORMATS[4:7], TextFormat(encoding="cp
 def test_ends_are_counted_and_placed_in_whole_units(text_format: TextFormat, text: str) -> None:
     encoding = text_format.encoding
     text = text if encoding != "cp037" else text.encode("ascii", "ignore").decode()
-    end = line_end("\n", text_format)
     content = text.encode(encoding)
-    assert end.count(content) == text.count("\n")
-    places = [len(text[: place + 1].encode(encoding)) for place, char in enumerate(text) if char == "\n"]
+    end = LineScan(TextSource(memory_source(content), text_format, "a"))
+    assert end.count(content) == text.count(end.end)
+    places = [len(text[: place + 1].encode(encoding)) for place, char in enumerate(text) if char == end.end]
     assert [end.after(content, number) for number in range(1, len(places) + 1)] == places

@@ -11,7 +11,8 @@ from filetools.content.editing.text_edits import TextEdit, apply_text_edits, in_
 from filetools.editors.editor_state import EditorState
 from filetools.editors.shown import Selection, ShownDocument
 from filetools.errors import InvalidArgumentError
-from filetools.events.buffers import (
+from filetools.events.bus import EventBus
+from filetools.events.types import (
     BufferAbandoned,
     BufferBehind,
     BufferChanged,
@@ -20,9 +21,9 @@ from filetools.events.buffers import (
     BufferOpened,
     BufferSaved,
     ChangeReason,
+    FileModified,
+    Resync,
 )
-from filetools.events.bus import EventBus
-from filetools.events.types import FileModified, Resync
 from filetools.models.buffers import BufferResult
 from filetools.models.records import Actor
 

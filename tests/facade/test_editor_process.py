@@ -10,7 +10,7 @@ from typing import Any
 
 import filetools
 from filetools import Actor
-from filetools.events.buffers import BufferAbandoned
+from filetools.events.types import BufferAbandoned
 from tests.support.dose import dose
 from tests.support.opened import lapse_leases, outcome_of, steps_until, told
 from tests.support.peers import Peer, peer

@@ -168,7 +168,7 @@ async def test_an_event_that_there_is_not_is_refused_with_the_nearest(
         files.on(name, print)
     assert caught.value.code == "INVALID_ARGUMENT"
     assert hint in caught.value.message
-    assert files.bus.statistics.listeners == 0
+    assert files.bus.listeners == 0
 
 
 async def test_a_custom_event_is_accepted(files: FileToolsFacade) -> None:

@@ -12,7 +12,9 @@ import pytest
 
 import filetools
 from filetools.facade.facade import FileToolsFacade
+from filetools.paths.workspace_path import ROOT
 from filetools.stores.local import LocalStore
+from filetools.stores.local_displaced import LocalTrashed
 from tests.support.changes import ALICE, undo
 from tests.support.crashing import QUIET, deaths, recover
 from tests.support.opened import names_of, recorded, refused, told
@@ -42,14 +44,14 @@ async def files(root: Path) -> AsyncIterator[FileToolsFacade]:
 def bytes_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The paths whose bytes were read."""
     asked: list[str] = []
-    for name in ("read", "open", "read_trashed"):
-        real = getattr(LocalStore, name)
+    for kind, name in ((LocalStore, "read"), (LocalStore, "open"), (LocalTrashed, "read")):
+        real = getattr(kind, name)
 
         def spy(self: Any, path: str, *more: Any, _real: Any = real, **options: Any) -> Any:
             asked.append(path)
             return _real(self, path, *more, **options)
 
-        monkeypatch.setattr(LocalStore, name, spy)
+        monkeypatch.setattr(kind, name, spy)
     return asked
 
 
@@ -141,7 +143,7 @@ async def test_without_the_trash_an_undo_reports_that_the_bytes_are_unknown(
     files: FileToolsFacade, root: Path, name: str
 ) -> None:
     number = (await files.delete_file(name)).number
-    files._parts.store.empty_trash(str(number))
+    files._parts.store.trashed(ROOT, str(number)).discard()
     result = await files.undo()
     assert [change.outcome for change in result.changes] == ["unknown"]
     assert look(root / name) is None

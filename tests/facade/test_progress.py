@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import filetools
-from filetools.events.activity import ToolProgress
+from filetools.events.types import ToolProgress
 from filetools.facade import progress
 from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import QUIET, grow

@@ -31,7 +31,7 @@ def full_disk() -> DiskFullError:
     return DiskFullError("z.txt")
 
 
-@pytest.mark.parametrize("method", ["Prepared.exchange", "restore", "move", "remove_empty_directory"])
+@pytest.mark.parametrize("method", ["Prepared.exchange", "Trashed.restore", "move", "remove_empty_directory"])
 async def test_an_undo_that_fails_while_it_is_made_real_goes_back_and_can_be_repeated(
     tmp_path: Path, method: str
 ) -> None:

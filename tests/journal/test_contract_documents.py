@@ -114,6 +114,13 @@ def test_documents_below_a_moved_folder_move_with_it(journal: Journal) -> None:
     assert moved == {"e/a": replace(inside, key="e/a", path="e/a"), "da": beside}
 
 
+def test_the_documents_of_a_folder_are_those_at_its_path_and_below_it(journal: Journal) -> None:
+    for key in ("d/a", "d-", "da", "d"):
+        opened(journal, key)
+    assert {document.key for document in journal.documents.all("d")} == {"d/a", "d"}
+    assert {document.key for document in journal.documents.all()} == {"d/a", "d-", "da", "d"}
+
+
 def test_what_a_document_builds_on_is_never_forgotten(relaxed: Journal) -> None:
     for index in range(30):
         relaxed.marks.synced([put(relaxed, "a", os.urandom(100) + b"%d" % index).number])

@@ -43,7 +43,7 @@ def test_records_are_selected_by_every_field_newest_first_and_by_pages(journal: 
     everything = [fourth.number, third.number, second.number, first.number]
     assert numbers(journal, RecordFilter()) == everything
     assert numbers(journal, RecordFilter(), limit=3) == everything[:3]
-    assert numbers(journal, RecordFilter(), below=everything[2]) == everything[3:]
+    assert numbers(journal, RecordFilter(until=everything[2] - 1)) == everything[3:]
     assert numbers(journal, RecordFilter(kind="agent", id="bob")) == everything[:2]
     assert numbers(journal, RecordFilter(session="s", call="c")) == everything[2:]
     assert numbers(journal, RecordFilter(since=second.number, until=third.number)) == everything[1:3]

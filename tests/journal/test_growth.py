@@ -36,7 +36,7 @@ def act(journal: Journal, name: str) -> object:
         "last of one": lambda: journal.history.select(RecordFilter(id="alice", standing=True, undos=False), limit=1),
         "of one call": lambda: journal.history.select(RecordFilter(id="alice", call="grown", standing=True), limit=5),
         "foreign": lambda: journal.records(journal.position() - 20, limit=10, foreign_only=True),
-        "positions": lambda: (journal.position(), journal.visible_position(), journal.forgotten()),
+        "positions": lambda: (journal.position(), journal.positions().visible, journal.positions().forgotten),
         "heads below": lambda: list(heads_below(journal, "d0")),
         "folder move": lambda: journal.commit([move_folder("d1", "t", applied=True)], ALICE),
         "folder deletion": lambda: journal.commit([delete_folder("d2", applied=True)], ALICE),

@@ -15,8 +15,7 @@ from filetools.journal.journal import Journal
 from filetools.journal.retention import LIVE_SECONDS, SWEEP_SECONDS, Retention
 from filetools.journal.seen_versions import SeenVersion
 from filetools.journal.storage.birth import PAGE_BYTES
-from filetools.journal.storage.blobs import YOUNG_SECONDS
-from filetools.journal.storage.contents import LARGEST_ROW_BYTES
+from filetools.journal.storage.contents import LARGEST_ROW_BYTES, YOUNG_SECONDS
 from filetools.journal.storage.database import IDLE_BYTES
 from tests.support.inside import database_of, heads_below
 from tests.support.journals import ALICE, delete_folder, move_folder, put, save
@@ -48,14 +47,14 @@ def test_within_the_limits_nothing_is_removed(relaxed: Journal) -> None:
     written(relaxed, *contents)
     assert keep(relaxed, contents=2000, records=20) == 0
     assert (left(relaxed), kept(relaxed, contents)) == (list(range(1, 21)), [True] * 20)
-    assert relaxed.forgotten() == 0
+    assert relaxed.positions().forgotten == 0
 
 
 def test_the_oldest_records_go_first(relaxed: Journal) -> None:
     written(relaxed, *(b"%d" % index for index in range(10)))
     assert keep(relaxed, records=4) == 6
     assert left(relaxed) == [7, 8, 9, 10]
-    assert relaxed.forgotten() == 6
+    assert relaxed.positions().forgotten == 6
     assert keep(relaxed, records=4) == 0
 
 
@@ -97,7 +96,7 @@ def test_unapplied_and_unsynced_records_stay_with_what_they_replaced(relaxed: Jo
     assert kept(relaxed, [b"0", b"unsynced", b"pending", b"1", b"2"]) == [True] * 5
     relaxed.marks.applied([3])
     relaxed.marks.synced([2, 3])
-    relaxed._retention._exhausted = None
+    relaxed.retention._exhausted = None
     keep(relaxed, contents=0, records=0)
     assert kept(relaxed, [b"0", b"unsynced", b"pending", b"1", b"2"]) == [False, False, True, False, True]
 
@@ -126,7 +125,7 @@ def test_age_counts_only_if_asked(relaxed: Journal) -> None:
     numbers = written(relaxed, b"1", b"2", b"3")
     (third,) = relaxed.records(since=numbers[1])
     now = [third.time + 50]
-    retention = Retention(relaxed._database, relaxed._retention._blobs, clock=lambda: now[0])
+    retention = Retention(relaxed._database, relaxed.retention._blobs, clock=lambda: now[0])
     assert retention.collect(MUCH, MUCH) == 0
     assert retention.collect(MUCH, MUCH, 100) == 0
     now[0] += 100

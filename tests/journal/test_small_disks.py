@@ -117,7 +117,7 @@ def test_the_rows_below_a_folder_are_those_with_its_name_and_a_slash(tmp_path: P
 def test_everything_below_a_folder_moves_with_it(tmp_path: Path) -> None:
     def look(_: object, rows: TreeTable) -> None:
         rows.put([row("d", kind="directory"), row("d/a"), row("d/a/b")])
-        rows.move_below(row("d", kind="directory"), "new")
+        rows.move_folder(row("d", kind="directory"), "new", "new")
         assert [found.path for found in rows.below("new")] == ["new/a", "new/a/b"]
         assert rows.below("d") == []
         assert rows.get("d/a") is None

@@ -48,28 +48,15 @@ NAMES: Final = (
 )
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ("[a", "a bracket is not closed"),
-        ("[[:alpha:", "a bracket is not closed"),
-        ("x[[:word:]]", "there is no character class [:word:]"),
-        ("foo\\", "a backslash at the end escapes nothing"),
-        ("!", "it names nothing"),
-        ("/", "it names nothing"),
-        ("a\0b", "it contains NUL"),
-        ("a" * 4097, "it is longer than 4096 bytes"),
-    ],
-)
-def test_bad_line_is_skipped_and_reported(line: str, reason: str) -> None:
+@pytest.mark.parametrize("line", ["[a", "[[:alpha:", "x[[:word:]]", "foo\\", "!", "/", "a\0b", "a" * 4097])
+def test_bad_line_is_skipped(line: str) -> None:
     rules = IgnoreRules.parse(f"good\n{line}\n*.o\n")
-    assert rules.problems == ((2, reason),)
     assert [rules.match(path, False) for path in ("good", "x.o", line[:200])] == [True, True, None]
 
 
-def test_blank_lines_and_comments_are_no_problems() -> None:
+def test_blank_lines_and_comments_match_nothing() -> None:
     rules = IgnoreRules.parse("\n   \n# comment\r\n\r\n")
-    assert rules.problems == ()
+    assert rules.is_empty
     assert rules.match("# comment", False) is None
 
 
@@ -225,15 +212,13 @@ def test_a_path_costs_the_same_however_many_rules_a_file_has(line: str) -> None:
     assert steps[0] == steps[1]
 
 
-def test_deep_rules_beyond_the_bound_are_skipped_and_reported() -> None:
+def test_deep_rules_beyond_the_bound_are_skipped() -> None:
     rules = IgnoreRules.parse("\n".join(f"a/**/b{number}" for number in range(MAX_DEEP_RULES + 1)))
-    assert [line for line, _ in rules.problems] == [MAX_DEEP_RULES + 1]
     assert [rules.match(path, False) for path in ("a/x/b255", "a/x/b256")] == [True, None]
 
 
-def test_wildcards_beyond_the_bound_are_skipped_and_reported() -> None:
+def test_wildcards_beyond_the_bound_are_skipped() -> None:
     line = "*a*" + "b" * 1020
-    count = MAX_WILDCARD_BYTES // len(line) + 1
-    rules = IgnoreRules.parse("\n".join([line] * count) + "\nplain\n")
-    assert [line for line, _ in rules.problems] == [count]
-    assert rules.match("plain", False)
+    count = MAX_WILDCARD_BYTES // len(line)
+    rules = IgnoreRules.parse("\n".join([line] * count) + "\n*c*" + "d" * 1020 + "\nplain\n")
+    assert [rules.match(path, False) for path in ("a" + "b" * 1020, "c" + "d" * 1020, "plain")] == [True, None, True]

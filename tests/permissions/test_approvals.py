@@ -33,7 +33,7 @@ class Desk:
     def __init__(self, book: Table, *, run: CallRun = run, **options: Any) -> None:
         self.trust, self.notices = RunTrust(), Notices()
         options = {"wait_seconds": 30.0, **options}
-        self.approvals = Approvals(self.trust, book, run, notify=self.notices, **options)
+        self.approvals = Approvals(self.trust, book, run, publish=self.notices, **options)
 
 
 @pytest.fixture
@@ -79,14 +79,14 @@ async def test_without_an_answer_in_time_the_request_is_denied(passing: Desk) ->
     desk.approvals.attend()
     with pytest.raises(ApprovalDeniedError):
         await desk.approvals.ask(case())
-    assert desk.notices.kinds == ["asked", "refused"]
+    assert desk.notices.kinds == ["approval_required", "rejected"]
     assert desk.approvals.open_requests() == []
 
 
 async def test_an_expired_request_can_no_longer_be_answered(passing: Desk) -> None:
     desk = passing
     approval_id = await refused_id(desk, case())
-    await desk.notices.until("refused")
+    await desk.notices.until("rejected")
     with pytest.raises(InvalidArgumentError):
         await desk.approvals.answer(approval_id, "allow", by=EDITOR)
 
@@ -153,7 +153,7 @@ async def test_a_late_denial_meets_the_next_identical_call_once(desk: Desk) -> N
 
 async def test_repeating_a_refused_call_opens_no_second_request(desk: Desk) -> None:
     assert await refused_id(desk, case()) == await refused_id(desk, case())
-    assert desk.notices.kinds == ["asked"]
+    assert desk.notices.kinds == ["approval_required"]
 
 
 async def test_one_permission_lets_one_of_two_identical_calls_pass(desk: Desk) -> None:
@@ -236,10 +236,10 @@ async def test_a_waiting_call_fails_at_once_when_the_last_person_leaves(desk: De
             await waiting
 
 
-async def test_a_page_that_only_follows_notices_can_answer(desk: Desk) -> None:
+async def test_a_page_that_only_follows_events_can_answer(desk: Desk) -> None:
     desk.approvals.attend()
     waiting = asyncio.create_task(desk.approvals.ask(case()))
-    await desk.notices.until("asked")
+    await desk.notices.until("approval_required")
     await desk.approvals.answer(desk.approvals.open_requests()[0].id, "allow", by=EDITOR)
     assert await waiting == ALLOWED
 
@@ -247,7 +247,7 @@ async def test_a_page_that_only_follows_notices_can_answer(desk: Desk) -> None:
 async def test_an_aborted_call_leaves_its_request_open(desk: Desk) -> None:
     desk.approvals.attend()
     waiting = asyncio.create_task(desk.approvals.ask(case()))
-    await desk.notices.until("asked")
+    await desk.notices.until("approval_required")
     await asyncio.sleep(0)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -44,7 +44,7 @@ class Gate:
         self.policy = PermissionPolicy(preset, rules)
         self.notices = Notices()
         self.described = 0
-        approvals = Approvals(self.policy.trust, book, run, notify=self.notices)
+        approvals = Approvals(self.policy.trust, book, run, publish=self.notices)
         nowhere = Path("/nowhere/permissions.json")
         self.leader = Gatekeeper(self.policy, approvals, rule_file=path or nowhere, run=run)
 

@@ -6,11 +6,9 @@ from filetools.models.records import Actor
 from filetools.models.words import Preset
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.policy import (
-    MAX_TRUSTED_RUNS,
     PermissionPolicy,
     PolicyDecision,
     Rule,
-    RunTrust,
 )
 from tests.support.people import ALICE, BOB, EDITOR
 
@@ -120,12 +118,3 @@ def test_trust_lifts_no_block() -> None:
     policy = PermissionPolicy("guarded")
     policy.trust.add(ALICE, "delete_file")
     assert policy.check("delete_file", A, actor=ALICE, change=True) == "block"
-
-
-def test_trust_of_old_runs_is_forgotten_rather_than_kept_without_bound() -> None:
-    trust = RunTrust()
-    runs = [Actor(kind="agent", id=str(number)) for number in range(MAX_TRUSTED_RUNS + 1)]
-    for run in runs:
-        trust.add(run, "write_file")
-    assert not trust.covers(runs[0], "write_file")
-    assert trust.covers(runs[-1], "write_file")

@@ -374,13 +374,12 @@ def test_plain_text_is_counted_once_a_line_as_it_is_found(given: dict[str, Any],
     assert pattern.count(text, "text") == len(pattern.find(text, "text", most=9)) // 2 == count
 
 
-@pytest.mark.parametrize("pattern", ["foo", "fo+", "^f"])
-def test_lines_are_counted_without_a_call_for_each(store: DirectStore, pattern: str) -> None:
+def test_lines_of_a_plain_text_are_counted_without_a_call_for_each(store: DirectStore) -> None:
     (store.workspace.root / "large.py").write_text("foo(\n" * 100_000)
     calls: list[str] = []
     sys.setprofile(lambda _, event, __: calls.append(event))
     try:
-        result = grep(store, pattern, "large.py", output_mode="count")
+        result = grep(store, "foo", "large.py", output_mode="count")
     finally:
         sys.setprofile(None)
     assert [row.count for row in result.files] == [100_000]

@@ -41,7 +41,7 @@ def test_what_came_out_can_be_read_and_discarded(world: LocalWorld) -> None:
     assert displaced.is_untouched()
     displaced.discard()
     displaced.discard()
-    with pytest.raises(PathNotFoundError):
+    with pytest.raises(InternalError):
         displaced.read()
     assert (displaced.temporary, world.hidden()) == ("", set())
 
@@ -172,8 +172,8 @@ def test_the_trash_gives_back_over_a_restart(world: LocalWorld) -> None:
     world.store.remove(FILE, "18")
     store = world.reopen()
     assert [left.temporary for left in store.leftovers()] == []
-    store.restore(FOLDER, "17")
-    store.restore(FILE, "18")
+    store.trashed(FOLDER, "17").restore()
+    store.trashed(FILE, "18").restore()
     assert (world.look(DEEP), world.look(FILE), world.hidden()) == (b"deep", b"one", set())
 
 
@@ -181,14 +181,14 @@ def test_restoring_over_something_or_from_nothing_is_refused(world: LocalWorld) 
     world.store.remove(FILE, "17")
     world.save(FILE, b"newer")
     with pytest.raises(PathExistsError):
-        world.store.restore(FILE, "17")
+        world.store.trashed(FILE, "17").restore()
     assert world.look(FILE) == b"newer"
     with pytest.raises(PathNotFoundError):
-        world.store.restore(OTHER, "18")
+        world.store.trashed(OTHER, "18").restore()
     with pytest.raises(DirectoryNotFoundError):
-        world.store.restore(BELOW_MISSING, "17")
+        world.store.trashed(BELOW_MISSING, "17").restore()
     world.erase(FILE)
-    world.store.restore(FILE, "17")
+    world.store.trashed(FILE, "17").restore()
     assert world.look(FILE) == b"one"
 
 
@@ -314,28 +314,28 @@ def test_the_trash_is_named_and_emptied(world: LocalWorld) -> None:
     if not displaced.temporary.startswith(".filetools/trash/"):
         return  # it stays in the tree, on another mount
     assert world.store.trash_names() == ["7"]
-    world.store.empty_trash("7")
-    world.store.empty_trash("7")
+    world.store.trashed(ROOT, "7").discard()
+    world.store.trashed(ROOT, "7").discard()
     assert world.store.trash_names() == []
 
 
 def test_the_trash_can_be_looked_into_before_it_gives_back(world: LocalWorld) -> None:
-    assert world.store.trashed(FOLDER, "7") == []
+    assert world.store.trashed(FOLDER, "7").entries() == []
     with pytest.raises(PathNotFoundError):
-        world.store.read_trashed(FOLDER, "7", "deep.txt")
+        world.store.trashed(FOLDER, "7").read("deep.txt")
     world.store.remove(FOLDER, "7")
-    found = world.store.trashed(FOLDER, "7")
+    found = world.store.trashed(FOLDER, "7").entries()
     assert [(relative, stat.type) for relative, stat in found] == [("", "directory"), ("deep.txt", "file")]
-    assert world.store.read_trashed(FOLDER, "7", "deep.txt") == b"deep"
+    assert world.store.trashed(FOLDER, "7").read("deep.txt") == b"deep"
     with pytest.raises(PathNotFoundError):
-        world.store.read_trashed(FOLDER, "7", "nope.txt")
-    world.store.restore(FOLDER, "7")
-    assert (world.look(DEEP), world.store.trashed(FOLDER, "7")) == (b"deep", [])
+        world.store.trashed(FOLDER, "7").read("nope.txt")
+    world.store.trashed(FOLDER, "7").restore()
+    assert (world.look(DEEP), world.store.trashed(FOLDER, "7").is_there()) == (b"deep", False)
 
 
 @pytest.mark.parametrize("mode", [0o700, 0o555, 0o2750])
 def test_a_folder_gets_the_mode_that_is_set(world: LocalWorld, mode: int) -> None:
-    world.store.set_directory_mode(FOLDER, mode)
+    world.store.set_mode(FOLDER, mode, directory=True)
     facts = world.store.stat(FOLDER)
     assert facts is not None
     assert (facts.type, facts.mode) == ("directory", mode)
@@ -366,7 +366,7 @@ def test_a_link_is_made_with_any_target_and_followed_by_nobody(world: LocalWorld
     with pytest.raises(SymlinkNotAllowedError):
         world.store.read(link)
     world.store.remove(FOLDER, trash="7").sync()
-    assert world.store.read_trashed(FOLDER, "7", "link") == target
-    world.store.restore(FOLDER, "7")
+    assert world.store.trashed(FOLDER, "7").read("link") == target
+    world.store.trashed(FOLDER, "7").restore()
     world.store.remove(link).discard()
     assert world.store.stat(link) is None

@@ -136,7 +136,7 @@ def test_a_folder_on_another_mount_gets_its_temporary_files_beside_the_target(na
         assert (native.look(deep), displaced.read()) == (b"two", b"deep")
         displaced.discard()
         native.store.remove(deep, "9")
-        native.store.restore(deep, "9")
+        native.store.trashed(deep, "9").restore()
         with pytest.raises(AccessDeniedError, match="different file systems"):
             native.store.move(deep, OTHER)
         assert (native.look(deep), native.hidden()) == (b"two", set())

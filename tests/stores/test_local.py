@@ -30,7 +30,6 @@ from tests.support.store_worlds import (
     FILE,
     OTHER,
     LocalWorld,
-    copied,
     exchanged,
     make_world,
 )
@@ -151,7 +150,7 @@ def test_nothing_changes_below_a_link(native: LocalWorld, outside: Path) -> None
         lambda: store.move(THROUGH_LINK, OTHER),
         lambda: store.move(FILE, WorkspacePath("link/new")),
         lambda: store.prepare(WorkspacePath("link/new"), b"x", new=True),
-        lambda: store.restore(WorkspacePath("link/new"), "1"),
+        lambda: store.trashed(WorkspacePath("link/new"), "1").restore(),
         lambda: store.sync(THROUGH_LINK),
     ):
         with pytest.raises(SymlinkNotAllowedError):
@@ -197,7 +196,7 @@ def test_pipes_are_refused_at_once_and_can_be_removed(native: LocalWorld) -> Non
     store = native.store  # a call that opened the pipe as a file would hang until the time limit of the test
     for act in (
         lambda: store.read(PIPE),
-        lambda: store.read_now(PIPE, 10, copied),
+        lambda: store.read_now(PIPE, 10),
         lambda: store.open(PIPE),
         lambda: store.prepare(PIPE, b"x", new=False),
         lambda: store.set_mode(PIPE, 0o600),

@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-from filetools.stores.store import Facts
-from tests.support.store_worlds import FILE, OTHER, LocalWorld, copied
+from tests.support.store_worlds import FILE, OTHER, LocalWorld
 
 HALF = 2 * 1024 * 1024
 
@@ -21,32 +20,10 @@ def test_read_now_of_a_file_half_in_memory_never_gives_a_part(native: LocalWorld
         file.flush()
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), HALF, HALF, os.POSIX_FADV_DONTNEED)
-    found = native.store.read_now(OTHER, 2 * HALF, copied)
+    found = native.store.read_now(OTHER, 2 * HALF)
     # The system need not drop what it is advised to drop; a part is wrong in any case.
     assert found is None or found[0] == content
     assert native.store.read(OTHER)[0] == content
-
-
-def test_memory_is_lent_to_one_reader_at_a_time(native: LocalWorld) -> None:
-    native.save(OTHER, b"other")
-    inner: list[bytes] = []
-
-    def take(content: memoryview, _: Facts) -> bytes:
-        if not inner:
-            inner.append(b"")
-            inner.append(native.store.read_lent(OTHER, 100, copied)[0])
-        return bytes(content)
-
-    assert [native.store.read_lent(FILE, 100, take), inner[1]] == [b"one", b"other"]
-    assert native.store.read_lent(OTHER, 100, take) == b"other"
-
-
-@pytest.mark.parametrize("call", [None, lambda *_: 1])
-def test_a_file_is_lent_whole_where_the_call_is_missing_or_gives_a_part(
-    native: LocalWorld, monkeypatch: pytest.MonkeyPatch, call: object
-) -> None:
-    monkeypatch.setattr("filetools.stores.system._PREADV", call)
-    assert native.store.read_lent(FILE, 100, copied)[0] == b"one"
 
 
 def test_an_open_reader_tells_a_write_into_the_file_itself(native: LocalWorld) -> None:

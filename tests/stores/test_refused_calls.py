@@ -20,7 +20,7 @@ store = LocalStore(workspace, private_directory=root / ".filetools")
 at = workspace.resolve
 store.prepare(at("new"), b"new", new=True).exchange()
 out = store.prepare(at("file.txt"), b"two", new=False).exchange()
-said = [store.read_now(at("file.txt"), 9, lambda content, facts: True) is True, out.read().decode(), out.is_untouched()]
+said = [store.read_now(at("file.txt"), 9) is not None, out.read().decode(), out.is_untouched()]
 out.put_back()
 said += [store.read(at("file.txt"))[0].decode(), out.read().decode()]
 out.discard()
@@ -29,7 +29,7 @@ said += [over.read().decode(), store.read(at("folder/deep.txt"))[0].decode()]
 over.discard()
 store.move(at("folder"), at("renamed"))
 store.remove(at("renamed"), "1")
-store.restore(at("back"), "1")
+store.trashed(at("back"), "1").restore()
 said += [sorted(entry.name for entry in store.scan(at("", allow_root=True)))]
 print(json.dumps(said))
 """

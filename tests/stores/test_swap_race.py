@@ -13,7 +13,6 @@ from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.local import LocalStore
 from tests.support.dose import dose
-from tests.support.store_worlds import copied
 from tests.support.swapper import INSIDE, OUTSIDE, Kind, Swapper, can_exchange, plant
 
 TRIES = 50
@@ -42,7 +41,7 @@ def create_and_remove(store: LocalStore, path: WorkspacePath) -> None:
 
 
 def look(store: LocalStore, path: WorkspacePath) -> None:
-    for content in (store.read(path)[0], (store.read_now(path, 1000, copied) or (INSIDE,))[0]):
+    for content in (store.read(path)[0], (store.read_now(path, 1000) or (INSIDE,))[0]):
         assert content == INSIDE
     reader = store.open(path)
     assert reader.read_at(0, 1000) == INSIDE

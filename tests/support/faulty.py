@@ -25,13 +25,12 @@ T = TypeVar("T")
 
 CHANGING: Final = frozenset(
     {
-        "prepare", "make_directory", "remove_empty_directory", "remove", "restore", "move", "set_mode", "sync",
-        "set_directory_mode", "make_link",
+        "prepare", "make_directory", "remove_empty_directory", "remove", "move", "set_mode", "sync",
+        "make_link", "Trashed.restore", "Trashed.discard",
         "Prepared.exchange", "Prepared.discard",
         "Displaced.put_back", "Displaced.keep", "Displaced.sync", "Displaced.discard",
     }
 )  # fmt: skip
-UNCOUNTED: Final = frozenset({"state_below"})
 EXIT_CODE: Final = 137
 """What a process killed by SIGKILL reports."""
 
@@ -166,7 +165,7 @@ class _Told(_Anything):  # type: ignore[misc]  # has every method of what is ins
 
     def __getattr__(self, method: str) -> Any:
         found = getattr(self.inner, method)
-        if method in UNCOUNTED or not callable(found):
+        if not callable(found):
             return found
 
         def call(*arguments: Any, **options: Any) -> Any:
@@ -188,14 +187,13 @@ class _Told(_Anything):  # type: ignore[misc]  # has every method of what is ins
             result = found(*given, **options)
             return list(result) if isinstance(result, GeneratorType) else result
 
-        name = self.kind + ("read" if method == "read_lent" else method)
-        result = self.plan.run(self._store, name, path, whole, half if method == "prepare" else None)
+        result = self.plan.run(self._store, self.kind + method, path, whole, half if method == "prepare" else None)
         if method == "leftovers":
             return iter([FaultyDisplaced(left, self.plan, self._store, left.temporary) for left in result])
         return self._told(result, arguments[1] if method == "move" else path)
 
     def _told(self, result: Any, path: str) -> Any:
-        for method, kind in (("exchange", FaultyPrepared), ("put_back", FaultyDisplaced), ("read_at", FaultyReader)):
+        for method, kind in _KINDS.items():
             if hasattr(result, method):
                 return kind(result, self.plan, self._store, path)
         return result
@@ -211,6 +209,15 @@ class FaultyDisplaced(_Told):
 
 class FaultyPrepared(_Told):
     kind = "Prepared."
+
+
+class FaultyTrashed(_Told):
+    kind = "Trashed."
+
+
+_KINDS: Final = {
+    "exchange": FaultyPrepared, "put_back": FaultyDisplaced, "read_at": FaultyReader, "entries": FaultyTrashed
+}  # fmt: skip
 
 
 class FaultyStore(_Told):

@@ -30,6 +30,8 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.sessions import rules
 from filetools.sessions.agent_process import AgentProcess
 from filetools.stores import system
+from filetools.sync.manager import SyncManager
+from filetools.sync.mirror import Mirror
 from filetools.tree.inotify import InotifyThread
 from filetools.tree.notifier import Notifier
 from filetools.writer.turn_calls import TurnCall, TurnTask
@@ -134,9 +136,9 @@ def adopt_state(root: Path) -> None:
 
 
 async def written_notes(registration: Registration) -> None:
-    """Wait until all that a server noted of its calls is written."""
-    assert registration._task is not None
-    await registration._task
+    """Wait until a server is registered, and has written what it has to note."""
+    while not registration._ids or registration._has_news.is_set():
+        await asyncio.sleep(0.01)
 
 
 def is_told_of(files: FileToolsFacade, *, listens: bool) -> bool:
@@ -242,3 +244,9 @@ def hanging_mirror(files: FileToolsFacade) -> Iterator[Callable[[], int]]:
         yield lambda: len(mirror._waiters)
     finally:
         going_on.set()
+
+
+def mirror_of(manager: SyncManager) -> Mirror:
+    """The only mirror."""
+    (mirror,) = manager._mirrors
+    return mirror

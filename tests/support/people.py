@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
+from filetools.events.types import Event
 from filetools.models.records import Actor
 from filetools.permissions.requests import (
     ApprovalAnswer,
     ApprovalDecision,
-    ApprovalNotice,
     ApprovalRequest,
     Proposal,
     digest_of,
@@ -40,19 +40,19 @@ class Person:
 
 
 class Notices:
-    """Keeps every notice, and lets a test wait for the next of a kind."""
+    """Keeps every event, and lets a test wait for the next of a kind."""
 
     def __init__(self) -> None:
-        self.seen: list[ApprovalNotice] = []
+        self.seen: list[Event] = []
         self._arrived = asyncio.Event()
 
-    def __call__(self, notice: ApprovalNotice) -> None:
-        self.seen.append(notice)
+    def __call__(self, event: Event) -> None:
+        self.seen.append(event)
         self._arrived.set()
 
     @property
     def kinds(self) -> list[str]:
-        return [notice.outcome for notice in self.seen]
+        return [event.name.removeprefix("tool:") for event in self.seen]
 
     async def until(self, kind: str) -> None:
         while kind not in self.kinds:

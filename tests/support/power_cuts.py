@@ -28,7 +28,7 @@ import filetools.stores.local
 from filetools.errors import EditConflictError
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.steps import folders
-from filetools.journal.storage.blobs import BlobFolder
+from filetools.journal.storage.contents import BlobFolder
 from filetools.models.records import Actor, ChangeRecord
 from filetools.sync import recovery
 from tests.support.crashing import snapshot

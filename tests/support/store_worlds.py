@@ -19,7 +19,7 @@ import pytest
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.local import LocalStore
-from filetools.stores.store import Displaced, Facts
+from filetools.stores.store import Displaced
 from tests.support import inside
 
 OTHER_DEVICE: Final = Path("/dev/shm")
@@ -33,11 +33,6 @@ DEEP: Final = WorkspacePath("folder/deep.txt")
 MISSING: Final = WorkspacePath("missing.txt")
 BELOW_MISSING: Final = WorkspacePath("missing/file.txt")
 BELOW_FILE: Final = WorkspacePath("file.txt/below.txt")
-
-
-def copied(content: memoryview, facts: Facts) -> tuple[bytes, Facts]:
-    """Keep what a store lends."""
-    return bytes(content), facts
 
 
 def refuse_calls(*, links: bool = False) -> pytest.MonkeyPatch:

@@ -20,7 +20,7 @@ from filetools.errors import (
     SyncFailedError,
     WorkspaceGoneError,
 )
-from filetools.events.activity import SyncError, SyncPaused, SyncResumed
+from filetools.events.types import SyncError, SyncPaused, SyncResumed
 from filetools.stores.local import LocalStore
 from filetools.sync.mirror import MirrorIdentity
 from filetools.sync.mirror_files import MARKER

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import AbortedError, AccessDeniedError, StorageFailedError, SyncFailedError
-from filetools.events.activity import SyncCompleted, SyncError, SyncProgress, SyncStarted
+from filetools.events.types import SyncCompleted, SyncError, SyncProgress, SyncStarted
 from filetools.journal.changes import BacklogEntry
 from filetools.models.files import SyncResult
 from filetools.stores.local import LocalStore

@@ -18,8 +18,7 @@ from filetools.errors import (
     PathNotFoundError,
     RateLimitedError,
 )
-from filetools.events.activity import ToolCompleted, ToolProgress, ToolStarted
-from filetools.events.types import Event
+from filetools.events.types import Event, ToolCompleted, ToolProgress, ToolStarted
 from filetools.facade.facade import FileToolsFacade
 from filetools.permissions.call_watch import current_watch, uncounted
 from filetools.tools import registry as call

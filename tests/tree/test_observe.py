@@ -456,7 +456,6 @@ def test_a_call_in_another_spelling_finds_what_the_disk_has(folding: Looker) -> 
     told = folding.named("Docs/READ.MD", "Docs")
     assert told == [Told("create_directory", "Docs"), Told("create", "Docs/Read.md", after="x", size=1)]
     assert folding.named("Docs/READ.MD") == []
-    assert folding.last.stats.keys() == {"Docs/READ.MD"}
 
 
 def test_a_hint_at_both_spellings_of_a_renamed_file_is_one_rename(folding: Looker) -> None:
@@ -704,20 +703,6 @@ def test_a_call_below_a_folder_that_was_just_moved_finds_nothing_there(looker: L
     assert looker.at("a/f") is None
     looker.whole()
     looker.check_follower()
-
-
-def test_a_call_that_removes_a_folder_compares_it_anew(looker: Looker) -> None:
-    looker.write("a/b/f")
-    looker.whole()
-    looker.write("a/b/f", "newer")
-
-    def look(observation: Observation) -> None:
-        observation.hinted({folder_id(looker.root / "a"): None})
-        looker.write("a/b/g")
-        observation.named([WorkspacePath("a")])
-        observation.below([WorkspacePath("a")])
-
-    assert [each.path for each in looker.look(look)] == ["a/b/f", "a/b/g"]
 
 
 def test_a_call_below_a_link_finds_the_link(looker: Looker) -> None:

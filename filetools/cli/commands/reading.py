@@ -99,15 +99,7 @@ async def ls(
     """
     # A pipe gets all pages, since nobody can ask for the next one, unless a page is requested explicitly.
     goes_on = all_pages or (limit is None and cursor is None and not STDOUT.is_terminal)
-    # Plain rows avoid the result models, which take as long to load as everything else.
-    is_plain = goes_on and cursor is None and not (STDOUT.is_terminal or long or runner.options.as_json)
-
     where, following = runner.path(path), cursor
-    if is_plain:
-        walk = files.walk_files(where) if recursive else files.walk_files(where, max_depth=1, all=True)
-        async for rows in walk:
-            sys.stdout.write("".join(f"{printable(path)}{_STYLES[kind][0]}\n" for path, kind, _ in rows))
-        return
     while True:
         page = await files.list_files(where, recursive=recursive, limit=limit or _PAGE, cursor=following, details=long)
         runner.show(page, lambda page: _show_page(page, long=long))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import compress
 from typing import Final
 
 from msgspec import Struct
@@ -149,7 +150,8 @@ def late_spans(old: Ids, new: Ids, *, max_cost: int) -> list[Span]:
     kept_old, kept_new = kept_elements(old, new, max_cost)
     settle(old, kept_old, kept_new)
     settle(new, kept_new, kept_old)
-    return list(_spans(kept_old, kept_new))
+    pairs = zip(compress(range(len(old)), kept_old), compress(range(len(new)), kept_new), strict=True)
+    return _between(pairs, len(old), len(new))
 
 
 def align(old: Ids, new: Ids, *, max_cost: int) -> Alignment:
@@ -168,28 +170,6 @@ def align(old: Ids, new: Ids, *, max_cost: int) -> Alignment:
     other = {*extremes[1]}
     certain = _between([pair for pair in extremes[0] if pair in other], len(old), len(new))
     return Alignment(late=late, certain=late if certain == late else certain, others=others)
-
-
-def _spans(kept_old: bytearray, kept_new: bytearray) -> Iterator[Span]:
-    i = j = 0
-    change_old = change_new = -1
-    while True:
-        if change_old < i:
-            change_old = _find(kept_old, 0, i)
-        if change_new < j:
-            change_new = _find(kept_new, 0, j)
-        run = min(change_old - i, change_new - j)
-        i, j = i + run, j + run
-        if i == len(kept_old) and j == len(kept_new):
-            return
-        end_old, end_new = _find(kept_old, 1, i), _find(kept_new, 1, j)
-        yield i, end_old, j, end_new
-        i, j = end_old, end_new
-
-
-def _find(kept: bytearray, value: int, at: int) -> int:
-    place = kept.find(value, at)
-    return len(kept) if place < 0 else place
 
 
 Pairs = list[tuple[int, int]]
@@ -245,7 +225,7 @@ def _least_place(n: int, m: int, trail: list[array[int]]) -> Callable[[int, int]
     return least
 
 
-def _between(pairs: Pairs, old_size: int, new_size: int) -> list[Span]:
+def _between(pairs: Iterable[tuple[int, int]], old_size: int, new_size: int) -> list[Span]:
     """Return the spans between pairs."""
     spans: list[Span] = []
     i = j = 0

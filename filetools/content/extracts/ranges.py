@@ -55,17 +55,16 @@ class TextSource(Struct, frozen=True):
 
     def decoder(self, position: int) -> PartDecoder:
         """Return a decoder for the bytes from `position`, where a character must begin."""
-        return PartDecoder(self.text_format, path=self.path, position=position)
+        return PartDecoder(self, position)
 
 
 class PartDecoder:
     """Decodes consecutive pieces of a file from one position on."""
 
-    def __init__(self, text_format: TextFormat, *, path: str, position: int) -> None:
-        self._format = text_format
-        self._path = path
+    def __init__(self, source: TextSource, position: int) -> None:
+        self._source = source
         self._fed = position
-        self._decoder = codecs.getincrementaldecoder(text_format.encoding)()
+        self._decoder = codecs.getincrementaldecoder(source.text_format.encoding)()
 
     def feed(self, piece: bytes, *, final: bool) -> str:
         """Return the characters that `piece` completes.
@@ -79,7 +78,7 @@ class PartDecoder:
         except UnicodeDecodeError as exc:
             # The codec's position counts from the bytes that it kept from earlier pieces.
             position = self._fed - len(exc.object) + exc.start
-            raise undecodable(exc, self._format, path=self._path, position=position) from exc
+            raise undecodable(exc, self._source.text_format, path=self._source.path, position=position) from exc
 
     @property
     def position(self) -> int:
@@ -186,6 +185,6 @@ def _utf8_start(source: TextSource, offset: int) -> int:
 
 
 def _is_inside_pair(source: TextSource, offset: int) -> bool:
-    around = source.file.read_at(offset - 2, 4) if offset - 2 >= source.first else b""
-    high, low = (0, 2) if source.text_format.encoding == "utf-16-be" else (1, 3)
-    return len(around) == 4 and around[high] & 0xFC == 0xD8 and around[low] & 0xFC == 0xDC
+    # Strict UTF-16 has the second half of a pair only after the first.
+    unit, high = source.file.read_at(offset, 2), source.text_format.encoding == "utf-16-le"
+    return len(unit) == 2 and unit[high] & 0xFC == 0xDC

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from array import array
 from typing import Final
-
-from msgspec import Struct
 
 from filetools.content.extracts.ranges import STEP_BYTES, ByteSource, TextSource, TextWindow
 from filetools.content.formats import TextFormat, unit_bytes
@@ -15,6 +14,8 @@ from filetools.errors import InvalidArgumentError
 
 COUNTED_BYTES: Final = 10 * 1024 * 1024
 """Lines are counted in files up to this size, so that lines requested from the end have numbers from the start."""
+_TYPES: Final = {2: "H", 4: "I"}
+"""Array types by the size of a code unit in bytes."""
 _PLACES: Final = IdentityCache[tuple[int, int]](256)
 """For recently read files: the offset of the line located last, and the number of line ends before it."""
 
@@ -89,14 +90,14 @@ def _collect(scan: LineScan, start: int, first: int, limit: int | None, max_char
     position, left = start, column - 1
     while position < source.file.size and chars <= max_chars and (limit is None or lines < limit):
         piece = source.file.read_at(position, STEP_BYTES)
-        found = end.count(piece)
+        found = scan.count(piece)
         if limit is not None and lines + found >= limit:
             found = limit - lines
-            piece = piece[: end.after(piece, found)]
+            piece = piece[: scan.after(piece, found)]
         # The file was truncated meanwhile and ends here.
         position = position + len(piece) if piece else source.file.size
         text = decoder.feed(piece, final=position >= source.file.size)
-        if left and 0 <= (length := text.find(end.character)) < left:
+        if left and 0 <= (length := text.find(end)) < left:
             raise _column_error(first, column, column - 1 - left + length)
         texts.append(text[left:])
         left -= min(left, len(text))
@@ -107,10 +108,10 @@ def _collect(scan: LineScan, start: int, first: int, limit: int | None, max_char
     text = "".join(texts)
     is_cut, ends_file = False, position >= source.file.size and chars <= max_chars
     if chars > max_chars:
-        text = text[: text.rfind(end.character, 0, max_chars) + 1]
-        is_cut, lines = not text, text.count(end.character)
+        text = text[: text.rfind(end, 0, max_chars) + 1]
+        is_cut, lines = not text, text.count(end)
         text = text or "".join(texts)[:max_chars]
-    after = first + lines + (not text.endswith(end.character))
+    after = first + lines + (not text.endswith(end))
     return TextWindow(
         content=text,
         first=first,
@@ -126,44 +127,6 @@ def _column_error(line: int, column: int, length: int) -> InvalidArgumentError:
     return InvalidArgumentError(f"Line {line} has {length} characters; there is no column {column}")
 
 
-class LineEnd(Struct, frozen=True, kw_only=True):
-    """The code unit that ends the lines of one file: LF (also in CRLF), or CR if the file has no LF at all."""
-
-    character: str
-    encoding: str
-    unit: int
-    encoded: bytes
-
-    def count(self, piece: bytes) -> int:
-        """Return the number of line ends in whole code units."""
-        if self.unit == 1:
-            return piece.count(self.encoded)
-        # The same bytes may span two units, so decoding is needed. Split surrogate pairs at the ends do not matter.
-        return piece.decode(self.encoding, "ignore").count(self.character)
-
-    def after(self, piece: bytes, number: int) -> int:
-        """Return the position after the `number`-th line end, counted from 1; the piece must have that many."""
-        low, high = 0, len(piece)
-        while high - low > 2 * self.unit:
-            middle = low + (high - low) // (2 * self.unit) * self.unit
-            found = self.count(piece[low:middle])
-            if found >= number:
-                high = middle
-            else:
-                low, number = middle, number - found
-        return low + self.unit if self.count(piece[low : low + self.unit]) >= number else low + 2 * self.unit
-
-
-def line_end(character: str, text_format: TextFormat) -> LineEnd:
-    """Return the line end `character`, "\\n" or "\\r", as encoded in this format."""
-    return LineEnd(
-        character=character,
-        encoding=text_format.encoding,
-        unit=unit_bytes(text_format.encoding),
-        encoded=character.encode(text_format.encoding),
-    )
-
-
 class LineScan:
     """Finds lines by counting line ends in bounded pieces, for one read."""
 
@@ -171,9 +134,23 @@ class LineScan:
         self.source = source
         self._identity = identity
         self._taken_ns = time.time_ns()
-        self.end: Final = _end_of(source)
+        self._unit = unit_bytes(source.text_format.encoding)
+        self.end = self._line_end()
+        """The character that ends a line: LF (also in CRLF), or CR if the file has no LF at all."""
+        self._wanted = self._value(self.end)
         self.counted: int | None = None
         """Number of lines of the whole file; None until they have been counted."""
+
+    def count(self, piece: bytes) -> int:
+        """Return the number of line ends in whole code units."""
+        return self._units(piece).count(self._wanted)
+
+    def after(self, piece: bytes, number: int) -> int:
+        """Return the position after the `number`-th line end, counted from 1; the piece must have that many."""
+        units, place = self._units(piece), 0
+        for _ in range(number):
+            place = units.index(self._wanted, place) + 1
+        return place * self._unit
 
     def start_of(self, line: int) -> int | None:
         """Return the offset where a line begins, counted from 1. If the file has fewer lines, set `counted`, return None."""
@@ -185,9 +162,9 @@ class LineScan:
         if ends == line - 1 and self.source.file.size > position:
             return position
         for piece in self.source.pieces(position):
-            found = self.end.count(piece)
+            found = self.count(piece)
             if ends + found >= line - 1:
-                start = position + self.end.after(piece, line - 1 - ends)
+                start = position + self.after(piece, line - 1 - ends)
                 if start < self.source.file.size:
                     if identity is not None:
                         _PLACES.put(identity, (start, line - 1), taken_ns=self._taken_ns, place=encoding)
@@ -211,14 +188,14 @@ class LineScan:
         source, tail = self.source, self._has_tail()
         # The wanted line end precedes the first of the lines; text after the last line end counts as a line.
         wanted = lines + 1 - tail
-        ends, position, unit = 0, source.file.size, self.end.unit
+        ends, position, unit = 0, source.file.size, self._unit
         while position > source.first:
             begin = max(source.first, position - STEP_BYTES)
             begin -= (begin - source.first) % unit
             piece = source.file.read_at(begin, position - begin)
-            found = self.end.count(piece)
+            found = self.count(piece)
             if ends + found >= wanted:
-                return begin + self.end.after(piece, ends + found - wanted + 1), False
+                return begin + self.after(piece, ends + found - wanted + 1), False
             ends += found
             position = begin
         self.counted = ends + tail
@@ -226,20 +203,29 @@ class LineScan:
 
     def _has_tail(self) -> bool:
         """Return True if there is text after the last line end."""
-        size, unit = self.source.file.size, self.end.unit
+        size, unit = self.source.file.size, self._unit
         length = size - self.source.first
         if length <= 0 or length % unit:
             return length > 0
-        return self.source.file.read_at(size - unit, unit) != self.end.encoded
+        return not self.count(self.source.file.read_at(size - unit, unit))
 
+    def _line_end(self) -> str:
+        feed, carriage_return = self._value("\n"), self._value("\r")
+        found = "\n"
+        # Most files have an LF in their first piece; only files without any LF must be read to their end.
+        for piece in self.source.pieces(self.source.first):
+            units = self._units(piece)
+            if feed in units:
+                return "\n"
+            if carriage_return in units:
+                found = "\r"
+        return found
 
-def _end_of(source: TextSource) -> LineEnd:
-    feed, carriage_return = (line_end(each, source.text_format) for each in "\n\r")
-    found = feed
-    # Most files have an LF in their first piece; only files without any LF must be read to their end.
-    for piece in source.pieces(source.first):
-        if feed.encoded in piece and feed.count(piece):
-            return feed
-        if found is feed and carriage_return.encoded in piece and carriage_return.count(piece):
-            found = carriage_return
-    return found
+    def _value(self, character: str) -> int:
+        """Return the code unit of a character as `_units` shows it."""
+        return int.from_bytes(character.encode(self.source.text_format.encoding), sys.byteorder)
+
+    def _units(self, piece: bytes) -> bytes | array[int]:
+        """Return the whole code units of a piece as numbers: the same bytes may span two units."""
+        unit = self._unit
+        return piece if unit == 1 else array(_TYPES[unit], piece[: len(piece) // unit * unit])

@@ -268,20 +268,21 @@ def tidy_trash(parts: Parts) -> int:
 
     Only the leader calls it, in a worker thread.
     """
-    forgotten = parts.journal.forgotten()
+    forgotten = parts.journal.positions().forgotten
     numbers = sorted(int(name) for name in parts.store.trash_names() if name.isdecimal())
+    trash = {number: parts.store.trashed(ROOT, str(number)) for number in numbers}
     sizes = {
-        number: sum(stat.size for _, stat in parts.store.trashed(ROOT, str(number)) if stat.type != "directory")
-        for number in numbers
+        number: sum(stat.size for _, stat in found.entries() if stat.type != "directory")
+        for number, found in trash.items()
     }
     total = sum(sizes.values())
     emptied = 0
     checkpoints = parts.journal.checkpoints.all()
-    for number in numbers:
+    for number, found in trash.items():
         is_within = number > forgotten and total <= parts.settings.retention_bytes
         if is_within or (checkpoints and number > checkpoints[0].number):
             break
-        parts.store.empty_trash(str(number))
+        found.discard()
         total -= sizes[number]
         emptied += 1
     return emptied

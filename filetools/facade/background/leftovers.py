@@ -61,7 +61,7 @@ def _look(parts: Parts, leftover: Displaced) -> list[LateSave]:
         if content and not parts.journal.contents.has(version):
             match = _DISPLACED_NAME.fullmatch(leftover.temporary)
             number = 0 if match is None else int(match[1])
-            if number > parts.journal.visible_position():
+            if number > parts.journal.positions().visible:
                 return []  # the record that displaced it, or an earlier one, is not applied yet
             for record in parts.journal.records(number - 1, limit=1) if number else ():
                 if record.number == number:

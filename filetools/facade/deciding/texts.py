@@ -27,7 +27,7 @@ from filetools.content.differences.diff import structured_patch
 from filetools.content.facts import inspect
 from filetools.content.formats import UTF8, TextFormat
 from filetools.content.version import version_of
-from filetools.editors.open_text import OpenText
+from filetools.editors.documents import OpenText
 from filetools.errors import (
     EditNotFoundError,
     InvalidArgumentError,

@@ -11,7 +11,7 @@ from filetools.content.editing.text_edits import TextEdit
 from filetools.content.formats import TextFormat, format_named
 from filetools.content.lines import newline_of
 from filetools.content.wire import wire_text
-from filetools.editors.open_text import OpenText
+from filetools.editors.documents import OpenText
 from filetools.errors import BufferClosedError, ChangedMeanwhileError, LockTimeoutError
 from filetools.facade.deciding.outcomes import write_result
 from filetools.facade.documents.files import MOST_TRIES, DocumentSave, follow_disk, keep_and_close, text_to_open

@@ -15,8 +15,7 @@ from filetools.content.differences.diff import minimal_edits, refined
 from filetools.content.differences.merging import merge, merge_bytes
 from filetools.content.facts import inspect
 from filetools.content.formats import UTF8, TextFormat, encode
-from filetools.editors.documents import changed
-from filetools.editors.open_text import OpenText
+from filetools.editors.documents import OpenText, changed
 from filetools.errors import BufferClosedError, InvalidArgumentError, PathNotFoundError, VersionGoneError
 from filetools.facade.parts import Parts
 from filetools.facade.steps.look import Look, content_of, facts_of

@@ -21,10 +21,10 @@ from filetools.content.formats import TextFormat, decode
 from filetools.editors.documents import changed
 from filetools.errors import ChangedMeanwhileError, EditConflictError, EncodingError, FileToolsError, VersionGoneError
 from filetools.facade.parts import Parts
-from filetools.facade.steps.files import MoveFile, RemoveFile
+from filetools.facade.steps.files import MoveFile, PutFile, RemoveFile
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.look import Look
-from filetools.facade.steps.put_back import PutBack, PutLink, PutMode, RestoreFolder, opened
+from filetools.facade.steps.put_back import PutLink, PutMode, RestoreFolder, opened
 from filetools.facade.steps.step import Step
 from filetools.facade.steps.unsaved import put_beside, unsaved_text
 from filetools.journal.changes import HeadMovedError
@@ -275,7 +275,7 @@ class StepMaker:
                 now = replace(then, mode=mode)
             self._change_mode(path, now, then)
         elif then is not None and then.kind == "file":
-            self.steps.append(PutBack(path, partial(_decide, self._tree, one)))
+            self.steps.append(PutFile(path, partial(_decide, self._tree, one), ignores_read_only=True))
         elif then is not None:
             # For example a pipe in the trash, in a folder that is not restored as a whole.
             self.blocked[one.path] = _impossible(one.path)
@@ -364,7 +364,7 @@ def split_buffered(
 
 def plan_unsaved(
     parts: Parts, waiting: Sequence[ChangeRecord], taken: set[str]
-) -> tuple[list[PutBack], list[UndoFinding]]:
+) -> tuple[list[PutFile], list[UndoFinding]]:
     """Return the steps that undo changes of unsaved documents, and a finding for each document.
 
     Args:
@@ -372,7 +372,7 @@ def plan_unsaved(
         waiting: The changes, newest first.
         taken: Lock keys of files that other steps change; a document cannot be changed together with its file.
     """
-    steps: list[PutBack] = []
+    steps: list[PutFile] = []
     findings: list[UndoFinding] = []
     for path in dict.fromkeys(record.path for record in waiting):
         records = tuple(record for record in waiting if record.path == path)
@@ -385,7 +385,7 @@ def plan_unsaved(
             clash = Clash(reason="it is in a document that is not saved yet")
             findings.append(UndoFinding(records=records, path=path, outcome=clash))
         else:
-            steps.append(PutBack(where, partial(_decide_unsaved, records)))
+            steps.append(PutFile(where, partial(_decide_unsaved, records)))
             findings.append(UndoFinding(records=records, path=where, outcome="undone"))
     return steps, findings
 
@@ -398,7 +398,7 @@ def _unsaved_clash(parts: Parts, tree: DraftTree, one: Drafted) -> Clash | None:
     document = parts.view(parts.workspace.key(path)).document
     if document is None or not document.is_dirty:
         return None
-    step = PutBack(path, partial(_decide, tree, one))
+    step = PutFile(path, partial(_decide, tree, one))
     try:
         step.look(parts)
         step.preview(parts, step.seen)

@@ -198,7 +198,7 @@ def make_plan(
     """
     make = partial(_plan, parts, pick, kind, target, refused, is_withheld)
     for attempt in range(MOST_TRIES - 1):
-        began = parts.journal.visible_position()
+        began = parts.journal.positions().visible
         try:
             plan = make()
         except FileToolsError:
@@ -409,7 +409,7 @@ def _open_folders(parts: Parts, steps: Sequence[Step]) -> dict[str, int]:
         with suppress(FileToolsError):  # it belongs to another user; the step reports the error
             stat = parts.store.stat(folder)
             if stat is not None and stat.type == "directory" and stat.mode != opened(stat.mode):
-                parts.store.set_directory_mode(folder, opened(stat.mode))
+                parts.store.set_mode(folder, opened(stat.mode), directory=True)
                 modes[folder] = stat.mode
     return modes
 
@@ -432,4 +432,4 @@ def _as_left(modes: dict[str, int], steps: Sequence[Step]) -> dict[str, int]:
 def _close_folders(parts: Parts, modes: dict[str, int]) -> None:
     for path in sorted(modes, reverse=True):
         with suppress(FileToolsError):  # the steps have removed it
-            parts.store.set_directory_mode(WorkspacePath(path), modes[path])
+            parts.store.set_mode(WorkspacePath(path), modes[path], directory=True)

@@ -148,7 +148,7 @@ class Feed:
             raise
 
     def _newest(self) -> str:
-        return f"{self._parts.journal.epoch}:{self._parts.journal.visible_position()}"
+        return f"{self._parts.journal.epoch}:{self._parts.journal.positions().visible}"
 
     def _parse(self, since: str | None) -> tuple[int, bool]:
         if since is None:
@@ -165,14 +165,14 @@ class Feed:
 
     def _read(self, number: int, limit: int, key: str | None, resync: bool) -> FeedPage:
         journal = self._parts.journal
-        visible = journal.visible_position()
+        visible = journal.positions().visible
         records = journal.records(number, limit=limit, key=key)
         shown = tuple(record for record in records if is_visible(record))
         newest = records[-1].number if records else 0
         # Records committed between the two reads are already in the page and must not be delivered again.
         end = newest if len(records) == limit else max(number, visible, newest)
-        forgotten = journal.forgotten()
-        if number > max(journal.position(), forgotten):
+        newest_now, _, forgotten = journal.positions()
+        if number > max(newest_now, forgotten):
             return FeedPage(
                 records=(), position=f"{journal.epoch}:{visible}", resync=True
             )  # the journal was rolled back

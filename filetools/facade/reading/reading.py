@@ -28,7 +28,7 @@ from filetools.facade.requests import ReadRequest
 from filetools.models.files import ReadResult
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.store import Facts, Reader, Take
+from filetools.stores.store import FileStat, Reader
 from filetools.versions.read_tracker import END_OF_FILE, Span
 
 NO_HOP_BYTES: Final = 256 * 1024
@@ -42,8 +42,9 @@ def read_now(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Act
     key = parts.workspace.key(path)
     if not request.is_whole or parts.documents.known.is_dirty(key):
         return None
-    limit = min(NO_HOP_BYTES, parts.settings.max_read_bytes)
-    return parts.store.read_now(path, limit, _whole_for(parts, path, key, request, actor))
+    taken_ns = time.time_ns()
+    found = parts.store.read_now(path, min(NO_HOP_BYTES, parts.settings.max_read_bytes))
+    return None if found is None else _whole(parts, path, request, actor, *found, taken_ns=taken_ns)
 
 
 def read(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) -> ReadResult:
@@ -59,9 +60,11 @@ def read(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) 
         return _version(parts, path, request, request.version, actor)
     if request.view != "disk" and (shown := _buffer(parts, path, request, actor)) is not None:
         return shown
-    key, limit = parts.workspace.key(path), parts.settings.max_read_bytes
+    limit = parts.settings.max_read_bytes
     if request.is_whole:
-        return parts.store.read_lent(path, limit, _whole_for(parts, path, key, request, actor))
+        taken_ns = time.time_ns()
+        content, stat = parts.store.read(path, limit=limit)
+        return _whole(parts, path, request, actor, content, stat, taken_ns=taken_ns)
     if request.is_lines:
         request = _bounded(parts, request)
     is_part = request.is_lines or request.is_bytes
@@ -70,7 +73,7 @@ def read(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) 
     content, stat = parts.store.read(path, limit=limit)
     facts, text = inspect(content, name=path, encoding=request.encoding)
     whole = _result(path, facts, _shown(content, text), stat.modified_ns)
-    return _seen(parts, actor, key, whole, facts, content, request)
+    return _seen(parts, actor, parts.workspace.key(path), whole, facts, content, request)
 
 
 def _seen(
@@ -149,26 +152,29 @@ def _buffer(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Acto
     return result
 
 
-def _whole_for(parts: Parts, path: WorkspacePath, key: str, request: ReadRequest, actor: Actor) -> Take[ReadResult]:
-    """Return a function that makes the result of a whole file and records that the actor has seen it."""
-    taken_ns = time.time_ns()
-
-    def take(content: bytes | memoryview, found: Facts) -> ReadResult:
-        identity = found[:5]
-        facts = parts.facts.get(identity)
-        if facts is None:
-            content = bytes(content)
-            facts, text = inspect(content, name=path)
-            parts.facts.put(identity, facts, taken_ns=taken_ns)
-        else:
-            text = None if facts.text_format is None else decode(content, facts.text_format, path=path)
-        whole = _result(path, facts, _shown(content, text), found[3])
-        if request.page and _exceeds(parts, whole, request):
-            return _seen(parts, actor, key, whole, facts, bytes(content), request)
-        parts.tracker.record_seen(actor, key, facts.version, content=content)
-        return whole
-
-    return take
+def _whole(
+    parts: Parts,
+    path: WorkspacePath,
+    request: ReadRequest,
+    actor: Actor,
+    content: bytes | memoryview,
+    stat: FileStat,
+    *,
+    taken_ns: int,
+) -> ReadResult:
+    """Return the result of a whole file, and record that the actor has seen it."""
+    facts = parts.facts.get(stat.identity)
+    if facts is None:
+        content = bytes(content)
+        facts, text = inspect(content, name=path)
+        parts.facts.put(stat.identity, facts, taken_ns=taken_ns)
+    else:
+        text = None if facts.text_format is None else decode(content, facts.text_format, path=path)
+    whole, key = _result(path, facts, _shown(content, text), stat.modified_ns), parts.workspace.key(path)
+    if request.page and _exceeds(parts, whole, request):
+        return _seen(parts, actor, key, whole, facts, bytes(content), request)
+    parts.tracker.record_seen(actor, key, facts.version, content=content)
+    return whole
 
 
 def _shown(content: bytes | memoryview, text: str | None) -> str:

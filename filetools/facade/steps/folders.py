@@ -26,6 +26,7 @@ from filetools.journal.changes import Change, HeadMovedError
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
+from filetools.stores.private import state_below
 from filetools.stores.store import Displaced
 
 
@@ -115,7 +116,7 @@ class MakeFolderStep(Step):
             raise PathNotDirectoryError(self.path) from exc
         try:
             if self._mode is not None:
-                parts.store.set_directory_mode(self.path, self._mode)
+                parts.store.set_mode(self.path, self._mode, directory=True)
         except BaseException:
             self.set_back(parts)
             raise
@@ -317,8 +318,11 @@ def require_folder(parts: Parts, path: WorkspacePath) -> None:
 
 
 def refuse_state_below(parts: Parts, path: WorkspacePath) -> None:
-    """Raise HoldsStateError if a folder contains a state directory, which must not move or vanish while it is used."""
-    if (state := parts.store.state_below(path)) is not None:
+    """Raise HoldsStateError if a folder contains a state directory, which must not move or vanish while it is used.
+
+    In a transaction it is looked for at the exit.
+    """
+    if not parts.is_inner and (state := state_below(parts.store, path)) is not None:
         raise HoldsStateError(path, state)
 
 

@@ -23,8 +23,7 @@ from filetools.content.editing.text_edits import TextEdit, apply_text_edits
 from filetools.content.facts import ContentFacts, describe, inspect
 from filetools.content.formats import TextFormat, decode, encode
 from filetools.content.version import version_of
-from filetools.editors.documents import changed, typed
-from filetools.editors.open_text import OpenText
+from filetools.editors.documents import OpenText, changed, typed
 from filetools.errors import EditConflictError, VersionGoneError, VersionMismatchError
 from filetools.facade.parts import Parts
 from filetools.facade.steps.look import Look, content_of, facts_of
@@ -289,8 +288,8 @@ def refuse_unsaved_below(parts: Parts, folder: WorkspacePath, key: str) -> None:
     Raises:
         EditConflictError: Names the first such document.
     """
-    for document in parts.journal.documents.all():
-        if document.is_dirty and document.key.startswith(f"{key}/"):
+    for document in parts.journal.documents.all(key):
+        if document.is_dirty and document.key != key:
             raise unsaved_error(document.path, document.version, f"and lies in {folder}")
 
 

@@ -28,8 +28,7 @@ from filetools.errors import (
 from filetools.facade.steps.look import Look
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.reading import facts_of
-from filetools.stores.store import FileStat, Reader, ScanEntry, Store, T, Take
+from filetools.stores.store import FileStat, Reader, ScanEntry, Store
 
 FOLDER_MODE: Final = 0o755
 """Of a folder that a call made; one without a mode was only made for a file in it, and disappears with that."""
@@ -252,14 +251,8 @@ class OverlayStore:
                 refuse_changed(origin, stat)
             return content, stat
 
-    def read_now(self, path: WorkspacePath, limit: int, take: Take[T]) -> T | None:
+    def read_now(self, path: WorkspacePath, limit: int) -> None:
         """Return None: the overlay may have to wait for its lock."""
-        return None
-
-    def read_lent(self, path: WorkspacePath, limit: int, take: Take[T]) -> T:
-        """As `read`, but the bytes are lent to `take`."""
-        content, stat = self.read(path, limit=limit)
-        return take(memoryview(content), facts_of(stat))
 
     def open(self, path: WorkspacePath) -> Reader:
         """Open a file for reading parts; raises as `read`."""
@@ -285,9 +278,6 @@ class OverlayStore:
         with self._held.lock:
             found = self._scan(path)
         yield from found
-
-    def state_below(self, path: WorkspacePath) -> None:
-        """Return None: the disk is checked at the exit."""
 
     def _scan(self, path: WorkspacePath) -> list[ScanEntry]:
         node = self._held.overlay.find(path)

@@ -20,7 +20,6 @@ from typing import Final
 from urllib.parse import quote
 
 from filetools.errors import StateDamagedError
-from filetools.journal.storage.blobs import sync_directory
 from filetools.journal.storage.gate import GATE_FILE, TURN_FILE, read_at, write_at
 from filetools.journal.storage.schema import create_tables, require_known_schema
 from filetools.journal.storage.translation import BUSY_SECONDS, NO_SHARED_MEMORY
@@ -114,6 +113,17 @@ def install(fresh: Path, directory: Path) -> None:
         os.fsync(file.fileno())
     fresh.replace(directory / DATABASE_NAME)
     sync_directory(directory)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make the entries of a directory durable; does nothing where directories cannot be synced (Windows)."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(directory, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def create_empty(place: Path) -> None:

@@ -7,14 +7,21 @@ that no call waits for it. `size` is always that of the content, and so is what 
 from __future__ import annotations
 
 import hashlib
+import os
+import re
+import secrets
 import sqlite3
+import stat
+import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Final
 
-from filetools.errors import FileToolsError, VersionGoneError
-from filetools.journal.storage.blobs import BlobFolder
+from filetools.errors import FileToolsError, StateDamagedError, VersionGoneError
+from filetools.journal.storage.birth import sync_directory
 from filetools.journal.storage.database import Database
 from filetools.journal.storage.translation import TRANSLATED
 from filetools.models.words import VERSION_PREFIX
@@ -23,8 +30,6 @@ LARGEST_ROW_BYTES: Final = 128 * 1024
 """Contents above this size get a file each, so that the write-ahead file and its checkpoints stay small."""
 SLICE_BYTES: Final = 512 * 1024
 """Bytes of contents written in one transaction, so that commits wait a few milliseconds at most."""
-LARGEST_READ_BYTES: Final = 4 * 1024 * 1024
-"""Largest text that is kept because an actor read it."""
 DEFLATE_LEVEL: Final = 1
 """Twice as fast as zlib's default; text comes out 5 to 10 % larger."""
 _KEEP: Final = (
@@ -33,7 +38,6 @@ _KEEP: Final = (
     " ON CONFLICT (hash) DO UPDATE SET used = max(used, excluded.used), bytes = excluded.bytes"
 )
 _GET: Final = "SELECT bytes, size FROM contents WHERE hash = ?"
-_KNOWN: Final = "SELECT 1 FROM contents WHERE hash = ?"
 VERSION_TEXT: Final = f"CASE WHEN version IS NOT NULL THEN '{VERSION_PREFIX}' || lower(hex(version)) END"
 """The column `version` as text, for queries of so many rows that it matters."""
 UNSYNCED: Final = -1
@@ -54,8 +58,7 @@ IS_FREE: Final = (
 """True if only past records need a row of contents; takes the time since which a base counts, in seconds."""
 _TOUCH: Final = "UPDATE contents SET used = ? WHERE hash = ?"
 
-_OF_BLOB: Final = f"SELECT 1 FROM contents WHERE hash = ? AND {IS_BLOB}"
-_STORED: Final = f"SELECT size, {IS_BLOB} FROM contents WHERE hash = ? AND used >= 0"
+_STORED: Final = f"SELECT size, used, {IS_BLOB} FROM contents WHERE hash = ?"
 Portion = list[tuple[str, bytes, bytes]]
 """Version, bytes, and the bytes that a row gets."""
 
@@ -84,7 +87,7 @@ class Contents:
         """True if the bytes of a version are kept; unsynced ones do not count."""
         digest = digest_of(version)
         row = self._database.row(_STORED, (digest,))
-        return row is not None and (not row[1] or self._blobs.has(digest.hex(), row[0]))
+        return row is not None and row[1] != UNSYNCED and (not row[2] or self._blobs.has(digest.hex(), row[0]))
 
     def put_all(self, contents: Mapping[str, bytes]) -> None:
         """Make large contents durable ahead of the commit that refers to them; others travel in the commit."""
@@ -109,7 +112,7 @@ class Contents:
         Raises:
             DiskFullError, StorageFailedError: It cannot be kept.
         """
-        self.put_all({str(version_from(digest)): content})
+        self.put_all({str(version_from(digest)): content})  # an existing file may be unsynced
         with TRANSLATED:
             self._enter(self._database.connection, digest, content, 0)
 
@@ -121,12 +124,8 @@ class Contents:
 
     def keep_read(self, texts: Mapping[str, bytes]) -> None:
         """Keep texts that actors have read, by version, all at once and unsynced; those kept already are skipped."""
-        new = {
-            version: text
-            for version, text in texts.items()
-            if len(text) <= LARGEST_READ_BYTES and self._database.row(_KNOWN, (digest_of(version),)) is None
-        }
-        for portion in _portions(new.items(), bytes):
+        new = [each for each in texts.items() if self._database.row(_STORED, (digest_of(each[0]),)) is None]
+        for portion in _portions(new, bytes):
             self._database.write(partial(self._keep_portion, portion, UNSYNCED), durable=False)
 
     def record(self, connection: sqlite3.Connection, content: bytes | None, version: str, number: int) -> None:
@@ -168,7 +167,8 @@ def remove_unused(database: Database, blobs: BlobFolder, digests: Iterable[bytes
     """Remove the files among these to which no row refers."""
 
     def work(connection: sqlite3.Connection) -> list[str]:
-        return [digest.hex() for digest in digests if connection.execute(_OF_BLOB, (digest,)).fetchone() is None]
+        found = ((digest.hex(), connection.execute(_STORED, (digest,)).fetchone()) for digest in digests)
+        return [name for name, row in found if row is None or not row[2]]
 
     # Behind the gate: a commit that relies on one of these files looks for it there, and writes it again.
     database.write(work, durable=False, afterwards=blobs.remove)
@@ -213,3 +213,133 @@ def digest_of(version: str) -> bytes:
 def version_from(digest: bytes | None) -> str | None:
     """Return the version string of a raw hash, or None."""
     return None if digest is None else VERSION_PREFIX + digest.hex()
+
+
+# -- large contents: one file per version, named by its hash, complete or absent
+
+YOUNG_SECONDS: Final = 3600.0
+"""A file younger than this may still be written, or wait for the commit that refers to it."""
+_NAME: Final = re.compile(r"[0-9a-f]{64}")
+_PLAIN: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | _PLAIN
+_OLD: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _PLAIN
+
+
+class BlobFolder:
+    """A folder of blobs: their names are hashes, any other name is a writer's unfinished work."""
+
+    def __init__(self, directory: Path, *, durable: bool) -> None:
+        """Open the folder, or create it so that only its owner may enter it.
+
+        Raises:
+            StateDamagedError: Something else is at its path.
+            OSError: It cannot be made.
+        """
+        with suppress(FileExistsError):
+            directory.mkdir(mode=0o700)
+        if not stat.S_ISDIR(directory.lstat().st_mode):
+            raise StateDamagedError(f"{directory.name} is not a directory")
+        self._directory = directory
+        self._durable = durable
+
+    def put_all(self, contents: Mapping[str, bytes], *, is_synced: bool = True) -> None:
+        """Store contents by name; durable on return, unless they need not be.
+
+        Existing ones are rewritten only if they are damaged: the disk may be full.
+        """
+        is_synced = is_synced and self._durable
+        for name, content in contents.items():
+            # An existing one may be another writer's of this instant, or a relaxed journal's, and not synced yet.
+            if self.intact_size(name, is_synced=is_synced) is None:
+                self._write(self._directory / name, content, is_synced)
+        if is_synced and contents:
+            sync_directory(self._directory)
+
+    def get(self, name: str) -> bytes:
+        """Return a blob's bytes.
+
+        Raises:
+            OSError: There is none of that name, or it cannot be read.
+        """
+        with open(_open_regular(self._directory / name), "rb") as file:
+            return file.read()
+
+    def has(self, name: str, size: int) -> bool:
+        """True if there is a blob of this size."""
+        try:
+            return (self._directory / name).lstat().st_size == size
+        except FileNotFoundError:
+            return False
+
+    def intact_size(self, name: str, *, is_synced: bool = False) -> int | None:
+        """Return the size of a blob whose bytes match its hash, synced if asked for; None if there is none."""
+        try:
+            with open(_open_regular(self._directory / name), "rb") as file:
+                if hashlib.file_digest(file, "sha256").hexdigest() != name:
+                    return None
+                if is_synced:
+                    os.fsync(file.fileno())  # if it fails the kernel may have dropped bytes, and reports that only once
+                return file.tell()
+        except (FileToolsError, OSError):
+            return None
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove blobs that exist."""
+        for name in names:
+            (self._directory / name).unlink(missing_ok=True)
+
+    def names(self) -> Iterator[str]:
+        """Yield the names of all blobs."""
+        with os.scandir(self._directory) as entries:
+            yield from (entry.name for entry in entries if _NAME.fullmatch(entry.name))
+
+    def sweep(self) -> list[str]:
+        """Remove the unfinished work of dead writers; returns the names of blobs old enough to have been committed."""
+        with os.scandir(self._directory) as entries:
+            # By age, not by the process id in the name, which means nothing across containers that share a root.
+            old = [entry.name for entry in entries if _is_old(entry)]
+        self.remove(name for name in old if not _NAME.fullmatch(name))
+        return [name for name in old if _NAME.fullmatch(name)]
+
+    def _write(self, target: Path, content: bytes, is_synced: bool) -> None:
+        temporary = self._directory / f"new-{os.getpid()}-{secrets.token_hex(8)}"
+        descriptor = os.open(temporary, _NEW, 0o600)
+        try:
+            try:
+                _write_all(descriptor, content)
+                if is_synced:
+                    os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            temporary.replace(target)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                temporary.unlink()
+            raise
+
+
+def _is_old(entry: os.DirEntry[str]) -> bool:
+    with suppress(FileNotFoundError):
+        return time.time() - entry.stat(follow_symlinks=False).st_mtime > YOUNG_SECONDS
+    return False
+
+
+def _write_all(descriptor: int, content: bytes) -> None:
+    """Write all bytes of content at the file's current offset."""
+    view = memoryview(content)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _open_regular(place: Path, flags: int = _OLD) -> int:
+    """Return a descriptor of a regular file.
+
+    Raises:
+        StateDamagedError: Something else is at its path.
+        OSError: There is none, or it cannot be opened.
+    """
+    descriptor = os.open(place, flags)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise StateDamagedError(f"{place.name[:12]} among the kept contents is not a regular file")
+    return descriptor

@@ -37,9 +37,9 @@ from filetools.journal.storage.birth import (
     install,
     keep_mark,
     refuse_others,
+    sync_directory,
 )
-from filetools.journal.storage.blobs import BlobFolder, sync_directory
-from filetools.journal.storage.contents import inflated
+from filetools.journal.storage.contents import BlobFolder, inflated
 from filetools.journal.storage.gate import Gate
 from filetools.journal.storage.schema import create_tables, schema_of
 from filetools.journal.storage.translation import TRANSLATED

@@ -8,7 +8,7 @@ from typing import Final
 
 from filetools.errors import StateDamagedError, StateVersionError
 
-SCHEMA_VERSION: Final = 37
+SCHEMA_VERSION: Final = 38
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
 IS_PENDING: Final = "synced = 0 AND (state = 'pending') = 1"
 IS_UNSYNCED: Final = "synced = 0 AND (state = 'pending') = 0"
@@ -200,6 +200,8 @@ _TABLES: Final = (
         f" BEGIN INSERT INTO document_changes (id) VALUES ({row}.id); END"
         for event, row in (("INSERT", "new"), ("UPDATE", "new"), ("DELETE", "old"))
     ),
+    "CREATE TRIGGER documents_closed AFTER DELETE ON documents BEGIN DELETE FROM document_edits WHERE id = old.id;"
+    " DELETE FROM document_handles WHERE id = old.id; END",
     "CREATE TRIGGER document_changes_kept AFTER INSERT ON document_changes WHEN new.number % 128 = 0"
     " BEGIN DELETE FROM document_changes WHERE number <= new.number - 1024; END",
     # Small rows of JSON, those of each system in a space of its own.

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from functools import partial
+from collections.abc import Callable
 from typing import Any, Final
 
 from msgspec import Struct
@@ -48,8 +46,6 @@ class Pattern(Struct, frozen=True, kw_only=True):
     """The compiled expression's `search`."""
     options: dict[str, Any]
     """Keyword arguments for each call of `search`."""
-    find_rests: Callable[[str], Iterator[Any]] | None
-    """Finds the rest of each line from its first match; None if it might not find the same lines."""
     plain: str | None
     """The pattern if lines match exactly where they contain this text; else None."""
     needle: bytes
@@ -111,11 +107,6 @@ class Pattern(Struct, frozen=True, kw_only=True):
         """Return the number of lines in which a match begins. Raises the same errors as `find`."""
         if self.plain is not None:  # several times as fast as the expression
             return len([line for line in text.split("\n") if self.plain in line])
-        if text and self.find_rests is not None and len(text) <= MAX_COUNTED:
-            with suppress(TimeoutError, MemoryError):
-                rests = [found[0] for found in self.find_rests(text if text.endswith("\n") else f"{text}\n")]
-                if "".join(rests).count("\n") == len(rests):
-                    return len(rests)  # no match spans a line end
         return len(self.find(text, what, most=MAX_COUNTED, abort=abort)) // 2
 
     def _next(
@@ -177,24 +168,18 @@ def read_pattern(
                 "Regular expressions need the package 'regex'",
                 suggested_action=f"Run {install_command('search')}, or pass literal=true to search for the exact text.",
             ) from None
-        search, options, find_rests = re.compile(expression, flags).search, {}, None
+        search, options = re.compile(expression, flags).search, {}
     else:
         _check_counts(expression)
         try:
             compiled = regex.compile(expression, int(flags))
         except (regex.error, ValueError, RecursionError, OverflowError) as exc:
             raise _invalid(getattr(exc, "msg", str(exc)), getattr(exc, "pos", None) or 0) from exc
-        search, options, find_rests = compiled.search, {"concurrent": True}, None
-        body = expression[len(flags_given) :]
-        if not multiline and not re.search(r"\\[zZG]|\(\?(?![:=!<>P])", body):
-            with suppress(regex.error):
-                rests = regex.compile(rf"{flags_given}(?:{body})[^\n]*\n", int(flags))
-                find_rests = partial(rests.finditer, timeout=FILE_SECONDS, concurrent=True)
+        search, options = compiled.search, {"concurrent": True}
         ignore_case = bool(compiled.flags & regex.IGNORECASE)
     return Pattern(
         search=search,
         options=options,
-        find_rests=find_rests,
         plain=text if is_plain and not (ignore_case or multiline or whole_words) else None,
         needle=_needle_of(needle, ignore_case),
         ignore_case=ignore_case,

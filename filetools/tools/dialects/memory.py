@@ -5,7 +5,6 @@ Source: Anthropic's documentation of the memory tool, which also specifies the m
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 from urllib.parse import unquote
@@ -30,8 +29,6 @@ from filetools.tools.tool import Tool, ToolContext
 NAME: Final = "memory"
 TYPE: Final = "memory_20250818"
 FOLDER: Final = "memories"
-_ENCODINGS: Final = 3
-"""Number of times a path is percent-decoded to find traversal that another program could see in it."""
 WORDS: Final = TEXT_EDITOR_WORDS | {
     "exists": "File {path} already exists",
     "replaced": "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{snippet}",
@@ -72,14 +69,10 @@ def inside_memories(path: str) -> str:
 
     Raises:
         InvalidPathError: It does not begin with `/memories`.
-        PathTraversalError: It leads out of `/memories`, as it is or when decoded.
+        PathTraversalError: It has a segment "..", as it is or percent-decoded.
     """
-    meanings = [path]
-    for _ in range(_ENCODINGS):
-        meanings.append(unquote(meanings[-1]))
-    for meaning in (*meanings, *(unicodedata.normalize("NFKC", each) for each in meanings)):
-        if ".." in meaning.replace("\\", "/").split("/"):
-            raise PathTraversalError(path)
+    if ".." in unquote(path).replace("\\", "/").split("/"):
+        raise PathTraversalError(path)
     segments = [segment for segment in path.split("/") if segment not in ("", ".")]
     if not path.startswith("/") or "\\" in path or segments[:1] != [FOLDER]:
         raise InvalidPathError(path, "every path of the memory begins with /memories")

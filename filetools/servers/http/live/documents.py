@@ -13,8 +13,7 @@ from filetools.models.buffers import BufferClose, BufferResult
 from filetools.models.records import SYSTEM
 from filetools.servers.http.live import frames
 from filetools.servers.http.live.frames import Outbox, frame_text
-from filetools.servers.http.live.hub import Hub
-from filetools.servers.http.live.open_document import OpenDocument
+from filetools.servers.http.live.hub import Hub, OpenDocument
 from filetools.tools.handlers.buffers import edits_or_text
 
 

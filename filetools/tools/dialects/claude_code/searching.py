@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import groupby
 from typing import Annotated, Any, Final, Literal
 
@@ -19,6 +20,7 @@ from filetools.tools.answers.seen import TextLimits, clipped
 from filetools.tools.arguments import Parameters, nearest_name
 from filetools.tools.dialects.claude_code.places import GROUP, located
 from filetools.tools.dialects.dialect import presented
+from filetools.tools.handlers.reading import pages
 from filetools.tools.handlers.searching import SearchProgress
 from filetools.tools.roots import ServedPath
 from filetools.tools.tool import AnyTool, Tool, ToolContext
@@ -161,29 +163,18 @@ async def grep(context: ToolContext, given: Grep) -> dict[str, Any]:
     files: list[GrepFile] = []
     rows: list[str] = []
     warnings: list[dict[str, Any]] = []
-    cursor: str | None = None
-    for _ in range(MOST_ROWS // _PAGE):
-        page = await place.files.grep_files(
-            given.pattern,
-            path=place.path,
-            glob=glob,
-            output_mode=_MODES[given.output_mode],
-            ignore_case=given.ignore_case,
-            multiline=given.multiline,
-            context=max(_around(given)),
-            only_matching=given.output_mode == "content" and given.only_matching,
-            all=_names_hidden(place.path) or _names_hidden(given.glob or ""),
-            limit=_PAGE,
-            cursor=cursor,
-            abort=context.is_aborted,
-            progress=progress.page(),
-        )
+    search = partial(
+        place.files.grep_files, given.pattern, path=place.path, glob=glob, output_mode=_MODES[given.output_mode],
+        ignore_case=given.ignore_case, multiline=given.multiline, context=max(_around(given)),
+        only_matching=given.output_mode == "content" and given.only_matching,
+        all=_names_hidden(place.path) or _names_hidden(given.glob or ""), limit=_PAGE, abort=context.is_aborted,
+    )  # fmt: skip
+    async for page in pages(lambda cursor: search(cursor=cursor, progress=progress.page())):
         warnings += page.warnings
         matches += [match for match in page.matches if wants(match.path)]
         files += [file for file in page.files if wants(file.path)]
         rows = list(rows_of(matches, given)) if given.output_mode == "content" else [file.path for file in files]
-        cursor = page.next_cursor
-        if cursor is None or len(rows) > given.offset + limit:
+        if len(rows) > given.offset + limit:
             break
     shown = slice(given.offset, given.offset + limit)
     data = _shaped(given.output_mode, rows[shown], files[shown])
@@ -276,17 +267,14 @@ async def _found(
     context: ToolContext, progress: SearchProgress, place: ServedPath, pattern: str, *, everywhere: bool
 ) -> tuple[list[Entry], bool]:
     found: list[Entry] = []
-    cursor: str | None = None
-    while len(found) < MOST_COMPARED:
-        page = await place.files.search_files(
-            pattern, path=place.path, all=everywhere, limit=_PAGE, cursor=cursor, abort=context.is_aborted,
-            progress=progress.page(),
-        )  # fmt: skip
+    search = partial(
+        place.files.search_files, pattern, path=place.path, all=everywhere, limit=_PAGE, abort=context.is_aborted
+    )
+    async for page in pages(lambda cursor: search(cursor=cursor, progress=progress.page())):
         found += [entry for entry in page.entries if entry.type == "file"]
-        cursor = page.next_cursor
-        if cursor is None:
-            break
-    return found, cursor is None
+        if len(found) >= MOST_COMPARED:
+            return found, page.next_cursor is None
+    return found, True
 
 
 def _glob_text(data: Mapping[str, Any], limits: TextLimits) -> str:

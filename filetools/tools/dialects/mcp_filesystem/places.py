@@ -56,22 +56,15 @@ async def _as_on_disk(place: ServedPath) -> str:
     """
     if place.path.isascii() or await place.files.exists(place.path):
         return place.path
-    found, missing = "", place.path.split("/")
-    while missing:
-        wanted = missing[0]
-        names = [name async for name in _names(place, found)]
-        alike = [name for name in names if _composed(name) == _composed(wanted)]
-        if wanted in alike:
-            alike = [wanted]
-        if len(alike) > 1:
+    found: list[str] = []
+    for wanted in place.path.split("/"):
+        alike = {name async for name in _names(place, "/".join(found)) if _composed(name) == _composed(wanted)}
+        if len(alike) > 1 and wanted not in alike:
             raise InvalidArgumentError(
                 f"Several names there differ from {wanted!r} only in their Unicode form; rename one"
             )
-        if not alike:
-            break
-        found = "/".join(filter(None, (found, alike[0])))
-        missing.pop(0)
-    return "/".join(filter(None, (found, *missing)))
+        found.append(alike.pop() if len(alike) == 1 else wanted)
+    return "/".join(found)
 
 
 async def _names(place: ServedPath, folder: str) -> AsyncIterator[str]:
