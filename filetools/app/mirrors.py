@@ -57,14 +57,14 @@ class MirrorFolders:
 
     def _check(self, folder: Path) -> None:
         row = self._journal.mirrors.get(str(folder))
-        is_added = row is None or row.root is not None
-        if row is not None and row.root not in (None, home_of(self._root)):
-            raise OSError(errno.EXDEV, ROOT_MOVED)
+        reason = "it was removed from the root" if row is None else None
+        if row is not None and row.root is not None:
+            # Neither create nor touch a folder without the marker: it may be the mount point of the mirror's missing disk.
+            _, reason = presence(row, home_of(self._root))
+        if reason is not None:
+            raise FileNotFoundError(errno.ENOENT, reason)
         # One may have been mounted inside the other since.
         refuse_overlaps(self._root, folder, self._state_directory)
-        # Neither create nor touch a folder without the marker: it may be the mount point of the mirror's missing disk.
-        if is_added and not (folder / MARKER).is_file():
-            raise FileNotFoundError(errno.ENOENT, _missing(folder))
 
 
 def _missing(folder: Path) -> str:

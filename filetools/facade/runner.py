@@ -57,7 +57,7 @@ class CallRunner:
         """Publishes the events of open documents."""
         self.on_changes: Callable[[Sequence[ChangeRecord]], None] = lambda _: None
         """Called on the loop with the records of every change, before its events."""
-        self.look_at_tree: Callable[[], Coroutine[Any, Any, TreeLook]]
+        self.look_at_tree: Callable[..., Coroutine[Any, Any, TreeLook]]
         """Records foreign changes anywhere in the tree, for calls that report on all of it."""
         self.before_change: Callable[[Actor], Awaitable[None]] = nothing_before
         """Called before a change waits for its turn."""
@@ -315,7 +315,7 @@ class CallRunner:
         if self.parts.documents.known.is_any and _is_moved(outcome.records):
             with suppress(FileToolsError):  # it will be published later
                 await self.news.publish()  # the next read must find unsaved text at its new path
-        if not outcome.followed or not self.parts.sync.has_mirrors:
+        if not outcome.followed:
             return outcome
         try:
             return outcome.with_mirror(await self.parts.sync.follow(outcome.followed))

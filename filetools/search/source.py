@@ -24,7 +24,7 @@ from filetools.models.words import EntryType
 from filetools.paths.explain import translate
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.folder import SortedFolder, sorted_folder
-from filetools.stores.reading import LocalReading
+from filetools.stores.reading import LocalReading, type_of_entry
 from filetools.stores.store import FileStat, ScanEntry
 
 Abort = Callable[[], bool]
@@ -112,20 +112,12 @@ class Source:
         if len(self._cache) and (kept := self._cache.get(identity_of(os.fstat(descriptor)))) is not None:
             return kept
         taken_ns = time.time_ns()
-        directories: list[str] = []
-        others: list[str] = []
         kinds: dict[str, EntryType] = {}
         with os.scandir(descriptor) as rows:
             while batch := list(islice(rows, CHECK_EVERY)):
-                files = [row.name for row in batch if row.is_file(follow_symlinks=False)]
-                others += files
-                if len(files) < len(batch):
-                    folders = [row.name for row in batch if row.is_dir(follow_symlinks=False)]
-                    directories += folders
-                    if len(files) + len(folders) < len(batch):
-                        kinds |= {row.name: kind for row in batch if (kind := _special(row)) is not None}
+                kinds |= {row.name: type_of_entry(row) for row in batch}
                 self.check()
-        folder = sorted_folder(directories, [*others, *kinds] if kinds else others, kinds)
+        folder = sorted_folder(kinds)
         if folder.size >= MIN_CACHED_NAMES:
             # Take the identity afterwards: if its times are older than the start, nothing has changed in between.
             self._cache.put(identity_of(os.fstat(descriptor)), folder, taken_ns=taken_ns, weight=folder.size)
@@ -137,13 +129,4 @@ class Source:
             kinds[entry.name] = entry.type
             if not number % CHECK_EVERY:
                 self.check()
-        others = {name: kind for name, kind in kinds.items() if kind != "directory"}
-        special = {name: kind for name, kind in others.items() if kind != "file"}
-        return sorted_folder([name for name in kinds if name not in others], [*others], special)
-
-
-def _special(row: os.DirEntry[str]) -> EntryType | None:
-    """Return the type of an entry that is neither a file nor a folder, else None."""
-    if row.is_file(follow_symlinks=False) or row.is_dir(follow_symlinks=False):
-        return None
-    return "symlink" if row.is_symlink() else "other"
+        return sorted_folder(kinds)

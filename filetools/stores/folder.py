@@ -10,7 +10,7 @@ from typing import BinaryIO, Final
 from filetools.errors import AccessDeniedError, SymlinkNotAllowedError
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.local_disk import Disk, Explained
+from filetools.stores.private import Disk, Explained
 from filetools.stores.reading import LocalReading, read_exactly, to_file_stat
 from filetools.stores.store import FileStat
 from filetools.stores.system import Opened

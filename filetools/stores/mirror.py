@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
 
 from filetools.errors import FileToolsError, StateDamagedError, SyncFailedError, WorkspaceGoneError
@@ -12,8 +11,7 @@ from filetools.models.words import STATE_DIRECTORY
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.local import LocalStore
-from filetools.stores.local_disk import LocalDisk
-from filetools.stores.private import PrivateDirectory
+from filetools.stores.private import LocalDisk, PrivateDirectory
 from filetools.stores.store import FileStat
 
 
@@ -35,17 +33,16 @@ class DirectoryMirror(LocalStore):
         self._directory = directory
         self._check = check
         self._opening = threading.Lock()
+        self._current: LocalDisk | None = None
         self._opened: list[LocalDisk] = []
         self._is_closed = False
 
-    @cached_property
+    @property
     def _disk(self) -> LocalDisk:  # type: ignore[override]  # nobody assigns it
         with self._opening:
-            found: LocalDisk | None = self.__dict__.get("_disk")  # another thread may have opened it meanwhile
-            if found is None:
-                # Before the lock is released, so that nobody opens a second one.
-                found = self.__dict__["_disk"] = self._open()
-            return found
+            if self._current is None:
+                self._current = self._open()
+            return self._current
 
     def _open(self) -> LocalDisk:
         self._refuse_closed()
@@ -97,14 +94,14 @@ class DirectoryMirror(LocalStore):
             super().probe()
         except (WorkspaceGoneError, StateDamagedError):
             with self._opening:
-                if self.__dict__.get("_disk") is disk:
-                    del self.__dict__["_disk"]
+                if self._current is disk:
+                    self._current = None
             super().probe()
 
     def close(self) -> None:
         """Release all that was opened; may be called twice. Does not wait for an opening that hangs."""
         self._is_closed = True
-        self.__dict__.pop("_disk", None)
+        self._current = None
         while self._opened:
             disk = self._opened.pop()
             disk.private.close()

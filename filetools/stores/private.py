@@ -1,4 +1,4 @@
-"""The private directory of a local store, and the names of temporary files in and outside of it.
+"""The private directory of a local store, and the places and names of temporary files in and outside of it.
 
 A name identifies the process that made a file, and so whether the file is still needed. A file in a target's own folder
 cannot have such a name, and nobody scans the tree for it: before the first one, the folder is noted in the private directory.
@@ -12,11 +12,17 @@ import itertools
 import os
 import re
 import secrets
+import stat
 import threading
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
+from types import TracebackType
 from typing import Final
+
+from msgspec import Struct, structs
 
 from filetools.errors import (
     FileToolsError,
@@ -30,8 +36,9 @@ from filetools.models.words import STATE_DIRECTORY, EntryType
 from filetools.paths.names import is_state_name
 from filetools.paths.resolver import FOLDER_FLAGS, NEW_FILE_FLAGS, READ_FLAGS
 from filetools.paths.workspace import Workspace
-from filetools.paths.workspace_path import WorkspacePath
+from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.stores.processes import is_alive, own_mark
+from filetools.stores.renaming import can_rename_between
 from filetools.stores.store import Store
 from filetools.stores.system import Opened
 
@@ -47,7 +54,7 @@ _open_owners: Final[set[tuple[int, str]]] = set()
 class PrivateDirectory:
     """Holds the descriptors of the private directory and its folders while the store is open. Thread-safe."""
 
-    __slots__ = ("_held", "_lock", "_noted", "owner")
+    __slots__ = ("_lock", "_noted", "folders", "owner")
 
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         """Open the directory and its folders; create missing ones.
@@ -61,14 +68,16 @@ class PrivateDirectory:
             FileToolsError: It cannot be made.
         """
         self.owner = Owner()
-        self._held: dict[str, int] = {}
+        self.folders: dict[str, nullcontext[int]] = {}
+        """Gives the descriptor of each folder to a `with` block; -1 once they are closed. "" is the directory itself."""
         self._lock = threading.Lock()
         self._noted: set[str] = set()
         try:
-            top = self._held[""] = _open_top(workspace, directory)
+            top = _open_top(workspace, directory)
+            self.folders[""] = nullcontext(top)
             _seal(top)
             for name in FOLDERS:
-                self._held[name] = _open_folder(name, top)
+                self.folders[name] = nullcontext(_open_folder(name, top))
             with suppress(FileExistsError):
                 _create(".gitignore", b"*\n", top)
         except OSError as exc:
@@ -77,22 +86,19 @@ class PrivateDirectory:
 
     def folder(self, name: str) -> int:
         """Return the descriptor of one of the folders; -1 once they are closed."""
-        return self._held.get(name, -1)
-
-    def opened(self, name: str) -> AbstractContextManager[int]:
-        """Return the same as a context manager."""
-        return nullcontext(self._held.get(name, -1))
+        return self.folders[name].enter_result
 
     def close(self) -> None:
         """Close the descriptors, and give up all files with the owner's names; may be called twice."""
         self.owner.close()
-        held, self._held = self._held, {}
-        for descriptor in held.values():
-            os.close(descriptor)
+        for folder in self.folders.values():
+            descriptor, folder.enter_result = folder.enter_result, -1
+            if descriptor >= 0:
+                os.close(descriptor)
 
     def check_present(self) -> None:
         """Raise StateDamagedError if the directory was removed since it was opened."""
-        if any(os.fstat(folder).st_nlink == 0 for folder in self._held.values()):
+        if any(os.fstat(folder.enter_result).st_nlink == 0 for folder in self.folders.values()):
             raise StateDamagedError("its folders were removed while the workspace was open")
 
     def new_foreign_name(self, folder: str) -> str:
@@ -268,3 +274,128 @@ def is_left_behind(name: str, changed_ns: int) -> bool:
     if alive and process == os.getpid():
         return (process, match[3]) not in _open_owners
     return not alive
+
+
+class HiddenPlace(Struct, frozen=True):
+    """A name in a directory, accessed by the directory's descriptor; it need not exist."""
+
+    name: str
+    label: str
+    """Its path relative to the store, "/"-separated."""
+    folder: AbstractContextManager[int]
+    """Opens the directory for a `with` block, each time anew."""
+    spare: Callable[[], str]
+    """Returns a free name in the same directory."""
+
+    def named(self, name: str) -> HiddenPlace:
+        """Return the place of another name in the same directory."""
+        return structs.replace(self, name=name, label=self.label[: -len(self.name)] + name)
+
+
+class Disk(Struct, frozen=True):
+    """The part of a local disk that reading needs."""
+
+    workspace: Workspace
+    """The root that is read."""
+
+
+class LocalDisk(Disk, frozen=True):
+    """The disk of one local store; usable while the store is open."""
+
+    private: PrivateDirectory
+
+    def temporary(self) -> HiddenPlace:
+        """Return a free place in `.filetools/tmp`."""
+        return self.hidden("tmp", self.private.owner.new_name())
+
+    def hidden(self, folder: str, name: str) -> HiddenPlace:
+        """Return a place in a folder of the private directory: "displaced" for files that may still be written, or "trash"."""
+        private = self.private
+        return HiddenPlace(name, f"{STATE_DIRECTORY}/{folder}/{name}", private.folders[folder], private.owner.new_name)
+
+    def live(self, path: WorkspacePath) -> HiddenPlace:
+        """Return the visible place at `path`."""
+        folder = Opened(self.workspace.open_parent, path)
+        return HiddenPlace(path.name, path, folder, partial(self.private.new_foreign_name, path.parent))
+
+    def beside(self, path: WorkspacePath, name: str | None = None) -> HiddenPlace:
+        """Return a place in the folder of `path`, by default a free one, for what cannot be renamed out of that folder."""
+        return self.live(path.parent.child(name or self.private.new_foreign_name(path.parent)))
+
+    def reachable(self, place: HiddenPlace, path: WorkspacePath, parent: int) -> HiddenPlace:
+        """Return a private place if things can be renamed between it and the folder of `path`, else one beside.
+
+        Args:
+            place: The private place wanted.
+            path: What is moved there or from there.
+            parent: Descriptor of its folder.
+
+        Raises:
+            OSError: The folder is read-only.
+        """
+        return place if self._is_near(place, parent) else self.beside(path)
+
+    def away(self, place: HiddenPlace, path: WorkspacePath, parent: int, otherwise: str | None = None) -> HiddenPlace:
+        """As `reachable`, for removals: otherwise a place as far up as possible, so that the folder itself can be removed, too.
+
+        Args:
+            place: The private place wanted.
+            path: What is moved there.
+            parent: Descriptor of its folder.
+            otherwise: Name for the other place; by default a free one.
+
+        Raises:
+            OSError: The folder is read-only.
+        """
+        return place if self._is_near(place, parent) else self.beside(self._outermost(path, parent), otherwise)
+
+    def _is_near(self, place: HiddenPlace, parent: int) -> bool:
+        with place.folder as folder:
+            return can_rename_between(folder, parent)
+
+    def _outermost(self, path: WorkspacePath, parent: int) -> WorkspacePath:
+        """Return the name of a path in the outermost folder above it to which it can be renamed."""
+        owner = os.stat(path.name, dir_fd=parent, follow_symlinks=False).st_uid
+        for folder in (ROOT, *path.folders[:-1]):
+            with suppress(OSError, FileToolsError), Opened(self.workspace.open_directory, folder) as outer:
+                if can_rename_between(outer, parent) and _allows_removal(outer, owner):
+                    return folder.child(path.name)
+        return path
+
+
+def _allows_removal(folder: int, owner: int) -> bool:
+    """True if an entry of this owner can be moved into a folder and out again; a sticky folder may refuse that."""
+    found = os.fstat(folder)
+    is_free = not found.st_mode & stat.S_ISVTX or os.geteuid() in (0, found.st_uid, owner)
+    return is_free and os.access(".", os.W_OK | os.X_OK, dir_fd=folder)
+
+
+def parent_of_names(workspace: Workspace, path: WorkspacePath) -> AbstractContextManager[int]:
+    """Open the folder that holds `path`, for calls that take it as `dir_fd` only.
+
+    For the root, its own descriptor is enough: in a root that was deleted such a call fails with ENOENT, which
+    `Explained` distinguishes from a missing file.
+    """
+    if "/" in path or workspace.root_descriptor < 0:
+        return Opened(workspace.open_parent, path)
+    return nullcontext(workspace.root_descriptor)
+
+
+class Explained:
+    """Translates a system error inside its `with` block into the typed error of the path concerned."""
+
+    __slots__ = ("_path", "_workspace")
+
+    def __init__(self, workspace: Workspace, path: WorkspacePath) -> None:
+        self._workspace = workspace
+        self._path = path
+
+    def __enter__(self) -> None:
+        """Begin the block."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Raise the typed error if the block failed with a system error."""
+        if isinstance(error, OSError) and not isinstance(error, FileToolsError):
+            raise self._workspace.explain(self._path, error) from error

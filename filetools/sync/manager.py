@@ -111,11 +111,6 @@ class SyncManager:
             mirror.wait_for_look(self.context.settings.lock_timeout_seconds)
             mirror.check()
 
-    @property
-    def has_mirrors(self) -> bool:
-        """True if there is any."""
-        return bool(self._mirrors)
-
     def wake(self, *, is_heard: bool = False) -> None:
         """Follow new records in all mirrors; `is_heard` if another process has asked for it, which may be waiting."""
         for mirror in self._mirrors:
@@ -162,7 +157,7 @@ class SyncManager:
                 has_followed = waiter.answer.result(seconds)
             mirror.give_up(waiter)
             if not has_followed:
-                reason = mirror.error or f"did not answer in {seconds:g} s"
+                reason = mirror.progress.error or f"did not answer in {seconds:g} s"
                 raise SyncFailedError(
                     records[0].path if records else None, f"mirror {mirror.name!r} does not follow: {reason}"
                 )
@@ -184,7 +179,7 @@ class SyncManager:
             mirror.name: {
                 "state": mirror.state,
                 "behind": self.context.journal.backlog.count(mirror.place),
-                "last_error": mirror.error,
+                "last_error": mirror.progress.error,
             }
             for mirror in self._mirrors
         }

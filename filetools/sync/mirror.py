@@ -55,6 +55,7 @@ class MirrorProgress(Struct, frozen=True, kw_only=True):
     """Keys of paths whose newest change was not applied yet."""
     is_ready: bool = True
     error: str | None = None
+    """The last reason why the mirror did not answer, refused a path, or is not filled yet."""
 
 
 def write_note(place: Path, progress: MirrorProgress) -> None:
@@ -169,6 +170,7 @@ class Mirror:
         name: Its name in messages.
         place: Its name in the journal.
         is_paused: True while this process does not write to it.
+        progress: Its last known progress.
         worker: Its worker, which runs in the mirror's thread.
     """
 
@@ -184,6 +186,7 @@ class Mirror:
         self.name = name
         self.place = row.place
         self.is_paused = False
+        self.progress = MirrorProgress()
         self.worker = BacklogWorker(row.place, files, MirrorIdentity(row, files.store, context), context, self)
         self._context = context
         digest = hashlib.sha256(row.place.encode("utf-8", "surrogateescape")).hexdigest()[:16]
@@ -193,7 +196,6 @@ class Mirror:
         self._failures = 0
         self._changed = threading.Condition()
         # Guarded by the condition:
-        self._progress = MirrorProgress()
         self._is_known = False
         self._late_until = 0
         self._heard_until = 0.0
@@ -204,7 +206,7 @@ class Mirror:
     @property
     def takes_calls(self) -> bool:
         """True if calls wait for it."""
-        progress = self._progress
+        progress = self.progress
         return progress.is_ready and not self.is_paused and progress.reached >= self._late_until
 
     @property
@@ -216,18 +218,13 @@ class Mirror:
             return "not_ready"
         return "filling" if self._context.journal.backlog.is_filling(self.place) else "ready"
 
-    @property
-    def error(self) -> str | None:
-        """The last reason why it did not answer, refused a path, or is not filled yet."""
-        return self._progress.error
-
     def check(self) -> None:
         """Raise SyncFailedError if it is paused or not ready."""
         if not self.takes_calls and not self._leadership.is_leading:
             self._context.notify()
             self._take_note()
         if not self.takes_calls:
-            reason = "is paused" if self.is_paused else f"is not ready ({self.error or 'it is slow'})"
+            reason = "is paused" if self.is_paused else f"is not ready ({self.progress.error or 'it is slow'})"
             raise SyncFailedError(None, f"mirror {self.name!r} {reason}")
 
     def start(self) -> None:
@@ -242,7 +239,7 @@ class Mirror:
         if self.state != "ready" or any(each.tries for each in backlog.behind(self.place)):
             return False
         with suppress(RecordsForgottenError):
-            return not backlog.since(self._progress.reached, limit=1).entries
+            return not backlog.since(self.progress.reached, limit=1).entries
         return False
 
     def wake(self, *, is_urgent: bool = False, is_heard: bool = False) -> None:
@@ -282,7 +279,7 @@ class Mirror:
 
     def _answer(self) -> None:
         with self._changed:
-            progress = self._progress
+            progress = self.progress
             is_over = not progress.is_ready or self._is_closed
             done = [each for each in self._waiters if is_over or each.is_reached(progress)]
             self._waiters = [each for each in self._waiters if each not in done]
@@ -341,9 +338,9 @@ class Mirror:
                     self._changed.notify_all()
                     # New records do not shorten the pause of a mirror that fails.
                     self._changed.wait_for(
-                        lambda: self._is_closed or self._is_urgent or (self._is_due and self._progress.is_ready), pause
+                        lambda: self._is_closed or self._is_urgent or (self._is_due and self.progress.is_ready), pause
                     )
-            if self._leadership.is_leading and self._progress.is_ready:
+            if self._leadership.is_leading and self.progress.is_ready:
                 self.worker.make_durable()
         except FileToolsError as exc:
             _log.debug("mirror %s was not synced at the end: %s", self.name, exc)
@@ -377,7 +374,7 @@ class Mirror:
             self._fail(InternalError(f"mirror {self.name!r} failed with {type(exc).__name__}"))
         else:
             self._failures = 0
-            if not self._progress.is_ready:
+            if not self.progress.is_ready:
                 self.report(is_ready=True)
             return pause
         self._failures += 1
@@ -394,7 +391,7 @@ class Mirror:
             raise SyncFailedError(None, f"no lock file can be made: {exc.strerror}") from exc
         if is_won:
             # The note is of another process, which may have ended while the mirror failed.
-            write_note(self._place_of_note, self._progress)
+            write_note(self._place_of_note, self.progress)
             self.worker.forget()
         return is_won
 
@@ -404,17 +401,17 @@ class Mirror:
             # As an error of the mirror, because the workspace is not gone and needs no repair.
             error = SyncFailedError(None, "its folder is gone or was emptied")
         self.worker.forget()
-        if self._progress.is_ready:
+        if self.progress.is_ready:
             _log.warning("mirror %r is left behind: %s", self.name, error)
             self._context.publish(events.SyncError(error=error.message, error_code=error.code))
         self.report(is_ready=False, error=error.message)
 
     def report(self, **facts: Any) -> None:
         """Change facts of the mirror's progress, and notify waiting calls, listeners and other processes."""
-        progress = replace(self._progress, **facts)
-        if progress.is_ready and not self._progress.is_ready:
+        progress = replace(self.progress, **facts)
+        if progress.is_ready and not self.progress.is_ready:
             progress = replace(progress, error=None)
-        is_news = replace(progress, reached=self._progress.reached) != self._progress
+        is_news = replace(progress, reached=self.progress.reached) != self.progress
         if is_news or time.monotonic() < self._heard_until:
             write_note(self._place_of_note, progress)
         self._set_progress(progress)
@@ -427,7 +424,7 @@ class Mirror:
 
     def _set_progress(self, progress: MirrorProgress) -> None:
         with self._changed:
-            was_ready, self._progress, self._is_known = self._progress.is_ready, progress, True
+            was_ready, self.progress, self._is_known = self.progress.is_ready, progress, True
             self._changed.notify_all()
         if self._waiters:
             self._answer()

@@ -31,7 +31,7 @@ from filetools.errors import (
 from filetools.journal.changes import DIRECTORY_REMOVALS, Change, Head
 from filetools.journal.history import RecordFilter
 from filetools.journal.journal import Journal
-from filetools.models.records import SYSTEM, ChangeRecord, Operation, RecordState
+from filetools.models.records import SYSTEM, WITHOUT_BYTES, ChangeRecord, Operation, RecordState
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Store
@@ -39,6 +39,7 @@ from filetools.sync.mirror_files import make_parents, replace_file
 
 _log = logging.getLogger(__name__)
 _OF_FOLDERS: Final = (Operation.CREATE_DIRECTORY, *DIRECTORY_REMOVALS)
+_SYNCED_WHEN_APPLIED: Final = (*DIRECTORY_REMOVALS, *WITHOUT_BYTES)
 
 
 class Found(NamedTuple):
@@ -151,24 +152,23 @@ class Recovery:
         return [record.number for record in waiting]
 
     def _recover(self, record: ChangeRecord) -> None:
-        if record.state is not RecordState.PENDING:
-            self._restore(record)
-        elif self._journal.marks.is_pending(record.number):
-            self._finish(record)
-            self._journal.marks.applied([record.number])
-
-    def _restore(self, record: ChangeRecord) -> None:
-        """Restore the change of an applied record, which a power cut may have undone."""
-        places = self.places_of([record])[record.number]
+        """Finish a pending record, or restore the change of an applied one, which a power cut may have undone."""
+        is_pending = record.state is RecordState.PENDING
+        if is_pending and not self._journal.marks.is_pending(record.number):
+            return
+        places = own_places(record) if is_pending else self.places_of([record])[record.number]
         if record.operation is Operation.CREATE_DIRECTORY:
-            for place in [] if record.state is RecordState.ABORTED else places:
-                self._clear_way(place)
-                _make(self._store, place, record)
-        elif record.operation not in DIRECTORY_REMOVALS and not _is_opaque(record):  # which were synced
+            for place in places:
+                self._recover_folder(place, record)
+        elif not (_is_opaque(record) or record.operation in _SYNCED_WHEN_APPLIED):
             self._settle_files(record, places)
-        self._journal.marks.restored(
-            record.number, {self._workspace.key(path) for path in [*own_places(record), *places]}
-        )
+        elif is_pending:
+            self._finish(record)
+        if is_pending:
+            self._journal.marks.applied([record.number])
+        else:
+            keys = {self._workspace.key(path) for path in [*own_places(record), *places]}
+            self._journal.marks.restored(record.number, keys)
 
     def _settle_files(self, record: ChangeRecord, places: Sequence[WorkspacePath]) -> None:
         """Settle the files of a record at their current paths."""
@@ -193,27 +193,7 @@ class Recovery:
         moves = self._moves_since(min((record.number for record in records), default=0))
         return {record.number: moves.places_of(record) for record in records}
 
-    def _finish(self, record: ChangeRecord) -> None:
-        path = self._workspace.resolve(record.path)
-        if _is_opaque(record):
-            self._finish_opaque(record)
-            return
-        match record.operation:
-            case Operation.CREATE_DIRECTORY:
-                self._finish_folder(path, record)
-            case Operation.DELETE_DIRECTORY:
-                _remove_again(self._store, path, record.number)
-            case Operation.MOVE_DIRECTORY:
-                self._clear_way(path)
-                self._move_folder_again(record)
-            case Operation.LINK:
-                self._link_again(path, record)
-            case Operation.MODIFY_DIRECTORY:
-                _set_mode(self._store, path, record)
-            case _:
-                self._settle_files(record, own_places(record))
-
-    def _finish_folder(self, path: WorkspacePath, record: ChangeRecord) -> None:
+    def _recover_folder(self, path: WorkspacePath, record: ChangeRecord) -> None:
         """Make a folder, unless another program has since put something else at its path or at that of a folder above."""
         self._clear_way(path)
         row = self._journal.tree_index.get(self._workspace.key(path))
@@ -228,7 +208,24 @@ class Recovery:
                 return
         self._bring_back(path, record)
         _make(self._store, path, record)
-        _set_mode(self._store, path, record)  # the process may have died before setting it
+        if record.state is RecordState.PENDING:
+            _set_mode(self._store, path, record)  # the process may have died before setting it
+
+    def _finish(self, record: ChangeRecord) -> None:
+        """Finish a pending change that is synced when it is applied."""
+        path = self._workspace.resolve(record.path)
+        match record.operation:
+            case Operation.DELETE_DIRECTORY:
+                _remove_again(self._store, path, record.number)
+            case Operation.MOVE_DIRECTORY:
+                self._clear_way(path)
+                self._move_folder_again(record)
+            case Operation.LINK:
+                self._link_again(path, record)
+            case Operation.MODIFY_DIRECTORY:
+                _set_mode(self._store, path, record)
+            case _:
+                self._finish_opaque(record)
 
     def _finish_opaque(self, record: ChangeRecord) -> None:
         """Finish the move, deletion or restore of an opaque file or link, whose bytes cannot be compared."""
@@ -288,27 +285,23 @@ class Recovery:
                 with suppress(VersionGoneError):
                     yield self._journal.contents.get(version)
 
-    def _unsettled(self, path: WorkspacePath, key: str) -> tuple[list[ChangeRecord], set[str]]:
-        """Return the records of a path since it was last synced, and its keys, also from before moves of folders above."""
-        records, keys = self._journal.marks.unsettled(key), {key}
-        oldest = [*self._journal.marks.unfinished("unrestored", 1), *self._journal.marks.unfinished("unsynced", 1)]
-        since = min((record.number for record in oldest), default=None)
-        for former, number in [] if since is None else self._moves_since(since - 1).former(path):
-            keys.add(self._workspace.key(former))
-            older = self._journal.marks.unsettled(self._workspace.key(former))
-            records += [record for record in older if record.number < number]
-        return records, keys
-
     def _known(self, path: WorkspacePath, key: str) -> set[str | None]:
         """Return the versions that filetools itself may have left at a path; None means no file.
 
-        While a move replaces its destination, the old file is briefly at the source's path, so records of both paths count.
-        Before a move its destination was free, or its commit deleted the file there.
+        These are the versions since the path was last synced, also from before moves of folders above. While a move replaces
+        its destination, the old file is briefly at the source's path, so records of both paths count. Before a move its
+        destination was free, or its commit deleted the file there.
         """
-        records, keys = self._unsettled(path, key)
-        moves = [record for record in records if record.operation is Operation.MOVE]
-        for move in moves:
-            records = records + self._journal.marks.unsettled(self._workspace.key(self._workspace.resolve(move.path)))
+        marks = self._journal.marks
+        records, keys = marks.unsettled(key), {key}
+        oldest = [*marks.unfinished("unrestored", 1), *marks.unfinished("unsynced", 1)]
+        since = min((record.number for record in oldest), default=None)
+        for former, number in [] if since is None else self._moves_since(since - 1).former(path):
+            keys.add(self._workspace.key(former))
+            older = marks.unsettled(self._workspace.key(former))
+            records += [record for record in older if record.number < number]
+        for move in [record for record in records if record.operation is Operation.MOVE]:
+            records += marks.unsettled(self._workspace.key(self._workspace.resolve(move.path)))
         known: set[str | None] = set()
         for record in records:
             known |= {record.after} if record.before_unknown else {record.before, record.after}

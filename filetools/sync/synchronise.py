@@ -126,7 +126,7 @@ class Synchronisation:
             pause = max(_SHORTEST_PAUSE_SECONDS, 10 * (time.monotonic() - began))
             self._settle(left, entries)
             if left and not mirror.takes_calls:
-                reason = mirror.error or "it is slow"
+                reason = mirror.progress.error or "it is slow"
                 for path in left.values():
                     self._fail(path, f"The mirror is not ready: {reason}", SyncFailedError.code)
                 return

@@ -11,10 +11,9 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
-from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
@@ -208,6 +207,7 @@ class BacklogWorker:
         """Process the backlog: paths that were refused or deferred, and differences; follow new records in between."""
         self._backlog_at = math.inf
         after, looked_at = "", time.monotonic()
+        began = looked_at
         # One by one, because an aborted synchronisation removes entries.
         while entries := self._context.journal.backlog.behind(self._place, after, limit=1):
             (entry,) = entries
@@ -224,6 +224,8 @@ class BacklogWorker:
             if time.monotonic() - looked_at > _LONGEST_LOOK_SECONDS:
                 self._follow()
                 looked_at = time.monotonic()
+        # The others have left the backlog with another entry of their path, or with an aborted synchronisation.
+        self._retries = {key: retry for key, retry in self._retries.items() if retry.at > began}
 
     def _follow(self) -> None:
         """Follow the records since the last call."""
@@ -238,13 +240,10 @@ class BacklogWorker:
                 self.identity.renew()
                 self.forget()
                 raise StoppedError from None
-            for several in _by_change(entries):
+            for entry in _newest(entries):
                 self._mirror.go_on()
-                if len(several) > 1:  # a move: the path that exists in the primary comes first
-                    several.sort(key=lambda entry: self._context.primary.stat(WorkspacePath(entry.path)) is None)
-                for entry in several:
-                    is_retried = entry.key in self._retries
-                    self._process(replace(entry, below=True) if is_retried else entry, files.get(entry.number))
+                is_retried = entry.key in self._retries
+                self._process(replace(entry, below=True) if is_retried else entry, files.get(entry.number))
                 if len(self._unsynced) >= MOST_UNSYNCED:
                     self.make_durable()
             page = len(entries)
@@ -381,11 +380,12 @@ class BacklogWorker:
 
     def _defer(self, entry: BacklogEntry) -> None:
         """Try a path again soon, because others are changing it."""
+        # Always: neither the record nor an older entry leads back to this change.
+        self._context.journal.backlog.add(self._place, [entry])
         retry = self._retries.get(entry.key)
         if retry is not None and not retry.is_refused:
             self._try_again(entry, _LONGEST_DEFERRAL_SECONDS, since=retry.since)
         else:
-            self._context.journal.backlog.add(self._place, [entry])
             self._try_again(entry, _SHORTEST_DEFERRAL_SECONDS, since=time.monotonic())
 
     def _refuse(self, entry: BacklogEntry, error: FileToolsError) -> None:
@@ -402,7 +402,8 @@ class BacklogWorker:
     def _try_again(
         self, entry: BacklogEntry, pause_seconds: float, *, is_refused: bool = False, since: float = 0.0
     ) -> None:
-        self._unsynced.pop(_slot(entry), None)  # a sync of its last copy would remove its entry
+        for is_recorded in (True, False):  # a sync of its last copy would remove its entry
+            self._unsynced.pop((entry.key, is_recorded), None)
         former, at = self._retries.get(entry.key), time.monotonic() + pause_seconds
         number = entry.number if former is None else max(entry.number, former.number)
         self._retries[entry.key] = _Retry(at, number, is_refused, since)
@@ -453,11 +454,10 @@ class BacklogWorker:
         return False
 
 
-def _by_change(entries: Iterable[BacklogEntry]) -> Iterator[list[BacklogEntry]]:
-    """Yield the entries of each change together, for each path only the newest, with `below` set if there were others."""
+def _newest(entries: Iterable[BacklogEntry]) -> Iterable[BacklogEntry]:
+    """Return the newest entry of each path in their order, with `below` set if there were others."""
     newest: dict[str, BacklogEntry] = {}
     for entry in entries:
         is_known = newest.pop(entry.key, None) is not None
         newest[entry.key] = replace(entry, below=True) if is_known else entry
-    for _, several in groupby(newest.values(), lambda entry: entry.number):
-        yield list(several)
+    return newest.values()

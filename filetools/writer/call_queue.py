@@ -53,7 +53,7 @@ class CallQueue:
         if self._alarm is not None:
             self._alarm.cancel()
         for call in self._refused(CLOSED):
-            call.error = WorkspaceGoneError(CLOSED)
+            call.fail(WorkspaceGoneError(CLOSED))
             call.settle()
 
     def abandon(self, reason: str) -> Sequence[TurnCall]:
@@ -110,7 +110,7 @@ class CallQueue:
             if call.given_up_at > time.monotonic():
                 self.watch(call)
             elif self.withdraw(call):
-                call.error = LockTimeoutError(call.path, call.timeout_seconds, holder=self._describe_holder())
+                call.fail(LockTimeoutError(call.path, call.timeout_seconds, holder=self._describe_holder()))
                 call.settle()
 
     def _wake(self) -> None:
@@ -160,6 +160,6 @@ class CallQueue:
         with self._lock:
             if self._gone is not None:
                 for call in calls:
-                    call.error = WorkspaceGoneError(self._gone)
+                    call.fail(WorkspaceGoneError(self._gone))
                 calls.clear()
             self._waiting.extendleft(reversed(calls))

@@ -118,7 +118,6 @@ class TurnCall:
         self.acquired = 0.0
         """When its turn began, in seconds since the epoch."""
         self.error: BaseException | None = None
-        """Why it was refused, or failed."""
         self.not_before = 0.0
         self.given_up_at = 0.0
         """When it is given up if its turn has not begun, in `time.monotonic` seconds."""
@@ -170,6 +169,14 @@ class TurnCall:
         """Return and clear the changes that its turn found: it may have another turn before they are published."""
         found, self.found = self.found, []
         return found
+
+    def finish(self) -> None:
+        """Note that its work is done."""
+        self.is_finished = True
+
+    def fail(self, error: BaseException) -> None:
+        """Note why it was refused, or failed."""
+        self.error = error
 
     def resume_watch(self) -> None:
         """Let its caller's clock run on, because it waits no longer; on the loop. May be called twice."""

@@ -141,7 +141,7 @@ class Turns:
     def abandon(self) -> None:
         """Fail all calls in a forked child, which has no thread to run them."""
         for call in (*self._queue.abandon(FORKED), *self._at_work):
-            call.error = WorkspaceGoneError(FORKED)
+            call.fail(WorkspaceGoneError(FORKED))
             with suppress(RuntimeError):  # the loop is closed, and nobody waits
                 call.hop.get_loop().call_soon(call.settle)
 
@@ -182,7 +182,7 @@ class Turns:
                 for call in calls:
                     if not (call in again or call.is_finished or call.error is not None):
                         quietly(call.work.abandon)
-                        call.error = exc
+                        call.fail(exc)
             self._at_work = ()
             with suppress(OSError):  # the descriptor is gone, and with it the lock
                 self._gate.leave()
@@ -196,7 +196,7 @@ class Turns:
         """Fail all waiting calls: no turn can begin."""
         calls = self._claimed()
         for call in calls:
-            call.error = error if isinstance(error, FileToolsError) else StorageFailedError("the journal", str(error))
+            call.fail(error if isinstance(error, FileToolsError) else StorageFailedError("the journal", str(error)))
         if calls:
             self.publisher.begin()
             self._end_all(calls, [])
@@ -207,7 +207,7 @@ class Turns:
     def _end_all(self, calls: Sequence[TurnCall], again: list[TurnCall]) -> None:
         for call in calls:
             if isinstance(call.error, StateDamagedError):
-                call.error = self._workers.explained(call.error)
+                call.fail(self._workers.explained(call.error))
         # Before they wait again: another turn may end before this one is published.
         found = [(call, call.take_found()) for call in calls]
         self._queue.put_back(again)
@@ -236,7 +236,7 @@ class Turns:
             if isinstance(outcome, Exception):
                 call.work.abandon()
             elif error is None:
-                call.is_finished = True
+                call.finish()
                 made += [record.number for record in outcome]
                 done.append(call.work)
             if error is not None and call.is_tried_again(error):
@@ -272,7 +272,7 @@ class Turns:
                 if call.found:
                     self._put_off(ready, again, call.found)
             if draft is None:
-                call.is_finished = True
+                call.finish()
                 continue
             keys = {key for change in draft.changes for key in (change.key, change.old_key) if key is not None}
             if touched and any(touches(key, touched) for key in keys):

@@ -18,8 +18,8 @@ import pytest
 
 from filetools.errors import ChangedMeanwhileError, DirectoryNotFoundError, FileBusyError
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.local_disk import HiddenPlace
 from filetools.stores.local_prepare import PreparedReplacement
+from filetools.stores.private import HiddenPlace
 from filetools.stores.reading import to_file_stat
 from filetools.stores.renaming import Spot
 from tests.support.store_worlds import FILE, OTHER, LocalWorld, exchanged

@@ -30,6 +30,8 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.sessions import rules
 from filetools.sessions.agent_process import AgentProcess
 from filetools.stores import system
+from filetools.sync.manager import SyncManager
+from filetools.sync.mirror import Mirror
 from filetools.tree.inotify import InotifyThread
 from filetools.tree.notifier import Notifier
 from filetools.writer.turn_calls import TurnCall, TurnTask
@@ -242,3 +244,9 @@ def hanging_mirror(files: FileToolsFacade) -> Iterator[Callable[[], int]]:
         yield lambda: len(mirror._waiters)
     finally:
         going_on.set()
+
+
+def mirror_of(manager: SyncManager) -> Mirror:
+    """The only mirror."""
+    (mirror,) = manager._mirrors
+    return mirror

@@ -22,6 +22,7 @@ from filetools.sync.mirror_files import MARKER
 from filetools.sync.worker import MOST_COPIED
 from tests.support.dose import dose
 from tests.support.faulty import FaultyStore, Plan
+from tests.support.inside import mirror_of
 from tests.support.journals import folder
 from tests.support.mirror_worlds import FOR_EVER_SECONDS, Hang, World, at, hurry, local_store, scripted, tree, world
 
@@ -607,3 +608,25 @@ async def test_a_known_file_that_was_away_for_an_instant_is_filled_in(tmp_path: 
         (tmp_path / "mirror" / "b").write_bytes(b"theirs")
         await opened.manager.start()
         await opened.until(lambda: tree(inner) == {"a": b"1", "b": b"theirs"})
+
+
+async def test_a_change_that_waits_after_a_difference_of_its_path_has_waited_is_followed(
+    opened: World, inner: LocalStore
+) -> None:
+    file, mirror = opened.root / "a", mirror_of(opened.manager)
+    opened.journal.backlog.add("mirror", [BacklogEntry(key="a", path="a", number=0)])
+    file.write_bytes(b"1")  # too young to be copied at once
+    await opened.run(lambda: mirror.wait_for_round(60))
+    (gone,) = opened.commit(Change(operation=Operation.DELETE, path="a", key="a"))
+    opened.manager.wake(is_heard=True)
+    await opened.until(lambda: "a" in mirror.progress.unsettled)
+    file.unlink()
+    opened.journal.marks.applied([gone.number])
+    await opened.until(lambda: opened.journal.backlog.behind("mirror") == [])
+    change = Change(operation=Operation.CREATE, path="a", key="a", after=version_of(b"2"), content=b"2", size=1)
+    (made,) = opened.commit(change)
+    await opened.write("b", b"3")
+    await opened.until(lambda: opened.journal.mirrors.register("mirror").position > made.number)
+    file.write_bytes(b"2")
+    opened.journal.marks.applied([made.number])
+    await opened.until(lambda: tree(inner) == {"a": b"2", "b": b"3"})
