@@ -25,7 +25,7 @@ from filetools.journal.commit import DROP_ASIDE, CommitDraft, Recorder, next_num
 from filetools.journal.documents import DOCUMENT_COLUMNS, DocumentTable, document_from
 from filetools.journal.history import History
 from filetools.journal.records import RECORD_COLUMNS, Marks, records_from
-from filetools.journal.retention import Retained, Retention
+from filetools.journal.retention import Retention
 from filetools.journal.seen_versions import SeenVersions
 from filetools.journal.storage.birth import NEWEST, boot_id, mark_of, sync_directory
 from filetools.journal.storage.contents import LARGEST_ROW_BYTES, BlobFolder, Contents, version_from
@@ -131,7 +131,7 @@ class Journal:
         self.own_position, self.others_position = -1, 0
         """Number of this process's newest record, -1 if there is none; and the number up to which gaps between own records
         show that other processes may have recorded changes."""
-        self._retention = Retention(database, blobs)
+        self.retention = Retention(database, blobs)
 
     def view(self, key: str) -> View:
         """Return the journal's current view of a path."""
@@ -301,11 +301,7 @@ class Journal:
         self.checkpoint()
         self.approvals.release(0, unused_since=time.time())
         self._database.change(DROP_ASIDE)
-        return self._retention.collect(retention_bytes, retention_records, retention_seconds)
-
-    def retained(self) -> Retained:
-        """Return what the journal holds now, and which checkpoint keeps retention from removing more."""
-        return self._retention.retained()
+        return self.retention.collect(retention_bytes, retention_records, retention_seconds)
 
     def close(self) -> None:
         """Release the database; may be called twice, and does nothing after a fork."""

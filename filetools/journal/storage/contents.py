@@ -30,8 +30,6 @@ LARGEST_ROW_BYTES: Final = 128 * 1024
 """Contents above this size get a file each, so that the write-ahead file and its checkpoints stay small."""
 SLICE_BYTES: Final = 512 * 1024
 """Bytes of contents written in one transaction, so that commits wait a few milliseconds at most."""
-LARGEST_READ_BYTES: Final = 4 * 1024 * 1024
-"""Largest text that is kept because an actor read it."""
 DEFLATE_LEVEL: Final = 1
 """Twice as fast as zlib's default; text comes out 5 to 10 % larger."""
 _KEEP: Final = (
@@ -40,7 +38,6 @@ _KEEP: Final = (
     " ON CONFLICT (hash) DO UPDATE SET used = max(used, excluded.used), bytes = excluded.bytes"
 )
 _GET: Final = "SELECT bytes, size FROM contents WHERE hash = ?"
-_KNOWN: Final = "SELECT 1 FROM contents WHERE hash = ?"
 VERSION_TEXT: Final = f"CASE WHEN version IS NOT NULL THEN '{VERSION_PREFIX}' || lower(hex(version)) END"
 """The column `version` as text, for queries of so many rows that it matters."""
 UNSYNCED: Final = -1
@@ -61,8 +58,7 @@ IS_FREE: Final = (
 """True if only past records need a row of contents; takes the time since which a base counts, in seconds."""
 _TOUCH: Final = "UPDATE contents SET used = ? WHERE hash = ?"
 
-_OF_BLOB: Final = f"SELECT 1 FROM contents WHERE hash = ? AND {IS_BLOB}"
-_STORED: Final = f"SELECT size, {IS_BLOB} FROM contents WHERE hash = ? AND used >= 0"
+_STORED: Final = f"SELECT size, used, {IS_BLOB} FROM contents WHERE hash = ?"
 Portion = list[tuple[str, bytes, bytes]]
 """Version, bytes, and the bytes that a row gets."""
 
@@ -91,7 +87,7 @@ class Contents:
         """True if the bytes of a version are kept; unsynced ones do not count."""
         digest = digest_of(version)
         row = self._database.row(_STORED, (digest,))
-        return row is not None and (not row[1] or self._blobs.has(digest.hex(), row[0]))
+        return row is not None and row[1] != UNSYNCED and (not row[2] or self._blobs.has(digest.hex(), row[0]))
 
     def put_all(self, contents: Mapping[str, bytes]) -> None:
         """Make large contents durable ahead of the commit that refers to them; others travel in the commit."""
@@ -116,7 +112,7 @@ class Contents:
         Raises:
             DiskFullError, StorageFailedError: It cannot be kept.
         """
-        self.put_all({str(version_from(digest)): content})
+        self.put_all({str(version_from(digest)): content})  # an existing file may be unsynced
         with TRANSLATED:
             self._enter(self._database.connection, digest, content, 0)
 
@@ -128,12 +124,8 @@ class Contents:
 
     def keep_read(self, texts: Mapping[str, bytes]) -> None:
         """Keep texts that actors have read, by version, all at once and unsynced; those kept already are skipped."""
-        new = {
-            version: text
-            for version, text in texts.items()
-            if len(text) <= LARGEST_READ_BYTES and self._database.row(_KNOWN, (digest_of(version),)) is None
-        }
-        for portion in _portions(new.items(), bytes):
+        new = [each for each in texts.items() if self._database.row(_STORED, (digest_of(each[0]),)) is None]
+        for portion in _portions(new, bytes):
             self._database.write(partial(self._keep_portion, portion, UNSYNCED), durable=False)
 
     def record(self, connection: sqlite3.Connection, content: bytes | None, version: str, number: int) -> None:
@@ -175,7 +167,8 @@ def remove_unused(database: Database, blobs: BlobFolder, digests: Iterable[bytes
     """Remove the files among these to which no row refers."""
 
     def work(connection: sqlite3.Connection) -> list[str]:
-        return [digest.hex() for digest in digests if connection.execute(_OF_BLOB, (digest,)).fetchone() is None]
+        found = ((digest.hex(), connection.execute(_STORED, (digest,)).fetchone()) for digest in digests)
+        return [name for name, row in found if row is None or not row[2]]
 
     # Behind the gate: a commit that relies on one of these files looks for it there, and writes it again.
     database.write(work, durable=False, afterwards=blobs.remove)
