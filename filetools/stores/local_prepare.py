@@ -29,12 +29,14 @@ NEW_FILE_MODE: Final = 0o666
 """Less the umask, or as the folder's default ACL demands."""
 
 
-def prepare_replacement(disk: LocalDisk, path: WorkspacePath, content: bytes, mode: int | None) -> PreparedReplacement:
+def prepare_replacement(
+    disk: LocalDisk, path: WorkspacePath, content: bytes, mode: int | None, *, ignores_read_only: bool = False
+) -> PreparedReplacement:
     """Write the next bytes of an existing file, with the attributes it has now."""
     live, facts = disk.workspace.open_regular(path)
     try:
         with Explained(disk.workspace, path), parent_of_names(disk.workspace, path) as parent:
-            refuse_unwritable(parent, path.name)
+            refuse_unwritable(parent, "." if ignores_read_only and facts.st_uid == os.geteuid() else path.name)
             private = disk.temporary()
             place = disk.reachable(private, path, parent)
             # Usually the final bits already, so that nothing needs to be set. A temporary file beside the live one is closed
@@ -91,7 +93,7 @@ def written(place: HiddenPlace, content: bytes, mode: int) -> Iterator[int]:
         StateDamagedError: The private directory was removed.
         OSError: No space, or no permission; network file systems may report that only when the file is closed.
     """
-    with place.opened() as folder:
+    with place.folder as folder:
         try:
             descriptor = os.open(place.name, NEW_FILE_FLAGS, mode, dir_fd=folder)
         except FileNotFoundError as exc:
@@ -162,7 +164,7 @@ class PreparedName(HiddenFile):
             PathExistsError: The path is taken now. Still prepared.
         """
         place, path, workspace = self.where(), self._path, self._disk.workspace
-        with Explained(workspace, path), Opened(workspace.open_parent, path) as parent, place.opened() as folder:
+        with self._explained, Opened(workspace.open_parent, path) as parent, place.folder as folder:
             live, hidden = (parent, path.name), (folder, place.name)
             try:
                 rename_without_replacing(hidden, live)
@@ -193,7 +195,7 @@ class PreparedReplacement(PreparedName):
             ChangedMeanwhileError: Others exchanged the name at the same time. No longer prepared.
         """
         place, path, workspace = self.where(), self._path, self._disk.workspace
-        with Explained(workspace, path), parent_of_names(workspace, path) as parent, place.opened() as folder:
+        with self._explained, parent_of_names(workspace, path) as parent, place.folder as folder:
             live, hidden = (parent, path.name), (folder, place.name)
             place = self._exchange(place, live, hidden)
             hidden = (folder, place.name)
@@ -217,6 +219,7 @@ class PreparedReplacement(PreparedName):
     def _exchange(self, place: HiddenPlace, live: Spot, hidden: Spot) -> HiddenPlace:
         """Put the hidden file in the live place, and return where the former live file is now."""
         try:
-            return place.named(exchange(live, hidden, place.spare))
+            name = exchange(live, hidden, place.spare)
         except FileNotFoundError as exc:
             raise self._missing(hidden, exc) from exc
+        return place if name == place.name else place.named(name)
