@@ -163,12 +163,7 @@ def keep_seen(parts: Parts, seen: Look) -> None:
         return
     # A recorded version is not enough: the move of a file that was only hashed is recorded too.
     if not parts.journal.contents.has(seen.version):
-        content = seen.content
-        if content is None:
-            content, _ = parts.store.read(seen.path, limit=parts.settings.max_write_bytes)
-            if version_of(content) != seen.version:
-                raise HeadMovedError(seen.path)
-        parts.journal.contents.keep(content, seen.version)
+        parts.journal.contents.keep(content_of(parts, seen), seen.version)
 
 
 def _as_spelled(parts: Parts, path: WorkspacePath, view: View) -> WorkspacePath:
