@@ -428,13 +428,13 @@ class HistoryCalls(ActorCalls):
                 if not (plan.is_whole or partly or dry_run):
                     raise plan.error()
                 return await self._parts.workers.run(partial(plan.result, None, dry_run=dry_run))
-            facts = {"facts": plan.facts}
-            allowed = await self._authorise_steps(tool, touched, facts, plan.steps, deleted=plan.deleted)
+            files = {"files": [file.to_dict() for file in plan.files]}
+            allowed = await self._authorise_steps(tool, touched, files, plan.steps, deleted=plan.deleted)
             try:
                 outcome = await undoing.carry_out(self._runner, self.actor, plan, kind, allowed)
             except FileToolsError as exc:
                 again = await self._parts.workers.run(make)
-                if again.facts != plan.facts:
+                if again.files != plan.files:
                     tries += 1
                 elif partly and exc.path is not None and exc.path not in refused:
                     refused = {**refused, exc.path: undo.Clash.of(exc)}
