@@ -205,7 +205,7 @@ class HistoryCalls(ActorCalls):
         until, path or run, changes by other programs in the whole tree are recorded first, as by `look`.
 
         Args:
-            call: Only changes of this call.
+            call: Only changes of this call; an agent's is looked for in its session, unless `session` names another.
             session: Only changes of this session.
             since: First journal number, or first time.
             until: Last journal number, or last time.
