@@ -380,13 +380,10 @@ async def _set_back(
     """Undo the transactions that were applied before one that failed, and close the folders."""
     parts = runner.parts
     made = tuple(record.number for one in outcomes for record in one.records if record.actor == actor)
-
-    def pick(history: History) -> list[ChangeRecord]:
-        return history.select(RecordFilter(numbers=made), limit=len(made))
-
+    wanted = RecordFilter(numbers=made)
+    make = partial(make_plan, parts, lambda history: history.select(wanted, limit=len(made)), _REVERSE[kind])
     try:
-        plan = await parts.workers.run(partial(make_plan, parts, pick, _REVERSE[kind]))
-        for phase in plan.phases:
+        for phase in (await parts.workers.run(make)).phases if made else ():
             await runner.change(phase, actor)
     except FileToolsError as exc:
         _log.error("the first half of a failed undo could not be undone: %s", exc)
