@@ -66,6 +66,7 @@ class SharedOptions(Struct, frozen=True, kw_only=True):
     as_json: bool = False
 
 
+OWN: Final = ("root", "state_dir", "as_json")
 READING: Final = ("root", "state_dir", "actor", "as_json")
 CHANGING: Final = ("root", "state_dir", "mirror", "durability", "actor", "as_json")
 CHECKING: Final = ("root", "state_dir", "mirror", "durability", "as_json")
@@ -141,7 +142,7 @@ class CommandRunner:
             async with opening as files:
                 terminal = open_terminal()
                 if terminal is not None:
-                    files.answer_approvals(Asker(terminal), everywhere=False)
+                    files.answer_approvals(asking_at(terminal), everywhere=False)
                 own = files.for_actor(self._actor())
                 try:
                     await work(own)
@@ -159,13 +160,6 @@ class CommandRunner:
             raise
         self.end()
 
-    def is_inside(self) -> bool:
-        """Return True if the working folder is in the root, so that paths are relative to it, or if there is no root."""
-        try:
-            return self.workplace.is_inside
-        except FileToolsError:
-            return True
-
     def peek(self, look: Callable[[FileToolsFacade], Awaitable[T]]) -> T | None:
         """Run a query silently; return None if it fails, or if the root has never been opened."""
 
@@ -174,7 +168,7 @@ class CommandRunner:
                 return await look(files.for_actor(self._actor()))
 
         with logging_from(logging.CRITICAL), suppress(FileToolsError):
-            return asyncio.run(opened()) if self.workplace.has_state else None
+            return None if self.lacks_state else asyncio.run(opened())
         return None
 
     def show(self, result: R, show: Callable[[R], None]) -> None:
@@ -313,31 +307,31 @@ def open_terminal() -> TextIO | None:
         return None
 
 
-class Asker:
-    """Asks a person at a terminal about approval requests, one at a time."""
+def asking_at(terminal: TextIO) -> Callable[[ApprovalRequest], Awaitable[ApprovalAnswer]]:
+    """Return a function that asks a person at a terminal about approval requests, one at a time."""
+    turn = asyncio.Lock()
 
-    def __init__(self, terminal: TextIO) -> None:
-        self._terminal = terminal
-        self._turn = asyncio.Lock()
-
-    async def __call__(self, request: ApprovalRequest) -> ApprovalAnswer:
+    async def ask(request: ApprovalRequest) -> ApprovalAnswer:
         """Show what would happen, and return the person's answer; anything but yes means no."""
-        async with self._turn:
+        async with turn:
             STDERR.print(_question(request), end="")
-            answer = await self._line()
+            answer = await _line_of(terminal)
             return "allow" if answer.strip().lower() in ("y", "yes") else "deny"
 
-    async def _line(self) -> str:
-        loop = asyncio.get_running_loop()
-        line: asyncio.Future[str] = loop.create_future()
+    return ask
 
-        def read() -> None:
-            text = self._terminal.readline()
-            loop.call_soon_threadsafe(lambda: None if line.done() else line.set_result(text))
 
-        # A daemon thread: waiting for a key cannot be cancelled, and must not keep an interrupted command alive.
-        threading.Thread(target=read, name="filetools terminal", daemon=True).start()
-        return await line
+async def _line_of(terminal: TextIO) -> str:
+    loop = asyncio.get_running_loop()
+    line: asyncio.Future[str] = loop.create_future()
+
+    def read() -> None:
+        text = terminal.readline()
+        loop.call_soon_threadsafe(lambda: None if line.done() else line.set_result(text))
+
+    # A daemon thread: waiting for a key cannot be cancelled, and must not keep an interrupted command alive.
+    threading.Thread(target=read, name="filetools terminal", daemon=True).start()
+    return await line
 
 
 def _question(request: ApprovalRequest) -> Text:

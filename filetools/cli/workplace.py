@@ -52,11 +52,6 @@ class Workplace(Struct, frozen=True, kw_only=True):
         """True if the working folder is in the root."""
         return self.folder.is_relative_to(self._real_root)
 
-    @property
-    def has_state(self) -> bool:
-        """True if the root has ever been opened."""
-        return (self.root / STATE_DIRECTORY).is_dir()
-
     def refuse_accident(self) -> None:
         """Prevent accidental changes in a root that was not given explicitly.
 

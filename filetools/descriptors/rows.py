@@ -21,7 +21,7 @@ from filetools.errors import (
     DescriptorNotFoundError,
     FileToolsError,
 )
-from filetools.journal.table import NO_LIMIT, Table, TableRow
+from filetools.journal.table import Table, TableRow
 
 Source = Literal["tool_result", "user_input", "reference", "extraction", "file"]
 REMEMBERED_KEYS: Final = 1024
@@ -82,10 +82,10 @@ class MemoryTable:
                     del self._rows[row.key]
         return True
 
-    def scan(self, prefix: str = "", *, limit: int = NO_LIMIT) -> list[TableRow]:
-        """Return the first rows whose keys begin with a prefix, ordered by key."""
+    def scan(self, prefix: str = "") -> list[TableRow]:
+        """Return the rows whose keys begin with a prefix, ordered by key."""
         with self._lock:
-            return [self._rows[key] for key in sorted(self._rows) if key.startswith(prefix)][:limit]
+            return [self._rows[key] for key in sorted(self._rows) if key.startswith(prefix)]
 
     def release(self, keep_bytes: int, *, unused_since: float) -> None:
         """Remove bytes of the least recently used rows until at most `keep_bytes` remain, and old rows without bytes."""

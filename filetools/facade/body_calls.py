@@ -65,15 +65,17 @@ class BodyCalls(WriteCalls):
         self._runner.check_open()
         return Upload(self._parts)
 
-    async def replace_file(self, path: AnyPath, content: bytes, *, expected_version: str | None = None) -> WriteResult:
-        """Create or replace a file with exactly these bytes, even if this actor has not read it.
+    async def replace_file(
+        self, path: AnyPath, content: str | bytes, *, expected_version: str | None = None
+    ) -> WriteResult:
+        """Create or replace a file with exactly this content, even if this actor has not read it.
 
         The replaced content stays readable by its version. Only an editor's unsaved text is merged, if the bytes are text;
         if that fails, `on_conflict` of `for_actor` decides.
 
         Args:
             path: Workspace-relative path.
-            content: All bytes.
+            content: All bytes, or the text in the encoding and with the line ends of the file.
             expected_version: Refuse unless the file is at this version, even if its bytes are equal to `content`.
 
         Raises:

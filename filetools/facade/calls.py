@@ -114,7 +114,8 @@ class ActorCalls:
             if permit is None:
                 return None
             digest = permit.proposal.digest
-            if (await self._parts.workers.run(partial(act.digest, self._parts))) == digest:
+            now = await self._parts.workers.run(partial(act.propose, self._parts, with_diff=False))
+            if now.digest == digest:
                 return replace(permit, check=partial(act.require_allowed, self._parts, digest))
         raise ChangedMeanwhileError(paths[0] if paths else ".", MOST_QUESTIONS)
 

@@ -280,7 +280,7 @@ class HistoryCalls(ActorCalls):
         require_printable("The name of a checkpoint", name)
         self._parts.gatekeeper.check_writable()
         await self._authorise("checkpoint", [], {"name": name}, change=False)
-        seen = await self._runner.look_at_tree()
+        seen = await self._runner.look_at_tree(keep=True)
         taken = await self._parts.workers.run(
             partial(take, self._parts, name, seen, replace=replace, automatic=automatic)
         )
@@ -428,8 +428,8 @@ class HistoryCalls(ActorCalls):
                 if not (plan.is_whole or partly or dry_run):
                     raise plan.error()
                 return await self._parts.workers.run(partial(plan.result, None, dry_run=dry_run))
-            authorise = partial(self._authorise_steps, tool, touched, {"facts": plan.facts}, plan.steps)
-            allowed = await authorise(deleted=plan.deleted)
+            facts = {"facts": plan.facts}
+            allowed = await self._authorise_steps(tool, touched, facts, plan.steps, deleted=plan.deleted)
             try:
                 outcome = await undoing.carry_out(self._runner, self.actor, plan, kind, allowed)
             except FileToolsError as exc:

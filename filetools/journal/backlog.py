@@ -205,8 +205,7 @@ class Mirrors:
 
     def get(self, place: str) -> MirrorRow | None:
         """Return the row of a mirror, or None if it is not registered."""
-        row = self._database.row(f"{_SELECT_MIRROR} WHERE place = ?", (place,))
-        return None if row is None else MirrorRow(*row)
+        return next((row for row in self.all() if row.place == place), None)
 
     def all(self) -> list[MirrorRow]:
         """Return every registered mirror, attached or not."""

@@ -25,7 +25,7 @@ from filetools.journal.commit import DROP_ASIDE, CommitDraft, Recorder, next_num
 from filetools.journal.documents import DOCUMENT_COLUMNS, DocumentTable, document_from
 from filetools.journal.history import History
 from filetools.journal.records import RECORD_COLUMNS, Marks, records_from
-from filetools.journal.retention import Retained, Retention
+from filetools.journal.retention import Retention
 from filetools.journal.seen_versions import SeenVersions
 from filetools.journal.storage.birth import NEWEST, boot_id, mark_of, sync_directory
 from filetools.journal.storage.contents import LARGEST_ROW_BYTES, BlobFolder, Contents, version_from
@@ -48,6 +48,10 @@ _VIEW_COLUMNS: Final = (
 _VIEW: Final = (
     f"SELECT {_VIEW_COLUMNS}"
     " FROM (SELECT 1) LEFT JOIN heads ON heads.key = ?1 LEFT JOIN documents ON documents.key = ?1"
+)
+_RECORDS: Final = (
+    f"SELECT {RECORD_COLUMNS} FROM records WHERE number > :since AND (:with_pending OR number < {FIRST_PENDING})"
+    " AND (NOT :foreign_only OR opening != :opening)"
 )
 _POSITIONS: Final = (
     "SELECT coalesce(max(number), 0),"
@@ -131,7 +135,7 @@ class Journal:
         self.own_position, self.others_position = -1, 0
         """Number of this process's newest record, -1 if there is none; and the number up to which gaps between own records
         show that other processes may have recorded changes."""
-        self._retention = Retention(database, blobs)
+        self.retention = Retention(database, blobs)
 
     def view(self, key: str) -> View:
         """Return the journal's current view of a path."""
@@ -161,9 +165,15 @@ class Journal:
             newest_first: Order by descending number and include pending records.
             foreign_only: Leave out records committed through this instance.
         """
-        query = _records_query(of_one=key is not None, newest_first=newest_first, foreign_only=foreign_only)
+        order = f"ORDER BY number {'DESC' if newest_first else 'ASC'} LIMIT :limit"
+        query = f"{_RECORDS} {order}"
+        if key is not None:
+            # Two ordered walks along one index each, not one condition with OR: that would read all versions of the path.
+            here, moved = (f"{_RECORDS} AND {one} {order}" for one in ("key = :key", "old_key = :key AND key != :key"))
+            query = f"SELECT * FROM ({here}) UNION ALL SELECT * FROM ({moved}) {order}"
         values = {
-            "since": since, "key": key, "opening": self._database.opening, "limit": limit
+            "since": since, "key": key, "with_pending": newest_first, "foreign_only": foreign_only,
+            "opening": self._database.opening, "limit": limit,
         }  # fmt: skip
         return records_from(self._database, query, values)
 
@@ -301,11 +311,7 @@ class Journal:
         self.checkpoint()
         self.approvals.release(0, unused_since=time.time())
         self._database.change(DROP_ASIDE)
-        return self._retention.collect(retention_bytes, retention_records, retention_seconds)
-
-    def retained(self) -> Retained:
-        """Return what the journal holds now, and which checkpoint keeps retention from removing more."""
-        return self._retention.retained()
+        return self.retention.collect(retention_bytes, retention_records, retention_seconds)
 
     def close(self) -> None:
         """Release the database; may be called twice, and does nothing after a fork."""
@@ -342,19 +348,3 @@ def _confirmed_epoch(database: Database, durability: Durability, connection: sql
     if changed:
         connection.executemany(_PUT, changed)
     return epoch
-
-
-@functools.cache
-def _records_query(*, of_one: bool, newest_first: bool, foreign_only: bool) -> str:
-    conditions = ["number > :since"]
-    if not newest_first:
-        conditions.append(f"number < {FIRST_PENDING}")
-    if foreign_only:
-        conditions.append("opening != :opening")
-    order = f"ORDER BY number {'DESC' if newest_first else 'ASC'} LIMIT :limit"
-    select = f"SELECT {RECORD_COLUMNS} FROM records WHERE {' AND '.join(conditions)}"
-    if not of_one:
-        return f"{select} {order}"
-    # Two ordered walks along one index each, not one condition with OR: that would read all versions of the path.
-    here, moved_away = f"{select} AND key = :key {order}", f"{select} AND old_key = :key AND key != :key {order}"
-    return f"SELECT * FROM ({here}) UNION ALL SELECT * FROM ({moved_away}) {order}"

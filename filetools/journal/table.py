@@ -18,7 +18,6 @@ from filetools.journal.storage.contents import IS_FREE, UNSYNCED, digest_of, ver
 from filetools.journal.storage.database import Database
 from filetools.journal.storage.database import Row as SqlRow
 
-NO_LIMIT: Final = 2**62
 LARGEST_KEY: Final = "\U0010ffff"
 _FREE: Final = f"UPDATE contents SET used = {UNSYNCED} WHERE hash = ? AND used = 0 AND {IS_FREE}"
 _COLUMNS: Final = "key, value, version, size, used, revision"
@@ -68,8 +67,8 @@ class Table(Protocol):
             True if it was done.
         """
 
-    def scan(self, prefix: str = "", *, limit: int = NO_LIMIT) -> list[TableRow]:
-        """Return the first rows whose keys begin with a prefix, in the order of their keys."""
+    def scan(self, prefix: str = "") -> list[TableRow]:
+        """Return the rows whose keys begin with a prefix, in the order of their keys."""
 
     def release(self, keep_bytes: int, *, unused_since: float) -> None:
         """Release bytes of rows until all keep at most so many, and remove old rows that have lost theirs.
@@ -109,10 +108,10 @@ class SqliteTable:
             self._on_put()
         return True
 
-    def scan(self, prefix: str = "", *, limit: int = NO_LIMIT) -> list[TableRow]:
-        """Return the first rows whose keys begin with a prefix, in the order of their keys."""
-        query = f"{_SELECT} AND key >= ? AND key < ? ORDER BY key LIMIT ?"
-        return [_row(row) for row in self._database.rows(query, (self._space, prefix, prefix + LARGEST_KEY, limit))]
+    def scan(self, prefix: str = "") -> list[TableRow]:
+        """Return the rows whose keys begin with a prefix, in the order of their keys."""
+        query = f"{_SELECT} AND key >= ? AND key < ? ORDER BY key"
+        return [_row(row) for row in self._database.rows(query, (self._space, prefix, prefix + LARGEST_KEY))]
 
     def release(self, keep_bytes: int, *, unused_since: float) -> None:
         """Release bytes of rows until all keep at most so many, and remove old rows that have lost theirs."""

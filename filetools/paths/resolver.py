@@ -83,11 +83,18 @@ class Resolver:
         Raises:
             OSError: As for `open`.
         """
-        if not path:
-            return os.fstat(root)
+        return self.look(root, path)[0] if path else os.fstat(root)
+
+    def look(self, root: int, path: str) -> tuple[os.stat_result, str | None]:
+        """Return the facts of the entry at a path that is not the root, and the target of a link there.
+
+        Raises:
+            OSError: As for `open`.
+        """
         parent, name = _descend(root, path)
         try:
-            return os.stat(name, dir_fd=parent, follow_symlinks=False)
+            found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            return found, os.readlink(name, dir_fd=parent) if stat.S_ISLNK(found.st_mode) else None
         finally:
             if parent != root:
                 os.close(parent)
@@ -102,19 +109,14 @@ class Resolver:
             OSError: Untranslated; access was denied.
         """
         names = path.split("/")
-        held = root
-        try:
-            for depth, name in enumerate(names, 1):
-                found = os.stat(name, dir_fd=held, follow_symlinks=False)
-                if depth == len(names) or not stat.S_ISDIR(found.st_mode):
-                    target = os.readlink(name, dir_fd=held) if stat.S_ISLNK(found.st_mode) else None
-                    return Obstacle("/".join(names[:depth]), found.st_mode, is_link(found), target)
-                held = _step(root, held, name)
-        except FileNotFoundError:
-            return None
-        finally:
-            if held != root:
-                os.close(held)
+        for depth in range(1, len(names) + 1):
+            part = "/".join(names[:depth])
+            try:
+                found, target = self.look(root, part)
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+            if depth == len(names) or is_link(found) or not stat.S_ISDIR(found.st_mode):
+                return Obstacle(part, found.st_mode, is_link(found), target)
         return None
 
 

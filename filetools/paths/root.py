@@ -12,7 +12,7 @@ from filetools.errors import InvalidArgumentError, WorkspaceGoneError
 from filetools.paths.explain import translate
 from filetools.paths.lexical import LexicalRules
 from filetools.paths.names import fold_name
-from filetools.paths.resolver import O_DIRECTORY, O_PATH, Obstacle, Openat2Resolver, Resolver, is_link
+from filetools.paths.resolver import O_DIRECTORY, O_PATH, Openat2Resolver, Resolver
 from filetools.settings import STATE_DIRECTORY
 
 
@@ -37,20 +37,11 @@ class CheckedResolver(Resolver):
         self._refuse_link(root, path.rpartition("/")[0])
         return os.lstat(self._place(path))
 
-    def obstacle(self, root: int, path: str) -> Obstacle | None:
-        """Check each component by name; see `Resolver.obstacle`."""
-        names = path.split("/")
-        place = self._root
-        for depth, name in enumerate(names, 1):
-            place = os.path.join(place, name)
-            try:
-                found = os.lstat(place)
-            except (FileNotFoundError, NotADirectoryError):
-                return None
-            if depth == len(names) or is_link(found) or not stat.S_ISDIR(found.st_mode):
-                target = os.readlink(place) if stat.S_ISLNK(found.st_mode) else None
-                return Obstacle("/".join(names[:depth]), found.st_mode, is_link(found), target)
-        return None
+    def look(self, root: int, path: str) -> tuple[os.stat_result, str | None]:
+        """Look by the whole name; see `Resolver.look`."""
+        place = self._place(path)
+        found = os.lstat(place)
+        return found, os.readlink(place) if stat.S_ISLNK(found.st_mode) else None
 
     def _place(self, path: str) -> str:
         return os.path.join(self._root, *path.split("/")) if path else self._root

@@ -155,8 +155,8 @@ class ApprovalTable:
         return None if found is None else found.value
 
     def has_any(self) -> bool:
-        """True if there is any request; cheap."""
-        return bool(self._table.scan(_REQUEST, limit=1))
+        """True if there is any request; cheap if there is none."""
+        return bool(self._table.scan(_REQUEST))
 
     def must_ask(self, *, now: float) -> bool:
         """True if another process requires the agents of all processes to ask; cheap."""

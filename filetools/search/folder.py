@@ -17,37 +17,18 @@ SORTED_AT_ONCE: Final = 8_192
 """Maximum number of names sorted in one call, which holds the GIL for a few milliseconds."""
 
 
-class SortedFolder(Struct):
-    """The sorted names of a folder, with subfolders separate. Immutable except for `_visible`."""
+class SortedFolder(Struct, frozen=True):
+    """The sorted names of a folder, with subfolders separate. Immutable."""
 
     directories: Sequence[str]
     others: Sequence[str]
     kinds: Mapping[str, EntryType]
     """Types of the `others` that are not regular files."""
-    is_plain: bool = False
-    """True if all names are addressable wherever the folder is; False if each must be checked."""
-    _visible: tuple[object, SortedFolder] | None = None
-
-    @property
-    def size(self) -> int:
-        """Number of names."""
-        return len(self.directories) + len(self.others)
 
     def has_file(self, name: str) -> bool:
         """Return True if there is a regular file of exactly this name."""
         position = position_after(self.others, name)
         return position > 0 and self.others[position - 1] == name and name not in self.kinds
-
-    def visible(self, name_filter: NameFilter | None, key: object) -> SortedFolder:
-        """Return the folder without hidden names. The last result is cached under `key`."""
-        if name_filter is None:
-            return self
-        kept = self._visible
-        if kept is None or kept[0] != key:
-            directories, others = name_filter(self.directories, True), name_filter(self.others, False)
-            folder = SortedFolder(directories, others, self.kinds, self.is_plain)
-            kept = self._visible = (key, folder)
-        return kept[1]
 
 
 def sort_key(name: str) -> tuple[str, str]:
@@ -66,30 +47,22 @@ def position_before(names: Sequence[str], name: str) -> int:
     return bisect_left(names, sort_key(name), key=sort_key)
 
 
-def sorted_folder(directories: list[str], others: list[str], kinds: Mapping[str, EntryType]) -> SortedFolder:
-    """Build a folder from names in any order, without filetools' own names."""
-    others, is_plain = _arranged(others) if others else (others, True)
-    if directories:
-        directories, are_plain = _arranged(directories)
-        is_plain = is_plain and are_plain
-    return SortedFolder(directories, others, kinds, is_plain)
+def sorted_folder(kinds: Mapping[str, EntryType]) -> SortedFolder:
+    """Build a folder from the names and types of its entries, in any order; filetools' own names are left out."""
+    directories = [name for name, kind in kinds.items() if kind == "directory"]
+    others = [name for name, kind in kinds.items() if kind != "directory"]
+    special = {name: kind for name, kind in kinds.items() if kind not in ("file", "directory")}
+    return SortedFolder(_sorted(directories), _sorted(others), special)
 
 
-def _arranged(names: list[str]) -> tuple[list[str], bool]:
-    """Return sorted names, and `SortedFolder.is_plain` for them."""
-    # Checking all names joined costs a tenth of checking each.
+def _sorted(names: list[str]) -> list[str]:
+    # Checking all names joined costs a tenth of checking each. A name of ours begins with a dot, has a tilde, or is not ASCII.
     joined = "/".join(names)
-    folded = joined.casefold()
-    names = sorted_in_parts(names, None)
-    # A name of blanks sorts before all others, and a colon may follow a drive letter.
-    is_plain = joined.isascii() and "\\" not in joined and ":" not in joined and names[0] >= "!"
-    # A name of ours begins with a dot, has a tilde, or is not ASCII.
-    if names[0] < "0" or "~" in joined or not is_plain:
+    if joined.startswith(".") or "/." in joined or "~" in joined or not joined.isascii():
         names = [name for name in names if not is_ours(name)]
+    names = sorted_in_parts(names, None)
     # Sorting twice is faster than sorting pairs; the second sort is stable and keeps equal names in exact order.
-    if folded != joined:
-        names = sorted_in_parts(names, str.casefold)
-    return names, is_plain
+    return names if joined.casefold() == joined else sorted_in_parts(names, str.casefold)
 
 
 def sorted_in_parts(names: list[str], key: Callable[[str], str] | None) -> list[str]:

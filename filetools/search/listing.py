@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from operator import itemgetter
 from typing import Final
 
 from msgspec.structs import replace
 
-from filetools.content.identity_cache import IdentityCache
 from filetools.errors import AccessDeniedError, InvalidArgumentError
 from filetools.models.searching import ListResult, SearchResult
 from filetools.models.words import Row
+from filetools.paths.lexical import is_addressable
 from filetools.paths.names import escaped
 from filetools.paths.patterns import is_glob, matcher_of
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.search.folder import SortedFolder
 from filetools.search.ignores import IgnoreCache
 from filetools.search.options import ListOptions, decode_cursor, encode_cursor
 from filetools.search.source import Abort, Listable, Source
-from filetools.search.walk import OrderedWalk
+from filetools.search.walk import Found, OrderedWalk
 
-MAX_CACHED_NAMES: Final = 1_048_576
-FOLDERS: Final = IdentityCache[SortedFolder](MAX_CACHED_NAMES)
-"""Shared by all listings of the process."""
 IGNORES: Final = IgnoreCache()
 
 FIRST_PORTION: Final = 256
@@ -34,8 +29,6 @@ LARGEST_PORTION: Final = 4_096
 COMPARED: Final = 256
 """Number of names between two progress reports of a search."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-_CAN_BE_ADDRESSED: Final = itemgetter(2)
 
 Wanted = Callable[[str], bool]
 
@@ -69,7 +62,7 @@ def list_page(
         DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError: For the folder itself.
         AbortedError: `abort` returned True.
     """
-    source = Source(store, FOLDERS, abort, "Listing")
+    source = Source(store, abort, "Listing")
     walk = OrderedWalk(source, path, options, options.rules(), IGNORES)
     total = None if options.recursive else walk.total()
     fields, _ = _page(walk, cursor, options.fingerprint(path))
@@ -91,12 +84,10 @@ def rows_below(
         DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError: For the folder itself.
         AbortedError: `abort` returned True.
     """
-    source, count = Source(store, FOLDERS, abort, "Listing"), FIRST_PORTION
+    source, count = Source(store, abort, "Listing"), FIRST_PORTION
     walk = OrderedWalk(source, path, options, options.rules(), IGNORES)
     while rows := walk.take(count):
-        if not all(map(_CAN_BE_ADDRESSED, rows)):
-            rows = [row if row[2] else (escaped(row[0]), row[1], False) for row in rows]
-        yield rows
+        yield [(path, kind, True) if is_addressable(path) else (escaped(path), kind, False) for path, kind in rows]
         count = min(2 * count, LARGEST_PORTION)
 
 
@@ -136,7 +127,7 @@ def search_files(
             looked(count)
         return fits(path)
 
-    source = Source(store, FOLDERS, abort, "The search")
+    source = Source(store, abort, "The search")
     closed: list[AccessDeniedError] = []
     walk = OrderedWalk(source, path, chosen, chosen.rules(), IGNORES, on_closed=closed.append)
     fields, found = _page(walk, cursor, chosen.fingerprint(path, pattern), wanted)
@@ -169,19 +160,20 @@ def _page(
     found += len(shown)
     following = None
     if not is_last:
-        path, kind, _ = shown[-1]
+        path, kind = shown[-1]
         relative = path[len(walk.path) + 1 :] if walk.path else path
         following = encode_cursor({"after": str(relative), "type": kind, "found": found, "of": fingerprint})
     entries = _entries(walk.source, shown, details=options.details)
     return {"path": str(walk.path), "entries": entries, "truncated": not is_last, "next_cursor": following}, found
 
 
-def _entries(source: Source, rows: Sequence[Row], *, details: bool) -> list[dict[str, object]]:
+def _entries(source: Source, rows: Sequence[Found], *, details: bool) -> list[dict[str, object]]:
     entries: list[dict[str, object]] = []
-    found = source.facts(path for path, *_ in rows) if details else {}
-    for path, kind, can_be_addressed in rows:
+    found = source.facts(path for path, _ in rows) if details else {}
+    for path, kind in rows:
         if details and path not in found:
             continue  # deleted since it was seen
+        can_be_addressed = is_addressable(path)
         shown = path if can_be_addressed else escaped(path)
         entry: dict[str, object] = {"name": shown.rpartition("/")[2], "path": shown, "type": kind}
         if not can_be_addressed:

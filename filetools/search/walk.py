@@ -5,26 +5,25 @@ Walks are iterative, so that depth uses no stack, and never follow links.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from filetools.errors import AccessDeniedError
-from filetools.models.words import EntryType, Row
+from filetools.models.words import EntryType
 from filetools.paths.ignore import IGNORE_FILE, IgnoreStack, NameFilter
-from filetools.paths.lexical import is_addressable
 from filetools.paths.patterns import ExcludeRules
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.search.folder import SortedFolder, combined, position_after, position_before
 from filetools.search.ignores import IgnoreCache, load_rules, stack_above
 from filetools.search.options import ListOptions
 from filetools.search.source import GONE, Listable, Source
-from filetools.stores.private import is_ours
 from filetools.stores.store import ScanEntry
+
+Found = tuple[str, EntryType]
+"""The path of an entry as on disk, and its type."""
 
 LOOKED_AT: Final = 256
 """Minimum number of names filtered at a time."""
-SHORT_PATH: Final = 700
-"""In a folder with a path of at most this many characters, no path is too long: four bytes each, plus a 255-byte name."""
 
 
 class _Level:
@@ -32,8 +31,6 @@ class _Level:
 
     # Class attributes hold the defaults that most folders keep: a walk creates one object for every folder.
     folder: SortedFolder | None = None
-    is_plain = False
-    """True if every path in it is addressable, without checking each."""
     name_filter: NameFilter | None = None
     directories: Sequence[str] = ()
     """Visible subfolders."""
@@ -42,11 +39,10 @@ class _Level:
     other = 0
     """Position in the folder's `others`, which follow after the subfolders."""
 
-    def __init__(self, path: str, stack: IgnoreStack, can_be_addressed: bool) -> None:
+    def __init__(self, path: str, stack: IgnoreStack) -> None:
         self.path = path
         self.prefix = path + "/" if path else ""
         self.stack = stack
-        self.can_be_addressed = can_be_addressed
 
 
 class OrderedWalk:
@@ -80,19 +76,19 @@ class OrderedWalk:
         """The filter for every folder without ignore rules, if the patterns depend only on names."""
         self._depth = options.max_depth if options.recursive else 1
         stack = stack_above(source.store, path, cache) if options.use_gitignore else IgnoreStack()
-        top = _Level(path, stack, is_addressable(path))
+        top = _Level(path, stack)
         folder = source.folder(path)
         self._fill(top, folder)
-        if not options.recursive:
-            # Filter the whole folder for the total; for a cached folder this happens once for all pages.
-            top.folder = folder.visible(top.name_filter, (options.include_hidden, rules.patterns, top.stack.levels))
+        if not options.recursive and top.name_filter is not None:
+            # Filter the whole folder, for the total.
+            top.folder = SortedFolder(top.directories, top.name_filter(folder.others, False), folder.kinds)
             top.name_filter = None
         self._levels = [top]
 
     def total(self) -> int:
         """Return the number of entries of the folder itself; only for non-recursive walks."""
         folder = self._levels[0].folder
-        return 0 if folder is None else folder.size
+        return 0 if folder is None else len(folder.directories) + len(folder.others)
 
     def resume(self, relative: str, *, is_directory: bool, again: bool = False) -> None:
         """Continue after an entry, which may no longer exist.
@@ -114,10 +110,9 @@ class OrderedWalk:
             is_there = level.directory > 0 and level.directories[level.directory - 1] == name
             if depth >= self._depth or not is_there:
                 return
-            path = level.prefix + name
-            self._levels.append(_Level(path, level.stack, level.is_plain or is_addressable(path)))
+            self._levels.append(_Level(level.prefix + name, level.stack))
 
-    def take(self, count: int, wanted: Callable[[str], bool] | None = None) -> list[Row]:
+    def take(self, count: int, wanted: Callable[[str], bool] | None = None) -> list[Found]:
         """Return the next entries; fewer than `count` only at the end.
 
         Args:
@@ -126,13 +121,13 @@ class OrderedWalk:
         """
         if wanted is None:
             return self._next(count)
-        rows: list[Row] = []
+        rows: list[Found] = []
         while len(rows) < count and (found := self._next(count - len(rows))):
             rows += [row for row in found if wanted(row[0])]
         return rows
 
-    def _next(self, count: int) -> list[Row]:
-        rows: list[Row] = []
+    def _next(self, count: int) -> list[Found]:
+        rows: list[Found] = []
         levels, depth = self._levels, self._depth
         while levels and len(rows) < count:
             level = levels[-1]
@@ -140,10 +135,9 @@ class OrderedWalk:
             if level.directory < len(level.directories):
                 path = level.prefix + level.directories[level.directory]
                 level.directory += 1
-                can_be_addressed = level.is_plain or is_addressable(path)
-                rows.append((path, "directory", can_be_addressed))
+                rows.append((path, "directory"))
                 if len(levels) < depth:
-                    levels.append(_Level(path, level.stack, can_be_addressed))
+                    levels.append(_Level(path, level.stack))
                 continue
             rows += _next_others(level, folder, count - len(rows))
             if level.other >= len(folder.others):
@@ -165,7 +159,6 @@ class OrderedWalk:
             rules = load_rules(self.source.store, WorkspacePath(level.path), self._ignores)
             level.stack = level.stack.push(rules) if rules is not None else level.stack
         level.folder = folder
-        level.is_plain = folder.is_plain and level.can_be_addressed and len(level.path) <= SHORT_PATH
         level.name_filter = name_filter = self._name_filter(level.path, level.stack)
         level.directories = folder.directories
         if name_filter is not None and level.directories:
@@ -177,7 +170,7 @@ class OrderedWalk:
         return combined((self._hidden, self._rules.in_directory(path), stack.in_directory(path)))
 
 
-def _next_others(level: _Level, folder: SortedFolder, count: int) -> list[Row]:
+def _next_others(level: _Level, folder: SortedFolder, count: int) -> list[Found]:
     """Return up to `count` of the next entries that are not folders; may be empty if the next ones are hidden."""
     looked_at = count if level.name_filter is None else max(count, LOOKED_AT)
     names = folder.others[level.other : level.other + looked_at]
@@ -187,14 +180,7 @@ def _next_others(level: _Level, folder: SortedFolder, count: int) -> list[Row]:
         if len(names) > count:
             names = names[:count]
             level.other = position_after(folder.others, names[-1])
-    return _rows(level.prefix, names, folder.kinds, is_plain=level.is_plain)
-
-
-def _rows(prefix: str, names: Sequence[str], kinds: Mapping[str, EntryType], *, is_plain: bool) -> list[Row]:
-    if is_plain and not kinds:
-        return [(prefix + name, "file", True) for name in names]
-    rows = [(prefix + name, kinds.get(name, "file")) for name in names]
-    return [(path, kind, is_plain or is_addressable(path)) for path, kind in rows]
+    return [(level.prefix + name, folder.kinds.get(name, "file")) for name in names]
 
 
 def walk_tree(store: Listable, path: WorkspacePath) -> Iterator[tuple[WorkspacePath, ScanEntry]]:
@@ -213,8 +199,6 @@ def walk_tree(store: Listable, path: WorkspacePath) -> Iterator[tuple[WorkspaceP
     while pending:
         directory = pending.pop()
         for entry in _entries(store, directory, is_top=directory == path):
-            if is_ours(entry.name):
-                continue
             child = directory.child(entry.name)
             yield child, entry
             if entry.type == "directory":

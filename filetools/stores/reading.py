@@ -207,7 +207,7 @@ class LocalReading:
         ):
             for entry in entries:
                 if not is_ours(entry.name):
-                    yield ScanEntry(entry.name, _type_of(entry), entry.inode())
+                    yield ScanEntry(entry.name, type_of_entry(entry), entry.inode())
 
     def look_into(
         self, path: WorkspacePath, names: Collection[str] | None = None
@@ -225,7 +225,8 @@ class LocalReading:
         return own, found
 
 
-def _type_of(entry: os.DirEntry[str]) -> EntryType:
+def type_of_entry(entry: os.DirEntry[str]) -> EntryType:
+    """Return the type of a scanned entry."""
     if entry.is_file(follow_symlinks=False):
         return "file"
     if entry.is_dir(follow_symlinks=False):

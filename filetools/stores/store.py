@@ -220,6 +220,7 @@ class Store(Protocol):
         mode: int | None = None,
         like: WorkspacePath | None = None,
         within: WorkspacePath | None = None,
+        ignores_read_only: bool = False,
     ) -> Prepared:
         """Write `content` to a temporary file that can replace `path`.
 
@@ -231,6 +232,7 @@ class Store(Protocol):
             mode: Permission bits to set instead of the replaced file's or the default of 0o666 less the umask.
             like: A file whose owner, extended attributes and ACL a new one takes over, if it exists.
             within: The nearest folder above that exists, if the parent of a new file is yet to be made.
+            ignores_read_only: True to replace a file of this user even if its mode forbids writing.
 
         Raises:
             DiskFullError, AccessDeniedError: Detected here, before anything is recorded.

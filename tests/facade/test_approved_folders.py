@@ -12,7 +12,6 @@ import pytest
 
 import filetools
 from filetools.errors import BatchFailedError, ChangedMeanwhileError, FileToolsError, VersionMismatchError
-from filetools.facade.deciding.folders import LARGEST_HASHED_BYTES
 from filetools.facade.deciding.proposals import LARGEST_COMPARED_BYTES
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.parts import Parts
@@ -277,7 +276,7 @@ async def test_links_and_files_that_cannot_be_read_are_bound_by_their_inodes(
 
 
 def large(path: Path, byte: bytes = b"\0") -> None:
-    path.write_bytes(byte * (LARGEST_HASHED_BYTES + 1))
+    path.write_bytes(byte * (1024 * 1024 + 1))
 
 
 async def delete_in_transaction(files: FileToolsFacade) -> object:

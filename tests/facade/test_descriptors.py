@@ -133,7 +133,7 @@ async def test_descriptors_go_before_any_recorded_version(root: Path) -> None:
     async with filetools.open(root, settings=settings) as opened:  # now all are synced, and may be removed
         files = opened.for_actor(ALICE)
         journal = opened._parts.journal
-        limit = journal.retained().bytes - 100_000
+        limit = journal.retention.retained().bytes - 100_000
         await asyncio.to_thread(journal.maintain, retention_bytes=limit, retention_records=1_000_000)
         known = await names(files)
         assert known == fds[len(fds) - len(known) :]  # the least recently used were removed

@@ -224,6 +224,7 @@ async def test_names_that_no_call_can_say_stay_and_are_listed(tmp_path: Path) ->
     "deeds",
     [
         "chmod -R u+w locked; rm -r locked",
+        "chmod 644 readonly; echo changed > readonly; chmod 444 readonly",
         "chmod 755 locked locked/deep; rm locked/deep/x; ln -s file locked/link; chmod 511 locked/deep; chmod 555 locked",
         "chmod 755 locked; mv locked open; mkdir -m 755 made; echo x > made/x; chmod 555 made; rm readonly; "
         "mkdir readonly; echo x > readonly/x; chmod 555 readonly",

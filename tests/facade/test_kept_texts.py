@@ -34,7 +34,7 @@ async def kept_bytes(files: FileToolsFacade) -> int:
     await steps_until(lambda: database.row(unsynced) == (0,))  # the leader may be running it
     for _ in range(3):  # a round may coincide with the leader's first one, and leave the rest to the next
         await parts.workers.run(partial(parts.journal.maintain, retention_bytes=LIMIT, retention_records=20))
-    return (await parts.workers.run(parts.journal.retained)).bytes
+    return (await parts.workers.run(parts.journal.retention.retained)).bytes
 
 
 async def test_texts_that_one_actor_wrote_one_after_the_other_come_down_to_the_limit(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_unapplied_and_unsynced_records_stay_with_what_they_replaced(relaxed: Jo
     assert kept(relaxed, [b"0", b"unsynced", b"pending", b"1", b"2"]) == [True] * 5
     relaxed.marks.applied([3])
     relaxed.marks.synced([2, 3])
-    relaxed._retention._exhausted = None
+    relaxed.retention._exhausted = None
     keep(relaxed, contents=0, records=0)
     assert kept(relaxed, [b"0", b"unsynced", b"pending", b"1", b"2"]) == [False, False, True, False, True]
 
@@ -125,7 +125,7 @@ def test_age_counts_only_if_asked(relaxed: Journal) -> None:
     numbers = written(relaxed, b"1", b"2", b"3")
     (third,) = relaxed.records(since=numbers[1])
     now = [third.time + 50]
-    retention = Retention(relaxed._database, relaxed._retention._blobs, clock=lambda: now[0])
+    retention = Retention(relaxed._database, relaxed.retention._blobs, clock=lambda: now[0])
     assert retention.collect(MUCH, MUCH) == 0
     assert retention.collect(MUCH, MUCH, 100) == 0
     now[0] += 100

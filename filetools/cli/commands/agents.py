@@ -22,6 +22,7 @@ from filetools.cli.records import MOST_LISTED, WIDEST_PATH, moment
 from filetools.cli.runner import (
     CHANGING,
     KILLED,
+    OWN,
     READING,
     TERMINATING,
     CommandRunner,
@@ -42,7 +43,7 @@ from filetools.cli.terminal import (
 from filetools.errors import AccessDeniedError, FileToolsError
 from filetools.facade.facade import FileToolsFacade
 from filetools.permissions.requests import ApprovalAnswer
-from filetools.settings import named_session
+from filetools.settings import environment_of_run, named_session
 
 NOT_FOUND: Final = 127
 NOT_EXECUTABLE: Final = 126
@@ -71,13 +72,6 @@ async def run_child(command: Sequence[str], *, environment: Mapping[str, str]) -
         finally:
             child.terminate()  # no effect if it has ended
             await waiting
-
-
-def refuse_child(command: Sequence[str], error: OSError) -> int:
-    """Print why a program could not be started, and return the exit code that shells use for it."""
-    is_missing = isinstance(error, FileNotFoundError)
-    print_refusal(f"{command[0]}: {'command not found' if is_missing else error.strerror}", None)
-    return NOT_FOUND if is_missing else NOT_EXECUTABLE
 
 
 @contextmanager
@@ -120,6 +114,7 @@ _REASONS: Final = {
     "run",
     CHANGING,
     examples=("filetools run claude -p 'write a report'", "filetools run --output-dir build --json make"),
+    watch=True,
 )
 @click.argument("command", nargs=-1, required=True, metavar="COMMAND", help="The program and its arguments.")
 @click.option("--session", metavar="ID", help="Session of the run; by default the run's id.")
@@ -130,8 +125,9 @@ _REASONS: Final = {
     help="Folder for its output; repeatable, {run} is the id. [claudedocs]",
 )
 @click.option("--checkpoint/--no-checkpoint", default=True, help="Make a checkpoint first, or do not.")
-def run(
+async def run(
     runner: CommandRunner,
+    files: FileToolsFacade,
     command: tuple[str, ...],
     *,
     session: str | None,
@@ -149,26 +145,23 @@ def run(
     program = command[0].rpartition("/")[2][:_LISTED]
     folders = [runner.path(each) for each in output_dir or ("claudedocs",)]
 
-    async def work(files: FileToolsFacade) -> None:
-        from filetools.settings import environment_of_run
-
-        line = shlex.join(command).encode(errors="backslashreplace").decode()[:_KEPT]
-        begun = await files.runs.begin(command=line, session=session, outputs=folders, checkpoint=checkpoint)
-        try:
-            code = await run_child(command, environment=environment_of_run(begun.session))
-        except OSError as error:
-            code = refuse_child(command, error)
-        runner.note_failure(code)
-        status: Any = "completed" if code == 0 else "cancelled" if code in _CANCELLED else "failed"
-        try:
-            with _without_warning():
-                found = await files.runs.finish(begun.id, status=status, exit_code=code)
-            found = {"run": (await files.runs.get(begun.id)).to_dict(), **found}
-            runner.show(found, lambda found: _show_end(found, program))
-        except FileToolsError as error:
-            print_error(error, as_json=runner.options.as_json)  # keep the program's exit code
-
-    runner.perform(work, watch=True)
+    line = shlex.join(command).encode(errors="backslashreplace").decode()[:_KEPT]
+    begun = await files.runs.begin(command=line, session=session, outputs=folders, checkpoint=checkpoint)
+    try:
+        code = await run_child(command, environment=environment_of_run(begun.session))
+    except OSError as error:
+        is_missing = isinstance(error, FileNotFoundError)
+        print_refusal(f"{command[0]}: {'command not found' if is_missing else error.strerror}", None)
+        code = NOT_FOUND if is_missing else NOT_EXECUTABLE
+    runner.note_failure(code)
+    status: Any = "completed" if code == 0 else "cancelled" if code in _CANCELLED else "failed"
+    try:
+        with _without_warning():
+            found = await files.runs.finish(begun.id, status=status, exit_code=code)
+        found = {"run": (await files.runs.get(begun.id)).to_dict(), **found}
+        runner.show(found, lambda found: _show_end(found, program))
+    except FileToolsError as error:
+        print_error(error, as_json=runner.options.as_json)  # keep the program's exit code
 
 
 @command("runs", READING, examples=("filetools runs", "filetools runs run-1a208eb102b5ff5"))
@@ -306,7 +299,6 @@ def _show_requests(requests: list[dict[str, Any]], *, with_diff: bool) -> None:
             print_diff(f"{request['diff'].rstrip()}\n")
 
 
-_REGISTRY: Final = ("root", "state_dir", "as_json")
 project = click.Group(
     "project",
     help="Register folders as projects that agents of this root may read.",
@@ -318,7 +310,7 @@ project_id_argument = click.argument(
 folder_argument = click.argument("path", help="An existing folder, anywhere.")
 
 
-@command("list", _REGISTRY, group=project, examples=("filetools project list --json",), reads=True)
+@command("list", OWN, group=project, examples=("filetools project list --json",), reads=True)
 async def list_projects(runner: CommandRunner, files: FileToolsFacade) -> None:
     """List the projects, most recently active first."""
     found = await files.projects.run(lambda registry: registry.list_projects())
@@ -326,7 +318,7 @@ async def list_projects(runner: CommandRunner, files: FileToolsFacade) -> None:
     runner.show({"projects": found}, lambda _: _show_registered(found, none))
 
 
-@command("add", _REGISTRY, group=project, examples=("filetools project add ../library --name library",))
+@command("add", OWN, group=project, examples=("filetools project add ../library --name library",))
 @folder_argument
 @click.option("--name", help="Name; by default that of its repository or folder.")
 async def add(runner: CommandRunner, files: FileToolsFacade, path: str, *, name: str | None) -> None:
@@ -336,7 +328,7 @@ async def add(runner: CommandRunner, files: FileToolsFacade, path: str, *, name:
     runner.show(added, lambda added: _show_registered([added]))
 
 
-@command("remove", _REGISTRY, group=project, examples=("filetools project remove 1f0c2a9b",))
+@command("remove", OWN, group=project, examples=("filetools project remove 1f0c2a9b",))
 @project_id_argument
 async def remove(runner: CommandRunner, files: FileToolsFacade, project: str) -> None:
     """Forget a project; its files stay."""
@@ -344,7 +336,7 @@ async def remove(runner: CommandRunner, files: FileToolsFacade, project: str) ->
     runner.show({"id": project}, lambda _: print_note("removed; its files stay"))
 
 
-@command("move", _REGISTRY, group=project, examples=("filetools project move 1f0c2a9b ../library-2",))
+@command("move", OWN, group=project, examples=("filetools project move 1f0c2a9b ../library-2",))
 @project_id_argument
 @folder_argument
 async def move(runner: CommandRunner, files: FileToolsFacade, project: str, path: str) -> None:
@@ -354,7 +346,7 @@ async def move(runner: CommandRunner, files: FileToolsFacade, project: str, path
     runner.show(moved, lambda moved: _show_registered([moved]))
 
 
-@command("instances", _REGISTRY, examples=("filetools instances", "filetools instances pin 5c9d03e1"))
+@command("instances", OWN, examples=("filetools instances", "filetools instances pin 5c9d03e1"))
 @click.argument("action", type=click.Choice(["list", "pin", "unpin"]), default="list", help="list, pin or unpin.")
 @click.argument("instance", required=False, metavar="[ID]", help="Id of an instance.")
 def instances(runner: CommandRunner, action: Literal["list", "pin", "unpin"], instance: str | None) -> None:

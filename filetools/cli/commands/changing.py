@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -18,16 +17,12 @@ from filetools.cli.terminal import STDOUT, amount, print_line, print_note, print
 from filetools.content.formats import UTF8, marked_format
 from filetools.errors import (
     EditNotFoundError,
-    FileTooLargeError,
     FileToolsError,
     InvalidArgumentError,
-    PathNotFoundError,
-    VersionMismatchError,
 )
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import DeleteResult, DirectoryResult, EditResult, MoveResult, PatchResult, WriteResult
 
-_MOST_TRIES: Final = 5
 content_option = click.option(
     "--content", metavar="TEXT", help="The content itself, in the encoding and line endings of the file."
 )
@@ -76,7 +71,7 @@ def write(
     async def work(files: FileToolsFacade) -> None:
         where = _new_path(runner, path)
         if force:
-            result = await _replace(files, where, given)
+            result = await files.for_actor(files.actor, on_conflict="allow").replace_file(where, given)
         else:
             result = await files.write_file(where, given, expected_version=expected_version)
         runner.show(result, _show_written)
@@ -107,29 +102,15 @@ def append(
     runner.perform(work)
 
 
-async def _replace(files: FileToolsFacade, path: str, content: str | bytes) -> WriteResult:
-    """Replace the current content, whatever it is."""
-    for _ in range(_MOST_TRIES):
-        with suppress(VersionMismatchError):  # another writer was faster; replace its version
-            # With the version just read, the content is replaced; otherwise it would be merged.
-            version = await _version_read(files, path)
-            return await files.write_file(path, content, expected_version=version, on_conflict="allow")
-    return await files.write_file(path, content, on_conflict="allow")
-
-
-async def _version_read(files: FileToolsFacade, path: str) -> str | None:
-    try:
-        return (await files.read_file(path, limit=1)).version
-    except (PathNotFoundError, FileTooLargeError):
-        return None
-
-
 def _given(content: str | None, source: Path | None) -> str | bytes:
     """Return the content to write: text is converted to the file's encoding, bytes are written unchanged."""
     if content is not None and source is not None:
         raise click.BadParameter("give --content or --from, not both")
-    if content is not None:
-        return content
+    return _bytes_of(source) if content is None else content
+
+
+def _bytes_of(source: Path | None) -> bytes:
+    """Return the bytes of a file, or of standard input."""
     if source is None:
         if sys.stdin.isatty():
             print_note("Reading from the terminal; end with Ctrl-D.")
@@ -137,7 +118,7 @@ def _given(content: str | None, source: Path | None) -> str | bytes:
     try:
         return source.read_bytes()
     except OSError as exc:
-        raise InvalidArgumentError(f"Cannot read {str(source)!r} of --from: {exc.strerror}") from exc
+        raise InvalidArgumentError(f"Cannot read {str(source)!r}: {exc.strerror}") from exc
 
 
 def _show_written(result: WriteResult, *, appended: bool = False) -> None:
@@ -214,11 +195,7 @@ def patch(runner: CommandRunner, file: Path | None, *, dry_run: bool) -> None:
 
 
 def _text_of(file: Path | None) -> str:
-    name = "-" if file is None else str(file)
-    try:
-        content = sys.stdin.buffer.read() if file is None or name == "-" else file.read_bytes()
-    except OSError as exc:
-        raise InvalidArgumentError(f"Cannot read the patch {name!r}: {exc.strerror}") from exc
+    content = _bytes_of(None if str(file) == "-" else file)
     # PowerShell redirects output in UTF-16; otherwise a patch is bytes, with each part in the encoding of its file.
     form = marked_format(content) or UTF8
     return content[len(form.bom) :].decode(form.encoding, "surrogateescape" if form.encoding == "utf-8" else "replace")
@@ -260,7 +237,14 @@ destination_argument = click.argument(
 )
 @click.option("-r", "--recursive", is_flag=True, help="Delete folders with everything in them.")
 @expected_version_option
-def rm(runner: CommandRunner, paths: tuple[str, ...], *, recursive: bool, expected_version: str | None) -> None:
+async def rm(
+    runner: CommandRunner,
+    files: FileToolsFacade,
+    paths: tuple[str, ...],
+    *,
+    recursive: bool,
+    expected_version: str | None,
+) -> None:
     """Delete files or folders.
 
     They are deleted one by one; the bytes of files stay readable by version.
@@ -268,19 +252,16 @@ def rm(runner: CommandRunner, paths: tuple[str, ...], *, recursive: bool, expect
     if expected_version is not None and len(paths) > 1:
         raise click.BadParameter("--expected-version goes with one path")
 
-    async def remove(files: FileToolsFacade, path: str) -> DeleteResult:
-        if (await files.file_info(path)).type == "directory":
-            return await files.delete_directory(path, recursive=recursive)
-        return await files.delete_file(path, expected_version=expected_version)
-
-    async def work(files: FileToolsFacade) -> None:
-        for path in paths:
-            try:
-                runner.show(await remove(files, runner.path(path)), _show_deleted)
-            except FileToolsError as error:
-                await runner.refuse(files, error)
-
-    runner.perform(work)
+    for path in paths:
+        try:
+            where = runner.path(path)
+            if (await files.file_info(where)).type == "directory":
+                result = await files.delete_directory(where, recursive=recursive)
+            else:
+                result = await files.delete_file(where, expected_version=expected_version)
+            runner.show(result, _show_deleted)
+        except FileToolsError as error:
+            await runner.refuse(files, error)
 
 
 @command("mv", CHANGING, examples=("filetools mv draft.md notes.md", "filetools mv -f notes.md docs/"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import shlex
 import sys
-from collections import defaultdict
 from typing import Any, Final
 
 import click
@@ -15,6 +14,7 @@ from filetools.cli.command import command
 from filetools.cli.parameters import path_argument
 from filetools.cli.runner import READING, CommandRunner
 from filetools.cli.terminal import (
+    ENTRY_STYLES,
     FAILED,
     STDOUT,
     amount,
@@ -32,8 +32,6 @@ from filetools.models.searching import Entry, ListResult
 from filetools.models.words import VERSION_PREFIX
 
 _PAGE: Final = 1000
-_STYLES: Final = defaultdict(lambda: ("", ""), directory=("/", "bold blue"), symlink=("@", "cyan"))
-"""Suffix and style of names, by type."""
 
 
 @command(
@@ -99,15 +97,7 @@ async def ls(
     """
     # A pipe gets all pages, since nobody can ask for the next one, unless a page is requested explicitly.
     goes_on = all_pages or (limit is None and cursor is None and not STDOUT.is_terminal)
-    # Plain rows avoid the result models, which take as long to load as everything else.
-    is_plain = goes_on and cursor is None and not (STDOUT.is_terminal or long or runner.options.as_json)
-
     where, following = runner.path(path), cursor
-    if is_plain:
-        walk = files.walk_files(where) if recursive else files.walk_files(where, max_depth=1, all=True)
-        async for rows in walk:
-            sys.stdout.write("".join(f"{printable(path)}{_STYLES[kind][0]}\n" for path, kind, _ in rows))
-        return
     while True:
         page = await files.list_files(where, recursive=recursive, limit=limit or _PAGE, cursor=following, details=long)
         runner.show(page, lambda page: _show_page(page, long=long))
@@ -149,7 +139,7 @@ def _bytes_of(result: ReadResult, *, from_start: bool) -> bytes:
 
 def _show_page(page: ListResult, *, long: bool) -> None:
     for entry in page.entries:
-        end, style = _STYLES[entry.type]
+        end, style = ENTRY_STYLES[entry.type]
         print_line(_details(entry) if long else "", (printable(entry.path), style), (end, "dim"))
 
 

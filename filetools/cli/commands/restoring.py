@@ -42,7 +42,9 @@ _WIDEST_NAME: Final = 40
 )
 @click.option("--replace", is_flag=True, help="Replace a checkpoint of that name.")
 @click.option("--delete", is_flag=True, help="Delete the checkpoint of that name.")
-def checkpoint(runner: CommandRunner, name: str | None, *, replace: bool, delete: bool) -> None:
+async def checkpoint(
+    runner: CommandRunner, files: FileToolsFacade, name: str | None, *, replace: bool, delete: bool
+) -> None:
     """Save the state of the whole tree, to restore it later.
 
     It contains all files that ignore rules do not exclude, up to 16 MiB each. What changes after a checkpoint is kept,
@@ -51,14 +53,11 @@ def checkpoint(runner: CommandRunner, name: str | None, *, replace: bool, delete
     if name is None and (replace or delete):
         raise click.BadParameter("--replace and --delete go with a name")
 
-    async def work(files: FileToolsFacade) -> None:
-        if name is not None and delete:
-            result = await files.delete_checkpoint(name)
-        else:
-            result = await files.checkpoint(await _free_name(files) if name is None else name, replace=replace)
-        runner.show(result, lambda result: _show_checkpoint(result, "deleted" if delete else "made"))
-
-    runner.perform(work)
+    if name is not None and delete:
+        result = await files.delete_checkpoint(name)
+    else:
+        result = await files.checkpoint(await _free_name(files) if name is None else name, replace=replace)
+    runner.show(result, lambda result: _show_checkpoint(result, "deleted" if delete else "made"))
 
 
 @command("checkpoints", READING, examples=("filetools checkpoints", "filetools checkpoints --json"))
@@ -150,8 +149,9 @@ partial_option = click.option("--partial", is_flag=True, help="Undo what is poss
 @until_option
 @partial_option
 @dry_run_option
-def undo(
+async def undo(
     runner: CommandRunner,
+    files: FileToolsFacade,
     path: str | None,
     *,
     number: tuple[int, ...],
@@ -174,20 +174,18 @@ def undo(
         raise click.BadParameter("--run excludes other selections: a run is undone as a whole")
     start, end = time_or_number(since), time_or_number(until)
 
-    async def work(files: FileToolsFacade) -> UndoResult:
-        try:
-            return await files.undo(
-                call=call, session=session, since=start, until=end, actor=of, numbers=number or None, run=run,
-                path=None if path is None else runner.path(path), dry_run=dry_run, partial=partial,
-            )  # fmt: skip
-        except PathNotFoundError as error:
-            if path is not None and path.isdecimal():
-                raise InvalidArgumentError(
-                    f"No file exists or existed at {path!r}", suggested_action=f"Did you mean --change {path}?"
-                ) from error
-            raise
-
-    (runner.read if dry_run else runner.perform)(lambda files: _go_back(runner, work(files), "undo"))
+    undone = files.undo(
+        call=call, session=session, since=start, until=end, actor=of, numbers=number or None, run=run,
+        path=None if path is None else runner.path(path), dry_run=dry_run, partial=partial,
+    )  # fmt: skip
+    try:
+        await _go_back(runner, undone, "undo")
+    except PathNotFoundError as error:
+        if path is not None and path.isdecimal():
+            raise InvalidArgumentError(
+                f"No file exists or existed at {path!r}", suggested_action=f"Did you mean --change {path}?"
+            ) from error
+        raise
 
 
 @command("redo", CHANGING, examples=("filetools redo", "filetools redo --dry-run"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -20,11 +20,9 @@ from filetools.app.trust import accept, brought_journal, newest_aside
 from filetools.cli.command import FOLDER, command
 from filetools.cli.parameters import run_option
 from filetools.cli.records import (
-    ACTOR_STYLES,
-    FOLDERS,
     MOST_LISTED,
-    VERBS,
     actor_lines,
+    change_line,
     change_lines,
     change_to_dict,
     checkpoint_to_compare,
@@ -32,31 +30,29 @@ from filetools.cli.records import (
     print_unread,
     unsure_lines,
 )
-from filetools.cli.runner import CHANGING, NO_STATE, CommandRunner
+from filetools.cli.runner import CHANGING, NO_STATE, OWN, CommandRunner
 from filetools.cli.terminal import (
     FAILED,
     STDERR,
     STDOUT,
     amount,
-    path_text,
     print_facts,
     print_line,
     print_note,
     print_row,
-    printable,
 )
 from filetools.cli.workplace import find_workplace, refuse_new_root
 from filetools.errors import DiskFullError
 from filetools.events.types import Event
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import SyncResult
-from filetools.models.records import Operation
+from filetools.models.records import ChangeRecord
 from filetools.models.words import STATE_PATH
 
 
 @command(
     "init",
-    ("root", "state_dir", "as_json"),
+    OWN,
     examples=("filetools init", "filetools init ~/project", "filetools init --root ~/project/vendored"),
 )
 @click.argument("path", type=FOLDER, required=False, help="An existing folder; else the working folder.")
@@ -169,6 +165,14 @@ async def status(runner: CommandRunner, files: FileToolsFacade, *, run: str | No
     if runner.lacks_state:
         # These values belong to the temporary state, which ends with the command.
         state |= {"epoch": None, "position": None, "read_only": None}
+
+    def show(found: dict[str, Any]) -> None:
+        print_facts(_facts(found, verbose=verbose))
+        if changes is not None:
+            _show_changes(changes)
+        else:
+            _show_latest(latest, has_state=found["has_state"])
+
     runner.show(
         state
         | {
@@ -178,7 +182,7 @@ async def status(runner: CommandRunner, files: FileToolsFacade, *, run: str | No
             "approvals": [request.id for request in await files.approvals()],
             "unread": unread,
         },
-        lambda state: _show_status(state, verbose=verbose),
+        show,
     )
 
 
@@ -223,14 +227,6 @@ def sync_progress(files: FileToolsFacade) -> Iterator[None]:
                 subscription.unsubscribe()
 
 
-def _show_status(state: dict[str, Any], *, verbose: bool) -> None:
-    print_facts(_facts(state, verbose=verbose))
-    if state["changes"] is not None:
-        _show_changes(models.TreeDiffResult.model_validate(state["changes"]))
-    else:
-        _show_latest(state["latest"], has_state=state["has_state"])
-
-
 def _facts(state: dict[str, Any], *, verbose: bool) -> Iterator[tuple[str, object]]:
     shown = ("root", "problem", "read_only", *(_INTERNAL if verbose else ()))
     yield from ((name, value) for name, value in state.items() if name in shown and value is not None)
@@ -253,7 +249,7 @@ def _facts(state: dict[str, Any], *, verbose: bool) -> Iterator[tuple[str, objec
             yield "", mirror["last_error"]
 
 
-def _show_latest(latest: list[dict[str, Any]], *, has_state: bool) -> None:
+def _show_latest(latest: Sequence[ChangeRecord], *, has_state: bool) -> None:
     print_line()
     if not latest:
         print_line(("No change is recorded yet.", "bold"))
@@ -264,13 +260,8 @@ def _show_latest(latest: list[dict[str, Any]], *, has_state: bool) -> None:
         ("The newest changes ", "bold"),
         ("('filetools log' shows all; 'filetools checkpoint' sets a point to compare with)", "dim"),
     )
-    for each in latest:
-        operation, actor = Operation(each["operation"]), each["actor"]
-        shown = path_text(each["path"], each.get("old_path"), is_folder=operation in FOLDERS)
-        print_line(
-            f"{VERBS[operation]:<9} {shown}  ",
-            (printable(actor["id"]), ACTOR_STYLES[actor["kind"]]),
-        )
+    for record in latest:
+        print_line(change_line(record))
 
 
 def _retention(held: dict[str, Any]) -> str:
@@ -283,7 +274,8 @@ def _retention(held: dict[str, Any]) -> str:
 def _show_changes(result: models.TreeDiffResult) -> None:
     print_line()
     print_line(
-        (f"{result.total:,} changed " if result.total else "Nothing changed ", "bold"), (compared(result), "dim")
+        (f"{amount(result.total, 'entry', 'entries')} changed " if result.total else "Nothing changed ", "bold"),
+        (compared(result), "dim"),
     )
     for line in actor_lines(result):
         print_line("  ", line)
@@ -309,12 +301,9 @@ def _show_sync(result: SyncResult) -> None:
     STDOUT.print(f"{count} {done}, {result.failed_files} failed, {result.duration_ms} ms")
 
 
-_ALL_OF_IT: Final = ("root", "state_dir", "as_json")
-
-
 @command(
     "mirror",
-    _ALL_OF_IT,
+    OWN,
     examples=("filetools mirror add ../backup", "filetools mirror list --json", "filetools mirror remove ../backup"),
 )
 @click.argument("action", type=click.Choice(["list", "add", "remove"]), default="list", help="list, add or remove.")

@@ -51,7 +51,6 @@ async def counted(play: Play) -> list[CountRow]:
         play.files, {line: path for line in missing for name, path in [play.begun[line]] if name == "shell"}
     )
     lost = missing - kept
-    back = {line for line in play.withdrawn if (play.begun[line][1], line) in found}
     damaged = tree.keys() ^ PROJECT.keys()
     for path, content in lines.items():
         own = [line for line in content if line.rstrip("\n") not in play.begun]
@@ -61,7 +60,6 @@ async def counted(play: Play) -> list[CountRow]:
     return [
         CountRow("lost", f"{len(lost)} of {len(play.acknowledged)} edits", not lost),
         CountRow("damaged", f"{len(damaged)} of {len(PROJECT)} files", not damaged),
-        CountRow("back again", f"{len(back)} of {len(play.withdrawn)} edits that were undone", not back),
         CountRow("displaced", f"{len(kept)} lines of the shell, kept as versions"),
         CountRow("mirror equal", "yes" if not differing else f"no: {', '.join(sorted(differing))}", not differing),
     ]
@@ -98,7 +96,6 @@ SHARED: Final = ("README.md", "CHANGELOG.md", "docs/guide.md")
 CODE: Final = "src/tally.py"
 ROUNDS: Final = 4
 KILLED_AFTER: Final = 12
-_STYLES: Final = {"+": "green", "-": "red"}
 _SETTLING_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.02
 
@@ -124,8 +121,7 @@ def demo(runner: CommandRunner, *, on_page: bool) -> None:
     else:
         _print_count(found)
     if not holds:
-        runner.note_failure(FAILED)
-    runner.end()
+        raise click.exceptions.Exit(FAILED)
 
 
 class Play:
@@ -140,8 +136,6 @@ class Play:
         """Each edit adds a unique line: line -> its author and its file."""
         self.acknowledged: set[str] = set()
         """Lines whose write has returned; they must be in their files."""
-        self.withdrawn: set[str] = set()
-        """Lines that were undone; they must not be in their files."""
         self.repeated = 0
         """Number of writes that were refused because another writer was faster, and were retried."""
         self.pace_seconds = 0.0
@@ -191,10 +185,10 @@ class Play:
         return line
 
     async def say(self, text: str, *lines: str) -> None:
-        """Print a sentence, and lines of files: "+" for added lines, "-" for undone ones."""
+        """Print a sentence, and lines of files: "+" for added lines."""
         print_beside(Text(), text, start=2)
         for line in lines:
-            STDOUT.print(Text(f"    {line.rstrip()}", style=_STYLES.get(line[:1], "cyan")))
+            STDOUT.print(Text(f"    {line.rstrip()}", style="green" if line.startswith("+") else "cyan"))
         await asyncio.sleep(2 * self.pace_seconds)
 
     async def until(self, holds: Callable[[], Awaitable[bool]]) -> bool:
@@ -308,17 +302,6 @@ async def _type_without_saving(play: Play) -> None:
     await play.say(f"Ann saves: her line and those of the agents are in the file, version {saved.version[7:19]}.")
 
 
-async def _take_back(play: Play) -> None:
-    unwanted = await play.insert("alice", CODE)
-    wanted = play.line("bob", CODE)
-    await play.actor("bob").append_file(CODE, f"{wanted}\n")
-    play.acknowledged.add(wanted)
-    await play.actor("alice").undo()
-    play.acknowledged.remove(unwanted)
-    play.withdrawn.add(unwanted)
-    await play.say("Only her line is removed; Bob's later line stays.", f"- {unwanted}", f"  {wanted}")
-
-
 async def _lose_the_mirror(play: Play) -> None:
     # Not by permissions, which do not bind root. As when a disk is removed, the folder and its open state disappear.
     away = play.mirror.with_name("mirror-away")
@@ -374,7 +357,6 @@ async def _kill_a_writer(play: Play) -> None:
 PARTS: Final = {
     "Two agents and a shell write to the same files at once": _write_together,
     "Ann types and does not save; the agents continue": _type_without_saving,
-    "Alice undoes a change that Bob has built on": _take_back,
     "The mirror is lost; the work continues": _lose_the_mirror,
     "A second process writes, and is killed in the middle of it": _kill_a_writer,
 }

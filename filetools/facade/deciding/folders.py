@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
 
-from filetools.content.facts import inspect
 from filetools.content.version import stat_version
-from filetools.errors import FileTooLargeError, FileToolsError
 from filetools.facade.parts import Parts
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
-from filetools.stores.store import FileStat
 
-LARGEST_HASHED_BYTES: Final = 1024 * 1024
-"""Larger files are identified by their inode and times."""
 FOLDER: Final = "directory"
 
 Contents = Mapping[WorkspacePath, str]
-"""Version of every file below a folder, by path; `FOLDER` for folders."""
+"""Of every file below a folder its inode, size and times, by path; `FOLDER` for folders."""
 
 
 class PathSurvey(Struct, frozen=True, kw_only=True):
@@ -69,35 +63,11 @@ def moved(path: WorkspacePath, folder: WorkspacePath, destination: WorkspacePath
 
 def contents_of(parts: Parts, path: WorkspacePath) -> Contents:
     """Return what an approval to delete or move a file or folder is bound to; empty if nothing is there."""
-    stat = parts.store.stat(path)
-    if stat is None:
-        return {}
-    if stat.type != "directory":
-        return {path: _version(parts, path, stat)}
-    found = {path: FOLDER}
-    for below, entry in walk_tree(parts.store, path):
-        inner = parts.store.stat(below)
-        if entry.type == "directory":
-            found[below] = FOLDER
-        elif inner is not None:
-            found[below] = _version(parts, below, inner)
+    top = parts.store.stat(path)
+    inside = walk_tree(parts.store, path) if top is not None and top.type == "directory" else ()
+    found: dict[WorkspacePath, str] = {}
+    for each in (path, *(below for below, _ in inside)):
+        stat = parts.store.stat(each)
+        if stat is not None:
+            found[each] = FOLDER if stat.type == "directory" else stat_version(stat.identity)
     return found
-
-
-def _version(parts: Parts, path: WorkspacePath, stat: FileStat) -> str:
-    # A large file may be hashed between two calls of this; its version must be the same in both.
-    known = None if stat.size > LARGEST_HASHED_BYTES else parts.facts.get(stat.identity)
-    if known is not None:
-        return known.version
-    if stat.type == "file":
-        taken_ns = time.time_ns()
-        try:
-            content, stat = parts.store.read(path, limit=LARGEST_HASHED_BYTES)
-        except FileTooLargeError:
-            return stat_version(stat.identity)
-        except FileToolsError as exc:
-            return exc.code  # unreadable or gone: the approval is bound to that
-        facts = inspect(content, name=path)[0]
-        parts.facts.put(stat.identity, facts, taken_ns=taken_ns)
-        return facts.version
-    return stat_version(stat.identity)

@@ -63,6 +63,8 @@ REFUSALS: Final = (
     EditAmbiguousError, EditConflictError, EditNotFoundError, PathExistsError, PathNotFoundError, VersionMismatchError,
 )  # fmt: skip
 """Refusals that an approval does not change."""
+Made = str | bytes | FileToolsError
+"""What a call would make of a file, or why it cannot."""
 Texts = tuple[str | None, str, str]
 """Base, ours, theirs."""
 Taken = Sequence[tuple[WorkspacePath, WorkspacePath | None]]
@@ -90,21 +92,81 @@ class Act(Struct, frozen=True, kw_only=True):
     reports_all: bool = False
     """True if its refusal depends on all steps: it names every file that cannot be changed, or other steps are tried."""
 
-    def propose(self, parts: Parts) -> Proposal:
+    def propose(self, parts: Parts, *, with_diff: bool = True) -> Proposal:
         """Return what a person is shown, bound to the present versions.
 
         Raises:
             FileToolsError: An approval would not help, because the call is refused in any case.
         """
-        return _propose(parts, self, with_diff=True)
+        taken, puts = [*taken_by(self.steps), *self.taken], [step for step in self.steps if isinstance(step, PutFile)]
+        # A large file is read only if it would be written.
+        limits = dict.fromkeys((step.path for step in puts), parts.settings.max_write_bytes)
+        standing = {
+            path: _standing(
+                parts, path, with_unsaved=not self.looks_at_disk, limit=limits.get(path, LARGEST_COMPARED_BYTES)
+            )
+            for path in self.paths
+        }
+        _refuse_changed(parts, self, standing)
+        contents = {path: contents_of(parts, path) for path, _ in taken}
+        questions: list[UnsavedQuestion] = []
+        made = {step.path: _made(parts, self, step, standing[step.path], questions) for step in puts}
+        if self.text is not None:
+            made[self.paths[0]] = self.text()
+        diffs = [*self._made_diffs(made, standing), *_taken_diffs(parts, taken, contents)] if with_diff else []
+        first = standing[self.paths[0]] if self.paths else None
+        old = None if first is None else first.text
+        new_text = made.get(self.paths[0]) if len(self.paths) == 1 else None
+        new = new_text if isinstance(new_text, str) else None
+        if any(len(text) > LARGEST_TEXT_CHARACTERS for text in (old, new) if text is not None):
+            old = new = None
+        question = questions[0] if self.is_text and questions else None
+        unsaved = [path for path in self.paths if standing[path].opened is not None]
+        not_saved = f"; not saved: {_named(unsaved)}" if unsaved else ""
+        bound = {
+            "tool": self.tool,
+            "arguments": _plain(self.arguments),
+            "versions": {str(path): each.look.version for path, each in standing.items()},
+            # What a merge makes depends on what the writer knows, too.
+            "made": {path: _version_made(new) for path, new in made.items()},
+            "contents": contents,
+            "unsaved": None if question is None else question.opened.text,
+        }
+        diff = _cut(diffs)
+        version = None if first is None else first.look.version
+        opened = None if first is None else first.opened
+        unsaved_version = None if opened is None else parts.documents.texts.bytes_of(opened)[1]
+        is_destructive = any(
+            bool(contents[before]) if after is None else after != before and parts.store.stat(after) is not None
+            for before, after in taken
+        )
+        return Proposal(
+            description=printable(_description(parts, self, taken, contents) + not_saved),
+            digest=digest_of(bound),
+            version=version,
+            unsaved_version=unsaved_version,
+            old_text=old,
+            new_text=new,
+            base_text=None if question is None else question.base_text,
+            by_words=None if question is None else parts.settings.is_prose(question.path),
+            replacing_unsaved=None if question is None else question.proposed,
+            diff=diff,
+            can_merge=self.is_text and new is not None and (version is None or old is not None),
+            is_destructive=is_destructive,
+            is_cut=diff is not None and len(diff) < sum(map(len, diffs)),
+        )
 
-    def digest(self, parts: Parts) -> str:
-        """Return what an approval is bound to, as things are now."""
-        return _propose(parts, self, with_diff=False).digest
+    def _made_diffs(
+        self, made: Mapping[WorkspacePath, Made], standing: Mapping[WorkspacePath, ShownState]
+    ) -> list[str]:
+        patch = self.arguments.get("patch")
+        if isinstance(patch, str) and not self.is_text:
+            return [patch]
+        return [_file_diff(path, new, standing[path]) for path, new in made.items()]
 
     def require_allowed(self, parts: Parts, digest: str) -> None:
         """Raise ChangedMeanwhileError unless the call would still do what a person has allowed."""
-        if self.digest(parts) != digest:
+        if self.propose(parts, with_diff=False).digest != digest:
             raise ChangedMeanwhileError(self.paths[0] if self.paths else ".", 1)
 
 
@@ -139,76 +201,6 @@ def conflict_proposal(
     )
 
 
-def _propose(parts: Parts, act: Act, *, with_diff: bool) -> Proposal:
-    source = act.arguments.get("source")
-    looked_at = [*act.paths, source] if isinstance(source, WorkspacePath) else act.paths
-    taken, puts = [*taken_by(act.steps), *act.taken], [step for step in act.steps if isinstance(step, PutFile)]
-    # A large file is read only if it would be written.
-    limits = dict.fromkeys((step.path for step in puts), parts.settings.max_write_bytes)
-    standing = {
-        path: _standing(parts, path, with_unsaved=not act.looks_at_disk, limit=limits.get(path, LARGEST_COMPARED_BYTES))
-        for path in looked_at
-    }
-    _refuse_changed(parts, act, standing)
-    contents = {path: contents_of(parts, path) for path, _ in taken}
-    questions: list[UnsavedQuestion] = []
-    made = {step.path: _made(parts, act, step, standing[step.path], questions) for step in puts}
-    if act.text is not None:
-        made[act.paths[0]] = act.text()
-    diffs: list[str] = []
-    if with_diff:
-        patch = act.arguments.get("patch")
-        is_patch = isinstance(patch, str) and not act.is_text
-        diffs = [str(patch)] if is_patch else [_file_diff(path, new, standing[path]) for path, new in made.items()]
-        diffs += _taken_diffs(parts, taken, contents)
-    first = standing[act.paths[0]] if act.paths else None
-    old = None if first is None else first.text
-    new_text = made.get(act.paths[0]) if len(act.paths) == 1 else None
-    new = new_text if isinstance(new_text, str) else None
-    if any(len(text) > LARGEST_TEXT_CHARACTERS for text in (old, new) if text is not None):
-        old = new = None
-    question = questions[0] if act.is_text and questions else None
-    unsaved = [path for path in act.paths if standing[path].opened is not None]
-    bound = {
-        "tool": act.tool,
-        "arguments": _plain(act.arguments),
-        "versions": {str(path): each.look.version for path, each in standing.items()},
-        # What a merge makes depends on what the writer knows, too.
-        "made": {path: _version_made(new) for path, new in made.items()},
-        **({"contents": {path: dict(inside) for path, inside in contents.items()}} if contents else {}),
-        **({} if question is None else {"unsaved": question.opened.text}),
-    }
-    diff = _cut(diffs)
-    version = None if first is None else first.look.version
-    opened = None if first is None else first.opened
-    unsaved_version = None if opened is None else parts.documents.texts.bytes_of(opened)[1]
-    return Proposal(
-        description=printable(
-            _description(parts, act, taken, contents) + (f"; not saved: {_named(unsaved)}" if unsaved else "")
-        ),
-        digest=digest_of(bound),
-        version=version,
-        unsaved_version=unsaved_version,
-        old_text=old,
-        new_text=new,
-        base_text=None if question is None else question.base_text,
-        by_words=None if question is None else parts.settings.is_prose(question.path),
-        replacing_unsaved=None if question is None else question.proposed,
-        diff=diff,
-        can_merge=act.is_text and new is not None and (version is None or old is not None),
-        is_destructive=_destroys(parts, taken, contents),
-        is_cut=diff is not None and len(diff) < sum(map(len, diffs)),
-    )
-
-
-def _destroys(parts: Parts, taken: Taken, contents: Mapping[WorkspacePath, Contents]) -> bool:
-    """Return True if steps delete or cover something."""
-    return any(
-        bool(contents[before]) if after is None else after != before and parts.store.stat(after) is not None
-        for before, after in taken
-    )
-
-
 def _refuse_changed(parts: Parts, act: Act, standing: Mapping[WorkspacePath, ShownState]) -> None:
     """Refuse a deletion or a move that is refused after any answer; of a large file the version is not known yet."""
     for step in act.steps:
@@ -232,9 +224,7 @@ def _is_answer(parts: Parts, act: Act, step: Step, refusal: FileToolsError) -> b
     return is_first and isinstance(refusal, REFUSALS) and is_readable
 
 
-def _made(
-    parts: Parts, act: Act, step: PutFile, standing: ShownState, questions: list[UnsavedQuestion]
-) -> str | bytes | FileToolsError:
+def _made(parts: Parts, act: Act, step: PutFile, standing: ShownState, questions: list[UnsavedQuestion]) -> Made:
     """Return what a call would make of a file, or why it cannot; adds the question about unsaved text that it would drop.
 
     Raises:
@@ -266,13 +256,13 @@ def _made(
     return decision.content if text is None else text
 
 
-def _version_made(new: str | bytes | FileToolsError) -> str:
+def _version_made(new: Made) -> str:
     if isinstance(new, FileToolsError):
         return new.code
     return version_of(new if isinstance(new, bytes) else new.encode("utf-8", "surrogatepass"))
 
 
-def _file_diff(path: WorkspacePath, new: str | bytes | FileToolsError, old: ShownState) -> str:
+def _file_diff(path: WorkspacePath, new: Made, old: ShownState) -> str:
     if isinstance(new, FileToolsError):
         return f"What would become of {path} cannot be shown: {new}\n"
     if isinstance(new, bytes):

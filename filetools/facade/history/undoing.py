@@ -30,7 +30,6 @@ from filetools.facade.history.undo_steps import (
     place_of,
     plan_unsaved,
     possible,
-    relations,
     split_buffered,
     with_blocked,
 )
@@ -41,7 +40,7 @@ from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFol
 from filetools.facade.steps.pipeline import Outcome
 from filetools.facade.steps.put_back import PutLink, PutMode, RestoreFolder, opened
 from filetools.facade.steps.step import Step
-from filetools.journal.changes import RelationKind
+from filetools.journal.changes import Relation, RelationKind
 from filetools.journal.history import History, RecordFilter
 from filetools.models.history import NotUndone, UndoConflict, UndoneChange, UndoneFile, UndoResult
 from filetools.models.records import Actor, ChangeRecord
@@ -254,15 +253,15 @@ def _plan(
     for maker in makers:
         blocked |= maker.blocked
     findings = with_blocked(findings, blocked)
-    steps = [step for maker in makers for step in maker.steps]
-    _assign(steps, findings, kind)
-    taken = {parts.workspace.key(path) for step in steps for path in step.paths}
-    more, found = plan_unsaved(parts, waiting, taken, kind)
+    taken = {parts.workspace.key(path) for maker in makers for step in maker.steps for path in step.paths}
+    more, found = plan_unsaved(parts, waiting, taken)
     makers[-1].steps += more
+    findings += found
     planned = [(step, maker.drafted.get(place_of(step))) for maker in makers for step in maker.steps]
+    _assign([step for step, _ in planned], findings, kind)
     shown = [at < MOST_SHOWN_FILES and not any(map(is_withheld, _sources(*one))) for at, one in enumerate(planned)]
     return UndoPlan(
-        findings=(*findings, *found),
+        findings=tuple(findings),
         changed=tuple(path for maker in makers for path in maker.drafted),
         phases=tuple(tuple(maker.steps) for maker in makers if maker.steps),
         files=tuple(_file_of(tree, *one, shown=is_shown) for one, is_shown in zip(planned, shown, strict=True)),
@@ -287,7 +286,7 @@ def _assign(steps: Sequence[Step], findings: Sequence[UndoFinding], kind: Relati
         said[0] |= rest
     first = min((number for several in said for number in several), default=0)
     for step, several in zip(steps, said, strict=True):
-        step.undone = relations(sorted(several or {first}), kind)
+        step.undone = [Relation(kind=kind, number=number) for number in sorted(several or {first})]
 
 
 _ACTIONS: Final[Mapping[type[Step], str]] = {

@@ -161,7 +161,7 @@ async def status(parts: Parts) -> dict[str, Any]:
 
 
 def _retention(parts: Parts) -> dict[str, Any]:
-    held, settings = parts.journal.retained(), parts.settings
+    held, settings = parts.journal.retention.retained(), parts.settings
     is_over = held.bytes > settings.retention_bytes or held.records > settings.retention_records
     return {
         "bytes": held.bytes,

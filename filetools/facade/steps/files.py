@@ -43,10 +43,13 @@ Decide = Callable[[Parts, Look], PutDecision]
 class PutFile(Step):
     """Writes one file."""
 
-    def __init__(self, path: WorkspacePath, decide: Decide, *, create_parents: bool = True) -> None:
+    def __init__(
+        self, path: WorkspacePath, decide: Decide, *, create_parents: bool = True, ignores_read_only: bool = False
+    ) -> None:
         super().__init__(path)
         self.wanted = decide
         self._create_parents = create_parents
+        self._ignores_read_only = ignores_read_only
         self.seen: Look
         """The look of the current try."""
         self.decision: PutDecision
@@ -107,7 +110,7 @@ class PutFile(Step):
         keep_seen(parts, self.seen)
         self._prepared = parts.store.prepare(
             self.path, decision.content, new=self.seen.stat is None, mode=decision.mode, like=decision.like,
-            within=self.missing[0].parent if self.missing else None,
+            within=self.missing[0].parent if self.missing else None, ignores_read_only=self._ignores_read_only,
         )  # fmt: skip
 
     def drafts(self) -> Sequence[Change]:
@@ -144,7 +147,8 @@ class PutFile(Step):
         taken_ns = time.time_ns()
         with suppress(FileToolsError):  # only a cache: the next look reads the file instead
             stat = parts.store.stat(self.path)
-            if stat is not None and self._is_ours(stat):
+            # Another mode is another program's, and the next look records it.
+            if stat is not None and self._is_ours(stat) and stat.mode == self._prepared.stat.mode:
                 parts.facts.put(stat.identity, self.decision.facts, taken_ns=taken_ns)
                 self.identity = settled_identity(stat, taken_ns, parts.store.tick_ns)
         return self._foreign_save(parts, self.seen, structs.replace(self._change, applied=True, document=None))

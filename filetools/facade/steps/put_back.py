@@ -1,22 +1,18 @@
-"""The steps that only undo and restore need: read-only files, folders from the trash, links, and modes of folders."""
+"""The steps that only undo and restore need: folders from the trash, links, and modes of folders."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from msgspec.structs import replace
 
 from filetools.content.version import version_of
 from filetools.errors import (
-    AccessDeniedError,
     ChangedMeanwhileError,
-    FileToolsError,
     NotRegularFileError,
 )
 from filetools.facade.parts import Parts
-from filetools.facade.steps.files import PutFile
 from filetools.facade.steps.folders import require_free
 from filetools.facade.steps.look import missing_parents
 from filetools.facade.steps.step import Step, sync_names
@@ -25,30 +21,10 @@ from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat
 
-OWNER_WRITES: Final = 0o200
-
 
 def opened(mode: int) -> int:
     """Return a folder's mode with all owner rights added, which changes inside it need."""
     return mode | 0o700
-
-
-class PutBack(PutFile):
-    """Gives a file its former bytes, even if it is read-only."""
-
-    def prepare(self, parts: Parts) -> None:
-        """Prepare as other steps do, but ignore a read-only bit: it may have been set after the change being undone."""
-        stat = self.seen.stat
-        if stat is None or stat.mode & OWNER_WRITES:
-            super().prepare(parts)
-            return
-        with suppress(AccessDeniedError):  # the file belongs to another user
-            parts.store.set_mode(self.path, stat.mode | OWNER_WRITES)
-        try:
-            super().prepare(parts)
-        finally:
-            with suppress(FileToolsError):
-                parts.store.set_mode(self.path, stat.mode)
 
 
 class RestoreFolder(Step):

@@ -25,13 +25,12 @@ from filetools.journal.storage.birth import sync_directory
 from filetools.journal.storage.database import Database
 from filetools.journal.storage.translation import TRANSLATED
 from filetools.models.words import VERSION_PREFIX
+from filetools.paths.resolver import NEW_FILE_FLAGS, READ_FLAGS
 
 LARGEST_ROW_BYTES: Final = 128 * 1024
 """Contents above this size get a file each, so that the write-ahead file and its checkpoints stay small."""
 SLICE_BYTES: Final = 512 * 1024
 """Bytes of contents written in one transaction, so that commits wait a few milliseconds at most."""
-LARGEST_READ_BYTES: Final = 4 * 1024 * 1024
-"""Largest text that is kept because an actor read it."""
 DEFLATE_LEVEL: Final = 1
 """Twice as fast as zlib's default; text comes out 5 to 10 % larger."""
 _KEEP: Final = (
@@ -40,7 +39,6 @@ _KEEP: Final = (
     " ON CONFLICT (hash) DO UPDATE SET used = max(used, excluded.used), bytes = excluded.bytes"
 )
 _GET: Final = "SELECT bytes, size FROM contents WHERE hash = ?"
-_KNOWN: Final = "SELECT 1 FROM contents WHERE hash = ?"
 VERSION_TEXT: Final = f"CASE WHEN version IS NOT NULL THEN '{VERSION_PREFIX}' || lower(hex(version)) END"
 """The column `version` as text, for queries of so many rows that it matters."""
 UNSYNCED: Final = -1
@@ -61,8 +59,7 @@ IS_FREE: Final = (
 """True if only past records need a row of contents; takes the time since which a base counts, in seconds."""
 _TOUCH: Final = "UPDATE contents SET used = ? WHERE hash = ?"
 
-_OF_BLOB: Final = f"SELECT 1 FROM contents WHERE hash = ? AND {IS_BLOB}"
-_STORED: Final = f"SELECT size, {IS_BLOB} FROM contents WHERE hash = ? AND used >= 0"
+_STORED: Final = f"SELECT size, used, {IS_BLOB} FROM contents WHERE hash = ?"
 Portion = list[tuple[str, bytes, bytes]]
 """Version, bytes, and the bytes that a row gets."""
 
@@ -91,7 +88,7 @@ class Contents:
         """True if the bytes of a version are kept; unsynced ones do not count."""
         digest = digest_of(version)
         row = self._database.row(_STORED, (digest,))
-        return row is not None and (not row[1] or self._blobs.has(digest.hex(), row[0]))
+        return row is not None and row[1] != UNSYNCED and (not row[2] or self._blobs.has(digest.hex(), row[0]))
 
     def put_all(self, contents: Mapping[str, bytes]) -> None:
         """Make large contents durable ahead of the commit that refers to them; others travel in the commit."""
@@ -116,7 +113,7 @@ class Contents:
         Raises:
             DiskFullError, StorageFailedError: It cannot be kept.
         """
-        self.put_all({str(version_from(digest)): content})
+        self.put_all({str(version_from(digest)): content})  # an existing file may be unsynced
         with TRANSLATED:
             self._enter(self._database.connection, digest, content, 0)
 
@@ -128,12 +125,8 @@ class Contents:
 
     def keep_read(self, texts: Mapping[str, bytes]) -> None:
         """Keep texts that actors have read, by version, all at once and unsynced; those kept already are skipped."""
-        new = {
-            version: text
-            for version, text in texts.items()
-            if len(text) <= LARGEST_READ_BYTES and self._database.row(_KNOWN, (digest_of(version),)) is None
-        }
-        for portion in _portions(new.items(), bytes):
+        new = [each for each in texts.items() if self._database.row(_STORED, (digest_of(each[0]),)) is None]
+        for portion in _portions(new, bytes):
             self._database.write(partial(self._keep_portion, portion, UNSYNCED), durable=False)
 
     def record(self, connection: sqlite3.Connection, content: bytes | None, version: str, number: int) -> None:
@@ -175,7 +168,8 @@ def remove_unused(database: Database, blobs: BlobFolder, digests: Iterable[bytes
     """Remove the files among these to which no row refers."""
 
     def work(connection: sqlite3.Connection) -> list[str]:
-        return [digest.hex() for digest in digests if connection.execute(_OF_BLOB, (digest,)).fetchone() is None]
+        found = ((digest.hex(), connection.execute(_STORED, (digest,)).fetchone()) for digest in digests)
+        return [name for name, row in found if row is None or not row[2]]
 
     # Behind the gate: a commit that relies on one of these files looks for it there, and writes it again.
     database.write(work, durable=False, afterwards=blobs.remove)
@@ -227,9 +221,6 @@ def version_from(digest: bytes | None) -> str | None:
 YOUNG_SECONDS: Final = 3600.0
 """A file younger than this may still be written, or wait for the commit that refers to it."""
 _NAME: Final = re.compile(r"[0-9a-f]{64}")
-_PLAIN: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-_NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | _PLAIN
-_OLD: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _PLAIN
 
 
 class BlobFolder:
@@ -310,7 +301,7 @@ class BlobFolder:
 
     def _write(self, target: Path, content: bytes, is_synced: bool) -> None:
         temporary = self._directory / f"new-{os.getpid()}-{secrets.token_hex(8)}"
-        descriptor = os.open(temporary, _NEW, 0o600)
+        descriptor = os.open(temporary, NEW_FILE_FLAGS, 0o600)
         try:
             try:
                 _write_all(descriptor, content)
@@ -338,14 +329,14 @@ def _write_all(descriptor: int, content: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def _open_regular(place: Path, flags: int = _OLD) -> int:
+def _open_regular(place: Path) -> int:
     """Return a descriptor of a regular file.
 
     Raises:
         StateDamagedError: Something else is at its path.
         OSError: There is none, or it cannot be opened.
     """
-    descriptor = os.open(place, flags)
+    descriptor = os.open(place, READ_FLAGS)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise StateDamagedError(f"{place.name[:12]} among the kept contents is not a regular file")

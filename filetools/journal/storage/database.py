@@ -428,8 +428,7 @@ def _prepare(connection: sqlite3.Connection, directory: Path, *, is_durable: boo
         # Where a sync leaves data in the drive's own cache (macOS); does nothing elsewhere.
         connection.execute("PRAGMA fullfsync = ON")
         connection.execute("PRAGMA checkpoint_fullfsync = ON")
-    connection.execute("BEGIN IMMEDIATE")
-    require_own_schema(connection)
+    connection.execute("BEGIN IMMEDIATE")  # makes the write-ahead file
     connection.execute("COMMIT")
     return bool(mode == "wal")
 

@@ -17,7 +17,6 @@ from filetools.errors import (
     PathNotFoundError,
 )
 from filetools.models.searching import GrepResult
-from filetools.models.words import Row
 from filetools.paths.lexical import is_addressable
 from filetools.paths.names import escaped
 from filetools.paths.patterns import matcher_of
@@ -25,10 +24,10 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.contents.options import GrepOptions
 from filetools.search.contents.pattern import MAX_COUNTED, line_end_from, plain_lines
 from filetools.search.contents.unsaved import Unsaved, merged, place_of, without_file
-from filetools.search.listing import FOLDERS, IGNORES
+from filetools.search.listing import IGNORES
 from filetools.search.options import CursorValue, decode_cursor, encode_cursor
 from filetools.search.source import GONE, Abort, Listable, Source
-from filetools.search.walk import OrderedWalk
+from filetools.search.walk import Found, OrderedWalk
 
 MAX_SHOWN: Final = 500
 """Maximum number of characters shown of a line; of a longer line, the part around the match is shown."""
@@ -176,7 +175,7 @@ class _Page:
         self._path = path
         self._options = options
         self._unsaved = unsaved
-        self._source = Source(store, FOLDERS, abort, "The search")
+        self._source = Source(store, abort, "The search")
         self._is_withheld = is_withheld
         self._looked = looked
         self._pattern, self._abort = options.checked(), abort
@@ -218,7 +217,7 @@ class _Page:
         if facts is not None and facts.type == "other":
             raise NotRegularFileError(self._path)
         fits, looked = self._fits, self._looked
-        for path, kind, _ in self._walked():
+        for path, kind in self._walked():
             if kind != "file":
                 continue
             self._below += 1
@@ -229,7 +228,7 @@ class _Page:
                 looked(self._searched)
             yield path
 
-    def _walked(self) -> Iterator[Row]:
+    def _walked(self) -> Iterator[Found]:
         listing = self._options.listing()
         rules = listing.rules()
         walk = OrderedWalk(self._source, self._path, listing, rules, IGNORES, on_closed=self._warn)
@@ -339,6 +338,6 @@ _REPLACED: Final = (*GONE, NotRegularFileError, PathIsDirectoryError)
 _CONTROLS: Final = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n\r"}
 
 
-def _rows(walk: OrderedWalk) -> Iterator[Row]:
+def _rows(walk: OrderedWalk) -> Iterator[Found]:
     while rows := walk.take(ROWS):
         yield from rows

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct, field
 
-from filetools.models.words import EntryType, Row
+from filetools.models.words import EntryType
 from filetools.paths.patterns import ExcludeRules
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.folder import sort_key
 from filetools.search.ignores import IgnoreCache, stack_above
 from filetools.search.options import ListOptions
 from filetools.search.source import Listable
+from filetools.search.walk import Found
 
 Place = tuple[tuple[int, str, str], ...]
 """Sort key of a path in listing order."""
@@ -61,12 +62,12 @@ def without_file(
     return sorted(found, key=place_of)
 
 
-def merged(rows: Iterator[Row], more: list[str]) -> Iterator[Row]:
+def merged(rows: Iterator[Found], more: list[str]) -> Iterator[Found]:
     """Yield rows, with the paths that have no file inserted in listing order."""
     left = [(place_of(path), path) for path in more]
     for row in rows:
         while left and left[0][0] < place_of(row[0], row[1]):
-            yield (left.pop(0)[1], "file", True)
+            yield (left.pop(0)[1], "file")
         yield row
     for _, path in left:
-        yield (path, "file", True)
+        yield (path, "file")

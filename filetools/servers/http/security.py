@@ -25,8 +25,8 @@ from filetools.servers.http.shared import LOGIN, SESSION_HEADER, Logins
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/login", "/about"})
 """Paths that need neither token nor login, only the right host."""
-OPEN_PREFIXES: Final = ("/assets/",)
-"""Prefixes of public files: the parts of the page, which are the same for everybody."""
+OPEN_PREFIX: Final = "/assets/"
+"""Prefix of public files: the parts of the page, which are the same for everybody."""
 LOGIN_HEADER: Final = "filetools-login"
 LIVE_PROTOCOL: Final = "filetools-live"
 """Subprotocol of our WebSockets. A browser that offers a key offers this as well; the server selects only this one."""
@@ -113,7 +113,6 @@ class Guard:
         self._hosts = Hosts(options)
         self._origins = frozenset(options.origins)
         self._token = options.token
-        self._has_agent = options.agent is not None
         self._cookie = cookie_name(options.port)
         self._logins = logins
         # The parser's own limit only counts incomplete data.
@@ -133,10 +132,7 @@ class Guard:
 
     def _allowed_origin(self, scope: Scope) -> str | None:
         origin = only_header(scope, "origin")
-        return origin if origin in self._origins and not self._runs_agent(scope) else None
-
-    def _runs_agent(self, scope: Scope) -> bool:
-        return self._has_agent and scope["path"] in AGENT_PATHS
+        return origin if origin in self._origins and scope["path"] not in AGENT_PATHS else None
 
     def _is_preflight(self, scope: Scope) -> bool:
         """Return True for a CORS preflight request, which browsers send without token and login."""
@@ -165,8 +161,8 @@ class Guard:
             return None
         if (key := login_key(scope)) is not None:
             return self._required_login(scope, key, origin)
-        is_open = self._token is None or _is_open(scope) or scope["path"].startswith(OPEN_PREFIXES)
-        if not is_open or self._runs_agent(scope):
+        is_open = self._token is None or _is_open(scope) or scope["path"].startswith(OPEN_PREFIX)
+        if not is_open or scope["path"] in AGENT_PATHS:
             self._require_token(scope)
         return None
 
@@ -229,8 +225,6 @@ def _readable(send: Send, origin: str | None) -> Send:
     return adding(send, added)
 
 
-STREAMED: Final = ("PUT", "/v1/files/")
-"""Method and path prefix of requests whose bodies are streamed."""
 _CLOSE: Final = {"Connection": "close"}
 
 
@@ -252,7 +246,7 @@ class Bodies:
         if scope["type"] != "http":
             await self._application(scope, receive, send)
             return
-        is_streamed = scope["method"] == STREAMED[0] and scope["path"].startswith(STREAMED[1])
+        is_streamed = scope["method"] == "PUT" and scope["path"].startswith("/v1/files/")
         most = self._limits.upload_bytes if is_streamed else self._limits.body_bytes
         limited = _limited(receive, self._limits, most)
         body = bytearray()

@@ -23,9 +23,8 @@ from filetools.servers.http.options import HttpOptions, reachable_hosts, shown_h
 GRACE_SECONDS: Final = 1
 """Time for pending responses when the server stops; then they are cancelled."""
 _CANCEL_SECONDS: Final = 0.5
-_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-_HANG_UP: Final[signal.Signals | None] = getattr(signal, "SIGHUP", None)
-"""Sent when the terminal that started the server is closed. Windows does not have it."""
+_SIGNALS: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name))
+"""SIGHUP is sent when the terminal that started the server is closed; Windows does not have it."""
 _UNSENT_BYTES: Final = 128 * 1024
 _BACKLOG: Final = 512
 
@@ -123,20 +122,14 @@ class _Server(uvicorn.Server):
         """Stop on SIGTERM, SIGINT or SIGHUP while the block runs."""
         loop = asyncio.get_running_loop()
         former = {each: signal.getsignal(each) for each in _SIGNALS}
-        if _HANG_UP is not None and signal.getsignal(_HANG_UP) is not signal.SIG_IGN:  # nohup ignores it
-            former[_HANG_UP] = signal.getsignal(_HANG_UP)
+        awaited = [each for each in _SIGNALS if former[each] is not signal.SIG_IGN]  # nohup ignores SIGHUP
         try:
-            for each in former:
-                try:
-                    loop.add_signal_handler(each, self.stop)
-                except NotImplementedError:  # Windows; the server's periodic ticks let the handler run
-                    signal.signal(each, lambda *_: loop.call_soon_threadsafe(self.stop))
+            for each in awaited:
+                signal.signal(each, lambda *_: loop.call_soon_threadsafe(self.stop))
             yield
         finally:
-            for each, before in former.items():
-                with contextlib.suppress(NotImplementedError):
-                    loop.remove_signal_handler(each)
-                signal.signal(each, before)
+            for each in awaited:
+                signal.signal(each, former[each])
 
     def stop(self) -> None:
         """Accept no new requests, and end."""

@@ -122,14 +122,8 @@ class Caller(Struct, frozen=True, kw_only=True):
     """The workspace, as this caller's actor; replacing a file needs no version."""
     registry: ToolRegistry
     """Its tools; an agent's replace a file only if they name its version."""
-    is_person: bool
     descriptors: DescriptorCalls
     """Its long results, under unguessable IDs."""
-
-    @property
-    def actor(self) -> Actor:
-        """The actor of the calls."""
-        return self.files.actor
 
 
 class Callers:
@@ -179,7 +173,7 @@ class Callers:
             log=self._log,
             descriptors=descriptors if self._keeps_results and not is_person else None,
         )
-        return Caller(files=files, registry=registry, is_person=is_person, descriptors=descriptors)
+        return Caller(files=files, registry=registry, descriptors=descriptors)
 
 
 SESSION_HEADER: Final = "filetools-session"

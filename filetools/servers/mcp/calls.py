@@ -63,7 +63,8 @@ class ToolCalls:
         self._is_deferred = is_deferred
         self._limits = limits
         self._published = wire.ListToolsResult(tools=[self._publish(tool) for tool in tools])
-        self._schemas = {tool.name: tool.input_schema for tool in self._published.tools}
+        self.schemas = {tool.name: tool.input_schema for tool in self._published.tools}
+        """Schemas of the tools' arguments by name, for the SDK, which otherwise lists all tools before each call."""
         self._running: set[asyncio.Task[Any]] = set()
 
     async def list_tools(self, request: Request, given: wire.PaginatedRequestParams | None) -> wire.ListToolsResult:
@@ -71,10 +72,6 @@ class ToolCalls:
         if given is not None and given.cursor:
             raise MCPError(wire.INVALID_PARAMS, "tools/list has only one page; omit the cursor")
         return self._published
-
-    def input_schema(self, name: str) -> dict[str, Any] | None:
-        """Return the schema of a published tool's arguments; without this, the SDK lists all tools before each call."""
-        return self._schemas.get(name)
 
     async def call_tool(
         self, request: Request, given: wire.CallToolRequestParams

@@ -53,10 +53,6 @@ class Subject(Struct, frozen=True, kw_only=True):
     shown: str
     """Digest of everything the person saw."""
 
-    def is_same(self, other: Subject) -> bool:
-        """Return True if both requests show the person exactly the same, even if their actors differ."""
-        return (self.path, self.version, self.shown) == (other.path, other.version, other.shown)
-
 
 PersonAnswer = tuple[str, str | None]
 """A person's answer and, with "merge", the whole text."""
@@ -101,7 +97,7 @@ class Elicitation:
         if question is not None and asked is not None:
             if answer is None:
                 return envelope  # the person did not answer
-            if asked.is_same(question[1]):
+            if asked == structs.replace(question[1], approval=asked.approval):
                 # The first request ended with its process or belongs to another actor, but the person saw the same content.
                 await self._pass_on(question[1].approval, answer)
                 envelope = await perform()

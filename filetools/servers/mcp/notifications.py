@@ -24,7 +24,7 @@ from filetools.events.types import BufferEvent, Event, TreeEvent
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.mcp.callers import Request
 from filetools.servers.mcp.options import McpOptions
-from filetools.servers.mcp.resources import BUFFERS, file_address, local_address, parse_address, protocol_error
+from filetools.servers.mcp.resources import BUFFERS, file_address, local_address, parse_address, protocol_errors
 
 QUIET_SECONDS: Final = 0.1
 """After a notification for a URI, further changes within this time are sent as one."""
@@ -84,11 +84,9 @@ class Notifications:
         if self.followed >= MOST_FOLLOWED:
             # Dropping another client's subscription instead would silently lose its notifications.
             raise MCPError(wire.INTERNAL_ERROR, f"{MOST_FOLLOWED} URIs are already followed; follow folders instead")
-        try:
+        with protocol_errors(request.protocol_version, given.uri):
             parse_address(given.uri, self._root)
             await self._note_document(given.uri)
-        except FileToolsError as error:
-            raise protocol_error(error, request.protocol_version, given.uri) from error
         connection = _connection_of(request)
         follower = self._followers.get(connection)
         if follower is None:
@@ -213,5 +211,4 @@ class _Follower:
 
 def _connection_of(request: Request) -> Connection:
     # The SDK has no public access to the connection, whose `exit_stack` is meant for such cleanup.
-    connection: Connection = request.session._connection
-    return connection
+    return request.session._connection

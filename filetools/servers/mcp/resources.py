@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import mimetypes
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -169,35 +171,28 @@ class Resources:
         """Return one page of all files and folders that are not ignored."""
         files = self._callers.files(request)
         cursor = None if given is None else given.cursor
-        try:
-            page = await files.list_files(recursive=True, limit=PAGE_ENTRIES, cursor=cursor, use_gitignore=True)
-        except FileToolsError as error:
-            raise protocol_error(error, request.protocol_version) from error
-        return _listed(page)
+        with protocol_errors(request.protocol_version):
+            return _listed(
+                await files.list_files(recursive=True, limit=PAGE_ENTRIES, cursor=cursor, use_gitignore=True)
+            )
 
     async def read_resource(self, request: Request, given: wire.ReadResourceRequestParams) -> wire.ReadResourceResult:
         """Return the whole content of a resource."""
-        try:
+        with protocol_errors(request.protocol_version, given.uri):
             address = parse_address(given.uri, self._root)
-            contents = await self._contents(request, address, given.uri)
-        except FileToolsError as error:
-            raise protocol_error(error, request.protocol_version, given.uri) from error
-        return wire.ReadResourceResult(contents=[contents])
+            return wire.ReadResourceResult(contents=[await self._contents(request, address, given.uri)])
 
     async def read_directory(self, request: Request, given: DirectoryParams) -> wire.ListResourcesResult:
         """Return one page of a folder's entries.
 
         Source: the extension's specification; anything but a folder is an invalid argument, also in earlier revisions.
         """
-        try:
+        with protocol_errors(MODERN_PROTOCOL_VERSIONS[-1], given.uri):
             address = parse_address(given.uri, self._root)
             if address.kind != "file":
                 raise InvalidPathError(given.uri, "it is not a folder")
             files = self._callers.files(request)
-            page = await files.list_files(address.name, limit=PAGE_ENTRIES, cursor=given.cursor)
-        except FileToolsError as error:
-            raise protocol_error(error, MODERN_PROTOCOL_VERSIONS[-1], given.uri) from error
-        return _listed(page)
+            return _listed(await files.list_files(address.name, limit=PAGE_ENTRIES, cursor=given.cursor))
 
     async def list_skills(self, request: Request, given: wire.PaginatedRequestParams) -> dict[str, Any]:
         """Return an empty list of skills, which servers with the extension must provide."""
@@ -205,7 +200,8 @@ class Resources:
 
     async def get_skill(self, request: Request, given: DirectoryParams) -> dict[str, Any]:
         """Raise an error, because there are no skills."""
-        raise protocol_error(InvalidPathError(given.uri, "it is not a skill"), MODERN_PROTOCOL_VERSIONS[-1], given.uri)
+        with protocol_errors(MODERN_PROTOCOL_VERSIONS[-1], given.uri):
+            raise InvalidPathError(given.uri, "it is not a skill")
 
     async def complete(self, request: Request, given: wire.CompleteRequestParams) -> wire.CompleteResult:
         """Return paths that begin with the typed text; other URI variables cannot be completed."""
@@ -275,13 +271,17 @@ class Resources:
         )
 
 
-def protocol_error(error: FileToolsError, protocol_version: str, uri: str | None = None) -> MCPError:
-    """Return the protocol error that clients of a revision expect; its data is the failure envelope."""
-    data = failure_envelope(error) | ({} if uri is None else {"uri": uri})
-    code: int = wire.INTERNAL_ERROR if error.code in _INTERNAL else wire.INVALID_PARAMS
-    if error.code in _MISSING and protocol_version not in MODERN_PROTOCOL_VERSIONS:
-        code = RESOURCE_NOT_FOUND
-    return MCPError(code, error.message, data)
+@contextmanager
+def protocol_errors(protocol_version: str, uri: str | None = None) -> Iterator[None]:
+    """Raise errors as the protocol errors that clients of a revision expect; their data is the failure envelope."""
+    try:
+        yield
+    except FileToolsError as error:
+        data = failure_envelope(error) | ({} if uri is None else {"uri": uri})
+        code: int = wire.INTERNAL_ERROR if error.code in _INTERNAL else wire.INVALID_PARAMS
+        if error.code in _MISSING and protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            code = RESOURCE_NOT_FOUND
+        raise MCPError(code, error.message, data) from error
 
 
 def _listed(page: ListResult) -> wire.ListResourcesResult:

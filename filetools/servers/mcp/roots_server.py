@@ -8,7 +8,7 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
@@ -38,7 +38,7 @@ from filetools.servers.mcp.callers import (
 from filetools.servers.mcp.calls import ToolCalls
 from filetools.servers.mcp.elicitation import Elicitation
 from filetools.servers.mcp.options import McpOptions
-from filetools.servers.mcp.server import Sealing
+from filetools.servers.mcp.server import sealing
 from filetools.tools.answers.seen import TextLimits
 from filetools.tools.call_log import CallLog
 from filetools.tools.dialects import Dialect
@@ -69,16 +69,6 @@ def folder_at(name: str | os.PathLike[str]) -> Folder | None:
         return Folder(given, real) if real.is_dir() else None
     except (OSError, RuntimeError, ValueError):  # no such home folder, too long, or a NUL
         return None
-
-
-def outermost(folders: Sequence[Folder]) -> list[Folder]:
-    """Return the folders that lie in none of the others, each once, in the given order."""
-    kept = {folder.real: folder for folder in reversed(folders)}
-    return [
-        folder
-        for folder in dict.fromkeys(kept[each.real] for each in folders)
-        if not any(parent in kept for parent in folder.real.parents)
-    ]
 
 
 logger = logging.getLogger(__name__)
@@ -127,14 +117,14 @@ async def roots_server(
                 instructions=dialect.instructions,
                 on_list_tools=calls.list_tools,
                 on_call_tool=calls.call_tool,
-                get_tool_input_schema=calls.input_schema,
+                get_tool_input_schema=calls.schemas.get,
             )
             server.add_notification_handler(
                 "notifications/roots/list_changed", wire.NotificationParams, callers.roots_changed
             )
             server.middleware.append(noting(registration))
             # The folders can change with the client, so the key belongs to the process and not to a folder.
-            server.middleware.append(Sealing(secrets.token_hex(32), callers.session, server.name))
+            server.middleware.append(sealing(secrets.token_hex(32), partial(session_of, process=""), server.name))
             yield server
 
 
@@ -170,10 +160,6 @@ class RootedCallers:
         self._served: asyncio.Task[Roots] | None = None
         self._bound = lru_cache(MOST_CALLERS)(self._bind)
 
-    def session(self, request: Request) -> str:
-        """Return the session of a request."""
-        return session_of(request, self._process)
-
     async def registry(self, request: Request) -> ToolRegistry:
         """Return the tools of a request's caller, for the folders currently served to its client.
 
@@ -187,7 +173,7 @@ class RootedCallers:
             error = WorkspaceGoneError(_NONE_SERVED)
             error.suggested_action = _SERVE_ONE
             raise error
-        actor = Actor(kind=self._options.kind, id=client_of(request), session=self.session(request))
+        actor = Actor(kind=self._options.kind, id=client_of(request), session=session_of(request, self._process))
         return self._bound(served, actor, usual_conflict(request, self._options))
 
     def _bind(self, served: Roots, actor: Actor, on_conflict: OnConflict) -> ToolRegistry:
@@ -259,7 +245,7 @@ class Workspaces:
         whole: dict[Path, Root] = {}
         failed: list[FileToolsError] = []
         async with self._turn:
-            for folder in outermost(folders):
+            for folder in sorted(folders, key=lambda folder: len(folder.real.parts)):
                 try:
                     holder = await self._holder(folder)
                 except FileToolsError as error:

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final
 
 import mcp_types as wire
 from anyio.abc import AsyncResource
 from mcp.server import NotificationOptions, Server
-from mcp.server.context import CallNext, HandlerResult
 from mcp.server.models import InitializationOptions
-from mcp.server.request_state import (
-    AESGCMRequestStateCodec,
-    InvalidRequestState,
-    RequestStateBoundary,
-    RequestStateSecurity,
-)
-from mcp.shared.exceptions import MCPError
+from mcp.server.request_state import AESGCMRequestStateCodec, RequestStateBoundary, RequestStateSecurity
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from filetools.app.registration import Registration
@@ -43,8 +35,6 @@ KEY_FILE: Final = "mcp-key"
 """File name of the key in the state directory; every process on the root uses the same key, also after a restart."""
 STATE_SECONDS: Final = 600.0
 """Time for which an answer is valid: as long as an approval request is open."""
-_REASON: Final = "invalid_request_state"
-_CARRIED: Final = ("requestState", "inputResponses")
 
 
 class McpServer(AsyncResource):
@@ -92,14 +82,14 @@ class McpServer(AsyncResource):
             on_subscribe_resource=self._notifications.subscribe,
             on_unsubscribe_resource=self._notifications.unsubscribe,
             on_subscriptions_listen=self._notifications.listen,
-            get_tool_input_schema=self._calls.input_schema,
+            get_tool_input_schema=self._calls.schemas.get,
         )
         self.server.add_request_handler("server/discover", wire.RequestParams, self._discover)
         self.server.add_request_handler("resources/directory/read", DirectoryParams, resources.read_directory)
         self.server.add_request_handler("skills/list", wire.PaginatedRequestParams, resources.list_skills)
         self.server.add_request_handler("skills/get", DirectoryParams, resources.get_skill)
         key = own_token(own_folder(files.state_directory) or files.state_directory, KEY_FILE)
-        self.server.middleware.append(Sealing(key, callers.principal, self.server.name))
+        self.server.middleware.append(sealing(key, callers.principal, self.server.name))
         if registration is not None:
             self.server.middleware.append(noting(registration))
 
@@ -109,12 +99,12 @@ class McpServer(AsyncResource):
         return self.server.create_initialization_options(NotificationOptions(resources_changed=True))
 
     async def _discover(self, request: Request, given: wire.RequestParams) -> wire.DiscoverResult:
-        extensions = {SKILLS: {"directoryRead": True}}
-        capabilities = self.server.get_capabilities(protocol_version=request.protocol_version, extensions=extensions)
+        capabilities = self.server.get_capabilities(
+            protocol_version=request.protocol_version, extensions={SKILLS: {"directoryRead": True}}
+        )
         # Once subscriptions are served, the SDK announces change notifications for every list; only resources change.
-        for fixed in (capabilities.tools, capabilities.prompts):
-            if fixed is not None:
-                fixed.list_changed = False
+        if capabilities.tools is not None:
+            capabilities.tools.list_changed = False
         return wire.DiscoverResult(
             supported_versions=list(MODERN_PROTOCOL_VERSIONS),
             capabilities=capabilities,
@@ -127,38 +117,16 @@ class McpServer(AsyncResource):
         await self._calls.aclose()
 
 
-class Sealing(RequestStateBoundary):
-    """Seals outgoing request states and opens them when they return.
+def sealing(key: str, principal: Callable[[Request], str], audience: str) -> RequestStateBoundary:
+    """Return middleware that seals outgoing request states, and opens them when they return.
 
-    A state is valid only for the same caller, tool and arguments, and for `STATE_SECONDS`.
+    A state is valid only for the same caller, tool and arguments, and for `STATE_SECONDS`; others are refused.
 
     Args:
         key: At least 32 characters; processes with the same key can open each other's states.
         principal: Returns a string that identifies the caller.
         audience: Name of the server.
     """
-
-    def __init__(self, key: str, principal: Callable[[Request], str], audience: str) -> None:
-        self._codec = AESGCMRequestStateCodec([key])
-        security = RequestStateSecurity(codec=self._codec, ttl=STATE_SECONDS, bind_principal=principal)
-        super().__init__(security, default_audience=audience)
-
-    async def __call__(self, ctx: Request, call_next: CallNext) -> HandlerResult:
-        """Handle a request. A late answer, or one to another question, is ignored, and the question is asked again."""
-        try:
-            return await super().__call__(ctx, call_next)
-        except MCPError as error:
-            if not isinstance(error.data, dict) or error.data.get("reason") != _REASON:
-                raise
-            if not self._is_ours(ctx.params or {}):
-                message = "requestState was not issued by this server; call again without it to get a new question"
-                raise MCPError(wire.INVALID_PARAMS, message, {"reason": _REASON}) from error
-        bare = {name: value for name, value in (ctx.params or {}).items() if name not in _CARRIED}
-        return await super().__call__(replace(ctx, params=bare), call_next)
-
-    def _is_ours(self, params: Any) -> bool:
-        token = params.get("requestState")
-        try:
-            return isinstance(token, str) and bool(self._codec.unseal(token))
-        except InvalidRequestState:
-            return False
+    codec = AESGCMRequestStateCodec([key])
+    security = RequestStateSecurity(codec=codec, ttl=STATE_SECONDS, bind_principal=principal)
+    return RequestStateBoundary(security, default_audience=audience)

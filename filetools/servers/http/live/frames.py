@@ -188,9 +188,6 @@ class Outbox:
         self._is_closed = False
         self._changed = asyncio.Event()
 
-    def __len__(self) -> int:
-        return len(self._waiting)
-
     @property
     def has_room(self) -> bool:
         """True if another frame may be added now."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Any, Final
 
 from anyio.abc import AsyncResource
@@ -16,14 +15,13 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.servers.http.live import frames
 from filetools.servers.http.live.documents import OpenDocuments
 from filetools.servers.http.live.frames import PROTOCOL, Outbox, error_text, frame_text, pending_request
-from filetools.servers.http.live.hub import Hub
+from filetools.servers.http.live.hub import Hub, record_text
 from filetools.servers.http.options import HttpLimits
 
 logger = logging.getLogger(__name__)
 
 MOST_REQUESTS: Final = 16
 """Maximum number of concurrent requests of one client; the next frame waits."""
-RENEW_SECONDS: Final = 20.0
 LEASE_SECONDS: Final = 60.0
 TOO_BIG: Final = 1009
 FAILED: Final = 1011
@@ -96,13 +94,17 @@ class LiveSession(AsyncResource):
 
     def fall_behind(self) -> None:
         """End the connection of a client that reads too slowly: it may return with its position and versions."""
-        self.ending = Ending(TRY_AGAIN, "too slow: the client missed frames")
+        self._end(TRY_AGAIN, "too slow: the client missed frames")
+
+    def _end(self, code: int, reason: str) -> None:
+        self.ending = Ending(code, reason)
         self.outbox.close()
 
-    async def take(self, text: str) -> Ending | None:
-        """Process one frame of the client. Return why the connection must end, or None."""
+    async def take(self, text: str) -> None:
+        """Process one frame of the client."""
         if len(text.encode("utf-8", "surrogatepass")) > self._limits.body_bytes:
-            return Ending(TOO_BIG, f"a frame may have at most {self._limits.body_bytes} bytes")
+            self._end(TOO_BIG, f"a frame may have at most {self._limits.body_bytes} bytes")
+            return
         # Stop serving clients that do not read their responses.
         await self.outbox.room()
         plain: object = None
@@ -115,11 +117,6 @@ class LiveSession(AsyncResource):
                 await self._begin(frame)
         except FileToolsError as error:
             await self._refuse(error, frames.id_of(plain))
-        return None
-
-    async def refuse(self, reason: str) -> None:
-        """Report to the client that it sent an invalid frame."""
-        await self._refuse(InvalidArgumentError(reason), None)
 
     async def _refuse(self, error: FileToolsError, frame_id: str | int | None) -> None:
         await self.outbox.put(error_text(error, frame_id))
@@ -158,7 +155,7 @@ class LiveSession(AsyncResource):
         early, self._early = self._early or [], None
         for text in early:
             self.offer(text)
-        for work in (self._follow(files, position), self._renew(self._documents)):
+        for work in (self._follow(files, position), self._documents.renew()):
             self._keep(self._lasting(work))
 
     async def _begin(self, frame: frames.Request) -> None:
@@ -208,8 +205,9 @@ class LiveSession(AsyncResource):
         async for page in files.follow_pages(since):
             if page.resync:
                 await self.outbox.put(frame_text("resync", reason="forgotten", position=page.position))
-            for text in self._hub.texts_of(page):
-                await self.outbox.put(text)
+            epoch = page.position.partition(":")[0]
+            for record in page.records:
+                await self.outbox.put(record_text(record, f"{epoch}:{record.number}"))
 
     async def _lasting(self, work: Awaitable[None]) -> None:
         """Run work that must last as long as the connection; close the connection when it ends."""
@@ -218,13 +216,6 @@ class LiveSession(AsyncResource):
         except FileToolsError as error:
             self.outbox.put_now(error_text(error, None))
         self.outbox.close()
-
-    async def _renew(self, documents: OpenDocuments) -> None:
-        """Renew the handles until the connection ends; the transport detects that end."""
-        while True:
-            await asyncio.sleep(RENEW_SECONDS)
-            with suppress(FileToolsError):
-                await documents.renew()
 
     def _keep(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import JSONResponse, Response
 from msgspec.structs import replace
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from filetools.errors import InvalidArgumentError, InvalidPathError, RunNotFoundError
 from filetools.facade.facade import FileToolsFacade
@@ -23,6 +23,7 @@ from filetools.servers.http.openapi import Described, failures
 from filetools.servers.http.operations import FILES, OperationList, UndoOrder, decoded_path, file_location
 from filetools.servers.http.problems import Refusal
 from filetools.servers.http.routes.queries import MOST_ROWS, RowsQuery
+from filetools.servers.http.routes.tools import Rows
 from filetools.servers.http.shared import Caller, Calling, SharedParts
 from filetools.sessions.runs import Run
 from filetools.tools.arguments import Parameters
@@ -102,7 +103,7 @@ async def undo(given: UndoOrder, caller: Calling) -> Response:
     """
     if given.run is not None or given.session is not None:
         return JSONResponse((await _undo_run(given, caller)).to_dict())
-    actor = caller.actor
+    actor = caller.files.actor
     # A call ID belongs to one conversation. Other selections apply to this conversation only, as others may be active.
     whose = replace(actor, session=None) if given.call_id is not None else actor
     result = await caller.files.undo(
@@ -127,17 +128,10 @@ async def _undo_run(given: UndoOrder, caller: Caller) -> UndoResult:
     return await caller.files.undo(run=run.id, dry_run=given.dry_run, partial=given.partial)
 
 
-class RunsPage(BaseModel):
-    """Response of `GET /v1/runs`."""
-
-    runs: list[dict[str, Any]]
-    """Newest first."""
-
-
 @router.get("/v1/runs", tags=["runs"])
-async def runs(caller: Calling, limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 50) -> RunsPage:
+async def runs(caller: Calling, limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 50) -> Rows:
     """Return the runs of agents in all processes, newest first."""
-    return RunsPage(runs=[run.to_dict() for run in await caller.files.runs.list(limit)])
+    return {"runs": [run.to_dict() for run in await caller.files.runs.list(limit)]}
 
 
 @router.get("/v1/runs/{run_id}", tags=["runs"], responses=failures(404))
@@ -165,7 +159,8 @@ def require_right(caller: Caller, run: Run) -> None:
     Raises:
         Refusal: 403, the run was started by another actor.
     """
-    if not caller.is_person and run.actor != (caller.actor.kind, caller.actor.id):
+    actor = caller.files.actor
+    if actor.kind != "editor" and run.actor != (actor.kind, actor.id):
         raise Refusal(403, "PERMISSION_DENIED", f"The run {run.id} belongs to {run.actor[0]} {run.actor[1]!r}")
 
 
@@ -181,20 +176,6 @@ def with_urls(metadata: dict[str, Any]) -> dict[str, Any]:
     return metadata
 
 
-class ApprovalsPage(BaseModel):
-    """Response of `GET /v1/approvals`."""
-
-    approvals: list[dict[str, Any]]
-    """Open requests, oldest first."""
-
-
-class Answered(BaseModel):
-    """Response of `POST /v1/approvals/{id}`."""
-
-    id: str
-    answer: str
-
-
 class ApprovalAnswer(Parameters):
     """A person's answer to an approval request."""
 
@@ -204,13 +185,13 @@ class ApprovalAnswer(Parameters):
 
 
 @router.get("/v1/approvals", tags=["approvals"])
-async def approvals(caller: Calling) -> ApprovalsPage:
-    """Return the open approval requests of all processes."""
-    return ApprovalsPage(approvals=[pending_request(request) for request in await caller.files.approvals()])
+async def approvals(caller: Calling) -> Rows:
+    """Return the open approval requests of all processes, oldest first."""
+    return {"approvals": [pending_request(request) for request in await caller.files.approvals()]}
 
 
 @router.post("/v1/approvals/{approval_id}", tags=["approvals"])
-async def answer_approval(caller: Calling, approval_id: str, answer: ApprovalAnswer) -> Answered:
+async def answer_approval(caller: Calling, approval_id: str, answer: ApprovalAnswer) -> dict[str, str]:
     """Answer an approval request. Only a person who has logged in may answer; the token does not suffice."""
     await caller.files.answer_approval(approval_id, answer.answer, edited_text=answer.edited_text)
-    return Answered(id=approval_id, answer=answer.answer)
+    return {"id": approval_id, "answer": answer.answer}

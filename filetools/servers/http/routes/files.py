@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import ValidationError
 from starlette.types import Receive, Scope, Send
 
-from filetools.errors import FileToolsError, InvalidArgumentError, PathExistsError, PathNotFoundError
+from filetools.errors import FileToolsError, InvalidArgumentError, PathNotFoundError
 from filetools.facade.body_calls import OpenedFile
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import DeleteResult, EditResult, WriteResult
@@ -179,7 +179,7 @@ async def under(
         try:
             return await change(version)
         except FileToolsError as error:
-            if error.code != "VERSION_MISMATCH":
+            if error.code not in ("VERSION_MISMATCH", "FILE_EXISTS"):
                 raise
     raise Refusal(412, "VERSION_MISMATCH", "The file kept changing")
 
@@ -195,12 +195,7 @@ async def put(files: FileToolsFacade, path: str, conditions: Conditions, content
     async def write(version: str | None) -> WriteResult:
         if version is not None or not conditions.are_given:
             return await files.replace_file(path, content, expected_version=version)
-        try:
-            return await files.create_file(path, content)
-        except PathExistsError:
-            # Created meanwhile, or a folder: check the conditions against the current entry.
-            conditions.require(await version_at(files, path))
-            raise
+        return await files.create_file(path, content)
 
     return await under(conditions, files, path, write, may_create=True)
 

@@ -43,15 +43,10 @@ async def live(websocket: WebSocket) -> None:
                 await websocket.close(ending.code, ending.reason)
 
 
-async def _receive(websocket: WebSocket, session: LiveSession) -> Ending | None:
+async def _receive(websocket: WebSocket, session: LiveSession) -> None:
     # A separate task: uvicorn reports the end of a connection only to a pending receive().
     while (message := await websocket.receive())["type"] == "websocket.receive":
-        text = message.get("text")
-        if not isinstance(text, str):
-            await session.refuse("Frames must be text, not bytes")
-        elif (ending := await session.take(text)) is not None:
-            return ending
-    return None
+        await session.take(message.get("text") or "")  # bytes are refused as an empty frame
 
 
 async def _send(websocket: WebSocket, session: LiveSession) -> Ending | None:

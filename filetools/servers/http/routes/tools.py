@@ -10,7 +10,6 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel
 from pydantic_core import from_json
 
 from filetools.errors import InvalidArgumentError
@@ -68,32 +67,14 @@ _ARGUMENTS: Final[dict[str, Any]] = {
 }
 
 
-class ToolsPage(BaseModel):
-    """Response of `GET /v1/tools`."""
-
-    tools: list[dict[str, Any]]
-    """Name, description and input_schema of each."""
-
-
-class CallsPage(BaseModel):
-    """Response of `GET /v1/calls`."""
-
-    calls: list[dict[str, Any]]
-    """Running calls, oldest first."""
-
-
-class Aborted(BaseModel):
-    """Response of `DELETE /v1/calls/{id}`."""
-
-    id: str
-    aborted: int
-    """Number of calls with that ID that were stopped."""
+Rows = dict[str, list[dict[str, Any]]]
+"""One list under its name."""
 
 
 @router.get("/v1/tools")
-async def tools(caller: Calling, groups: Annotated[list[str] | None, Query()] = None) -> ToolsPage:
+async def tools(caller: Calling, groups: Annotated[list[str] | None, Query()] = None) -> Rows:
     """Return the definitions of all tools, or of those in some groups."""
-    return ToolsPage(tools=caller.registry.definitions(groups))
+    return {"tools": caller.registry.definitions(groups)}
 
 
 @router.post("/v1/tools/{name}", responses=_ANSWERS, response_model=None, openapi_extra=_ARGUMENTS)
@@ -150,18 +131,18 @@ async def execute(
 
 
 @router.get("/v1/calls")
-async def calls(shared: SharedParts) -> CallsPage:
-    """Return the running calls of this server, of all protocols."""
-    return CallsPage(calls=[record.to_dict() for record in shared.log.running()])
+async def calls(shared: SharedParts) -> Rows:
+    """Return the running calls of this server, of all protocols, oldest first."""
+    return {"calls": [record.to_dict() for record in shared.log.running()]}
 
 
 @router.delete("/v1/calls/{call_id}", responses=failures(404))
-async def abort_call(caller: Calling, shared: SharedParts, call_id: str) -> Aborted:
-    """Stop a call. People may stop any call, agents only those of their own session."""
-    aborted = shared.log.abort(call_id, caller.actor)
+async def abort_call(caller: Calling, shared: SharedParts, call_id: str) -> dict[str, Any]:
+    """Stop a call, and return how many had that name. People may stop any call, agents only those of their own session."""
+    aborted = shared.log.abort(call_id, caller.files.actor)
     if not aborted:
         raise Refusal(404, "NO_SUCH_CALL", f"There is no running call {call_id[:120]!r}")
-    return Aborted(id=call_id, aborted=aborted)
+    return {"id": call_id, "aborted": aborted}
 
 
 def _is_streamed(caller: Caller, accept: str, name: str) -> bool:

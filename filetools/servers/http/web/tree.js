@@ -152,7 +152,10 @@ export class Tree {
 		element.querySelectorAll("button").forEach((button, place) => Object.assign(button, { ariaLabel: button.title, onclick: works[place] }));
 		this.tree.onscroll = () => this.#draw();
 		this.tree.onkeydown = (event) => this.#key(event);
-		this.tree.onclick = ({ target, detail }) => this.#use(target.closest("[role=treeitem]")?.row, detail > 1);
+		this.tree.onclick = ({ target, detail }) => {
+			const node = target.closest("[role=treeitem]")?.row;
+			if (detail < 2 || !node?.isFolder) this.#use(node, detail > 1);
+		};
 		this.tree.onfocus = () => this.focus();
 		this.tree.addEventListener("focusin", ({ target }) => (this.#active = target.row ?? this.#active));
 		new ResizeObserver(() => this.#draw()).observe(this.tree);
@@ -551,7 +554,7 @@ export class Tree {
 		};
 		this.asking.onsubmit = async (event) => {
 			event.preventDefault();
-			const path = input.value.trim();
+			const path = input.value.trim().replace(/\/+/g, "/");
 			try {
 				if (/\\|^(.*\/)?\.\.?(\/.*)?$/.test(path)) throw new Error(`“${path}” cannot be a name: name a path inside the root, without \\, . and ..`);
 				if (kind === "file") await this.server.create(path);

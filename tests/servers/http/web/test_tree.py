@@ -245,6 +245,19 @@ def test_after_one_click_keys_act_in_the_tree_and_after_two_in_the_text(serving:
     until(page, "filetools.editor.active.document.text === 'x one\\n'")
 
 
+def test_a_double_click_opens_a_folder_and_a_slash_too_many_makes_one_row(serving: Served, page: Page) -> None:
+    serving.does("write_file", path="folder/inside.txt", content="x\n")
+    serving.log_in(page, has_editor=False)
+    row(page, "folder").dblclick()
+    expect(row(page, "folder/inside.txt")).to_be_visible()
+    expect(row(page, "folder")).to_have_attribute("aria-expanded", "true")
+    page.click('[aria-label="New file"]')
+    page.locator("#tree-asking input").fill("folder//new.txt")
+    page.keyboard.press("Enter")
+    expect(row(page, "folder/new.txt")).to_be_visible()
+    expect(page.get_by_role("treeitem")).to_have_count(3)
+
+
 def test_the_filter_finds_files_in_folders_that_are_closed(serving: Served, page: Page) -> None:
     serving.does("write_file", path="deep/down/needle.txt", content="x\n")
     serving.does("write_file", path="hay.txt", content="x\n")
