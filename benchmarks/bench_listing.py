@@ -161,13 +161,7 @@ async def one_folder(count: int) -> None:
 
             scan = partial(os.listdir, root)
             first = await interleaved({"ours": first_page, "raw": scan}, rounds=SLOW_ROUNDS, calls=1)
-            os.utime(root, (1_700_000_000, 1_700_000_000))  # a folder changed just now is read again each time
-            await settle()
-            _, cursor = await in_pages(files, most=count // 10)
-            next_page = partial(files.list_files, "", limit=100, cursor=cursor)
-            following = await interleaved({"ours": next_page, "raw": scan}, rounds=QUICK_ROUNDS, calls=3)
     ratio(10, "first page of a folder / os.listdir", 2.5, first["ours"], first["raw"])
-    ratio(10, "next page by cursor / os.listdir", 0.1, following["ours"], following["raw"])
 
 
 def grow_searched(root: Path) -> None:

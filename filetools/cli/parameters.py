@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import click
 from click.shell_completion import CompletionItem
@@ -154,7 +154,7 @@ dry_run_option = click.option("--dry-run", is_flag=True, help="Only report what 
 
 
 _AGO: Final = re.compile(r"(\d+)\s*([smhd])(?:\s+ago)?")
-_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
 since_option = click.option("--since", metavar="WHEN", help="A number in the log, 12:30, 2026-11-20, or 10m ago.")
 until_option = click.option("--until", metavar="WHEN", help="A number in the log, 12:30, 2026-11-20, or 10m ago.")
@@ -169,14 +169,13 @@ def time_or_number(given: str | None) -> int | datetime | None:
     if given is None or given.isdecimal():
         return None if given is None else int(given)
     now = datetime.now().astimezone()
-    if ago := _AGO.fullmatch(given):
-        parts: dict[str, Any] = {_UNITS[ago[2]]: int(ago[1])}
-        return now - timedelta(**parts)
     try:
+        if ago := _AGO.fullmatch(given):
+            return now - timedelta(seconds=int(ago[1]) * _SECONDS[ago[2]])
         if _CLOCK.fullmatch(given):
             given = f"{now:%Y-%m-%d} {given.zfill(5)}"
         return datetime.fromisoformat(given).astimezone()
-    except ValueError as exc:
+    except (ValueError, OverflowError) as exc:
         raise InvalidArgumentError(
             f"{given!r} is neither a number in the log nor a time such as 12:30, 2026-11-20 or 10m ago"
         ) from exc

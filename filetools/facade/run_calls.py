@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from filetools.content.version import version_of
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.history.checkpoints import PREFIX
 from filetools.facade.parts import Parts
@@ -228,10 +227,4 @@ class RunCalls:
 
 def runs_of(parts: Parts) -> Runs:
     """Return the runs of a workspace."""
-
-    def keep(content: bytes) -> str:
-        version = version_of(content)
-        parts.journal.contents.keep_all([(version, content)])
-        return version
-
-    return Runs(parts.journal.runs, keep=keep, clock=time.time)
+    return Runs(parts.journal.runs, keep=parts.journal.contents.keep, clock=time.time)

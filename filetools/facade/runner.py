@@ -57,7 +57,7 @@ class CallRunner:
         """Publishes the events of open documents."""
         self.on_changes: Callable[[Sequence[ChangeRecord]], None] = lambda _: None
         """Called on the loop with the records of every change, before its events."""
-        self.look_at_tree: Callable[[], Coroutine[Any, Any, TreeLook]]
+        self.look_at_tree: Callable[..., Coroutine[Any, Any, TreeLook]]
         """Records foreign changes anywhere in the tree, for calls that report on all of it."""
         self.before_change: Callable[[Actor], Awaitable[None]] = nothing_before
         """Called before a change waits for its turn."""

@@ -17,35 +17,18 @@ SORTED_AT_ONCE: Final = 8_192
 """Maximum number of names sorted in one call, which holds the GIL for a few milliseconds."""
 
 
-class SortedFolder(Struct):
-    """The sorted names of a folder, with subfolders separate. Immutable except for `_visible`."""
+class SortedFolder(Struct, frozen=True):
+    """The sorted names of a folder, with subfolders separate. Immutable."""
 
     directories: Sequence[str]
     others: Sequence[str]
     kinds: Mapping[str, EntryType]
     """Types of the `others` that are not regular files."""
-    _visible: tuple[object, SortedFolder] | None = None
-
-    @property
-    def size(self) -> int:
-        """Number of names."""
-        return len(self.directories) + len(self.others)
 
     def has_file(self, name: str) -> bool:
         """Return True if there is a regular file of exactly this name."""
         position = position_after(self.others, name)
         return position > 0 and self.others[position - 1] == name and name not in self.kinds
-
-    def visible(self, name_filter: NameFilter | None, key: object) -> SortedFolder:
-        """Return the folder without hidden names. The last result is cached under `key`."""
-        if name_filter is None:
-            return self
-        kept = self._visible
-        if kept is None or kept[0] != key:
-            directories, others = name_filter(self.directories, True), name_filter(self.others, False)
-            folder = SortedFolder(directories, others, self.kinds)
-            kept = self._visible = (key, folder)
-        return kept[1]
 
 
 def sort_key(name: str) -> tuple[str, str]:
@@ -69,24 +52,17 @@ def sorted_folder(kinds: Mapping[str, EntryType]) -> SortedFolder:
     directories = [name for name, kind in kinds.items() if kind == "directory"]
     others = [name for name, kind in kinds.items() if kind != "directory"]
     special = {name: kind for name, kind in kinds.items() if kind not in ("file", "directory")}
-    return SortedFolder(_arranged(directories), _arranged(others), special)
+    return SortedFolder(_sorted(directories), _sorted(others), special)
 
 
-def _arranged(names: list[str]) -> list[str]:
-    """Return sorted names."""
-    if not names:
-        return names
-    # Checking all names joined costs a tenth of checking each.
+def _sorted(names: list[str]) -> list[str]:
+    # Checking all names joined costs a tenth of checking each. A name of ours begins with a dot, has a tilde, or is not ASCII.
     joined = "/".join(names)
-    folded = joined.casefold()
-    names = sorted_in_parts(names, None)
-    # A name of ours begins with a dot, has a tilde, or is not ASCII.
-    if names[0] < "0" or "~" in joined or not joined.isascii():
+    if joined.startswith(".") or "/." in joined or "~" in joined or not joined.isascii():
         names = [name for name in names if not is_ours(name)]
+    names = sorted_in_parts(names, None)
     # Sorting twice is faster than sorting pairs; the second sort is stable and keeps equal names in exact order.
-    if folded != joined:
-        names = sorted_in_parts(names, str.casefold)
-    return names
+    return names if joined.casefold() == joined else sorted_in_parts(names, str.casefold)
 
 
 def sorted_in_parts(names: list[str], key: Callable[[str], str] | None) -> list[str]:

@@ -8,7 +8,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from filetools.content.identity_cache import IdentityCache
 from filetools.errors import AccessDeniedError, InvalidArgumentError
 from filetools.models.searching import ListResult, SearchResult
 from filetools.models.words import Row
@@ -16,15 +15,11 @@ from filetools.paths.lexical import is_addressable
 from filetools.paths.names import escaped
 from filetools.paths.patterns import is_glob, matcher_of
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.search.folder import SortedFolder
 from filetools.search.ignores import IgnoreCache
 from filetools.search.options import ListOptions, decode_cursor, encode_cursor
 from filetools.search.source import Abort, Listable, Source
 from filetools.search.walk import Found, OrderedWalk
 
-MAX_CACHED_NAMES: Final = 1_048_576
-FOLDERS: Final = IdentityCache[SortedFolder](MAX_CACHED_NAMES)
-"""Shared by all listings of the process."""
 IGNORES: Final = IgnoreCache()
 
 FIRST_PORTION: Final = 256
@@ -67,7 +62,7 @@ def list_page(
         DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError: For the folder itself.
         AbortedError: `abort` returned True.
     """
-    source = Source(store, FOLDERS, abort, "Listing")
+    source = Source(store, abort, "Listing")
     walk = OrderedWalk(source, path, options, options.rules(), IGNORES)
     total = None if options.recursive else walk.total()
     fields, _ = _page(walk, cursor, options.fingerprint(path))
@@ -89,7 +84,7 @@ def rows_below(
         DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, AccessDeniedError: For the folder itself.
         AbortedError: `abort` returned True.
     """
-    source, count = Source(store, FOLDERS, abort, "Listing"), FIRST_PORTION
+    source, count = Source(store, abort, "Listing"), FIRST_PORTION
     walk = OrderedWalk(source, path, options, options.rules(), IGNORES)
     while rows := walk.take(count):
         yield [(path, kind, True) if is_addressable(path) else (escaped(path), kind, False) for path, kind in rows]
@@ -132,7 +127,7 @@ def search_files(
             looked(count)
         return fits(path)
 
-    source = Source(store, FOLDERS, abort, "The search")
+    source = Source(store, abort, "The search")
     closed: list[AccessDeniedError] = []
     walk = OrderedWalk(source, path, chosen, chosen.rules(), IGNORES, on_closed=closed.append)
     fields, found = _page(walk, cursor, chosen.fingerprint(path, pattern), wanted)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from typing import Final, Protocol
 
-from filetools.content.identity_cache import IdentityCache, identity_of
 from filetools.errors import (
     AbortedError,
     AccessDeniedError,
@@ -29,8 +27,6 @@ from filetools.stores.store import FileStat, ScanEntry
 
 Abort = Callable[[], bool]
 
-MIN_CACHED_NAMES: Final = 512
-"""Smaller folders are not cached: reading them again is faster than a lookup."""
 CHECK_EVERY: Final = 1_024
 """Number of names between two checks of the abort signal."""
 GONE: Final = (
@@ -60,9 +56,8 @@ class Listable(Protocol):
 class Source:
     """Reads folders for one listing."""
 
-    def __init__(self, store: Listable, cache: IdentityCache[SortedFolder], abort: Abort | None, what: str) -> None:
+    def __init__(self, store: Listable, abort: Abort | None, what: str) -> None:
         self.store = store
-        self._cache = cache
         self._abort = abort
         self._what = what
         self._local = store if isinstance(store, LocalReading) else None
@@ -81,14 +76,22 @@ class Source:
         """
         self.check()
         if self._local is None:
-            return self._scanned(WorkspacePath(path))
+            return sorted_folder({entry.name: entry.type for entry in self.store.scan(WorkspacePath(path))})
+        kinds: dict[str, EntryType] = {}
         descriptor = self._local.open_directory(WorkspacePath(path))
         try:
-            return self._opened(descriptor)
+            # Not by `scan`, which takes three times as long.
+            with os.scandir(descriptor) as rows:
+                while batch := list(islice(rows, CHECK_EVERY)):
+                    kinds |= {
+                        row.name: "file" if row.is_file(follow_symlinks=False) else type_of_entry(row) for row in batch
+                    }
+                    self.check()
         except OSError as exc:
             raise translate(path, exc) from exc  # in /proc, reading an open folder may be denied
         finally:
             os.close(descriptor)
+        return sorted_folder(kinds)
 
     def facts(self, paths: Iterable[str]) -> dict[str, FileStat]:
         """Return the facts of the paths that still exist."""
@@ -107,26 +110,3 @@ class Source:
                     there = {name: one for name in inside if (one := self.store.stat(where.child(name))) is not None}
                 found |= {f"{folder}/{name}" if folder else name: one for name, one in there.items()}
         return found
-
-    def _opened(self, descriptor: int) -> SortedFolder:
-        if len(self._cache) and (kept := self._cache.get(identity_of(os.fstat(descriptor)))) is not None:
-            return kept
-        taken_ns = time.time_ns()
-        kinds: dict[str, EntryType] = {}
-        with os.scandir(descriptor) as rows:
-            while batch := list(islice(rows, CHECK_EVERY)):
-                kinds |= {row.name: type_of_entry(row) for row in batch}
-                self.check()
-        folder = sorted_folder(kinds)
-        if folder.size >= MIN_CACHED_NAMES:
-            # Take the identity afterwards: if its times are older than the start, nothing has changed in between.
-            self._cache.put(identity_of(os.fstat(descriptor)), folder, taken_ns=taken_ns, weight=folder.size)
-        return folder
-
-    def _scanned(self, path: WorkspacePath) -> SortedFolder:
-        kinds: dict[str, EntryType] = {}
-        for number, entry in enumerate(self.store.scan(path), 1):
-            kinds[entry.name] = entry.type
-            if not number % CHECK_EVERY:
-                self.check()
-        return sorted_folder(kinds)

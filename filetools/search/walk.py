@@ -17,7 +17,6 @@ from filetools.search.folder import SortedFolder, combined, position_after, posi
 from filetools.search.ignores import IgnoreCache, load_rules, stack_above
 from filetools.search.options import ListOptions
 from filetools.search.source import GONE, Listable, Source
-from filetools.stores.private import is_ours
 from filetools.stores.store import ScanEntry
 
 Found = tuple[str, EntryType]
@@ -80,16 +79,16 @@ class OrderedWalk:
         top = _Level(path, stack)
         folder = source.folder(path)
         self._fill(top, folder)
-        if not options.recursive:
-            # Filter the whole folder for the total; for a cached folder this happens once for all pages.
-            top.folder = folder.visible(top.name_filter, (options.include_hidden, rules.patterns, top.stack.levels))
+        if not options.recursive and top.name_filter is not None:
+            # Filter the whole folder, for the total.
+            top.folder = SortedFolder(top.directories, top.name_filter(folder.others, False), folder.kinds)
             top.name_filter = None
         self._levels = [top]
 
     def total(self) -> int:
         """Return the number of entries of the folder itself; only for non-recursive walks."""
         folder = self._levels[0].folder
-        return 0 if folder is None else folder.size
+        return 0 if folder is None else len(folder.directories) + len(folder.others)
 
     def resume(self, relative: str, *, is_directory: bool, again: bool = False) -> None:
         """Continue after an entry, which may no longer exist.
@@ -200,8 +199,6 @@ def walk_tree(store: Listable, path: WorkspacePath) -> Iterator[tuple[WorkspaceP
     while pending:
         directory = pending.pop()
         for entry in _entries(store, directory, is_top=directory == path):
-            if is_ours(entry.name):
-                continue
             child = directory.child(entry.name)
             yield child, entry
             if entry.type == "directory":

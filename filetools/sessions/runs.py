@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
-from msgspec import Struct, structs
+from msgspec import Struct, convert, structs
 
+from filetools.content.version import version_of
 from filetools.errors import FileToolsError, InvalidArgumentError, RunNotFoundError
 from filetools.journal.table import Table, TableRow
 from filetools.models.records import Actor
@@ -98,11 +99,11 @@ class Runs:
 
     Args:
         table: The table of their rows.
-        keep: Stores bytes in the journal and returns their version.
+        keep: Stores bytes in the journal by their version.
         clock: Returns seconds since the epoch.
     """
 
-    def __init__(self, table: Table, *, keep: Callable[[bytes], str], clock: Callable[[], float]) -> None:
+    def __init__(self, table: Table, *, keep: Callable[[bytes, str], None], clock: Callable[[], float]) -> None:
         self._table = table
         self._keep = keep
         self._clock = clock
@@ -147,12 +148,13 @@ class Runs:
         Raises:
             RunNotFoundError: No run has that ID.
         """
-        kept = {"messages": self._keep(messages)} if messages else {}
         while True:
             row = self._row(run_id)
-            altered = structs.replace(row, value={**row.value, **changes, **kept}, used=self._clock())
-            if kept:
-                altered = structs.replace(altered, version=kept["messages"], size=len(messages))
+            altered = structs.replace(row, value={**row.value, **changes}, used=self._clock())
+            if messages:
+                version = version_of(messages)
+                self._keep(messages, version)
+                altered = structs.replace(altered, version=version, size=len(messages))
             if self._table.put([altered], durable=durable):
                 return _run(altered)
 
@@ -162,8 +164,8 @@ class Runs:
         Raises:
             RunNotFoundError: No run has that ID.
         """
-        turns = self.get(run_id).turns
-        self.alter(run_id, durable=False, step=step, turns=[*turns, self._clock()][:MOST_TURNS])
+        turns = (*self.get(run_id).turns, self._clock())
+        self.alter(run_id, durable=False, step=step, turns=turns[:MOST_TURNS])
 
     def get(self, run_id: str) -> Run:
         """Return a run.
@@ -202,7 +204,5 @@ class Runs:
 
 
 def _run(row: TableRow) -> Run:
-    value: Mapping[str, Any] = row.value
-    known: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in value.items()}
     # Retention removes the bytes but keeps the row.
-    return Run(**known | {"messages": row.version})
+    return convert({**row.value, "messages": row.version}, Run)

@@ -174,12 +174,12 @@ class LocalStore(LocalReading):
             FileBusyError: It is a mount point.
         """
         disk, origin = self._disk, self._disk.live(path)
-        with Explained(disk.workspace, path), origin.opened() as parent:
+        with Explained(disk.workspace, path), origin.folder as parent:
             if trash is None:
                 place = disk.away(disk.temporary(), path, parent)
             else:
                 place = disk.away(disk.hidden("trash", private_name(trash)), path, parent, foreign_trash_name(trash))
-            with place.opened() as folder:
+            with place.folder as folder:
                 if trash is not None and exists((folder, place.name)):
                     raise PathExistsError(place.label)
                 # A retry must find what a dead process began. Without a trash name nobody retries, so the sweep must find it.
@@ -217,7 +217,7 @@ class LocalStore(LocalReading):
                 f"Cannot move {source!r} to {destination!r}: one lies inside the other", path=source
             )
         origin, target = disk.live(source), disk.live(destination)
-        with Explained(disk.workspace, destination), origin.opened() as old_parent, target.opened() as new_parent:
+        with Explained(disk.workspace, destination), origin.folder as old_parent, target.folder as new_parent:
             old, new = (old_parent, origin.name), (new_parent, target.name)
             stage = (new_parent, foreign_name_for(f"{source}/{destination}"))
             if not exists(old) and not exists(stage):
@@ -318,7 +318,7 @@ class LocalStore(LocalReading):
     def _left_at(self, place: HiddenPlace) -> Iterator[LocalDisplaced]:
         path = WorkspacePath(place.label)
         with suppress(FileNotFoundError, NotADirectoryError):
-            with Explained(self._disk.workspace, path), place.opened() as folder:
+            with Explained(self._disk.workspace, path), place.folder as folder:
                 found = os.stat(place.name, dir_fd=folder, follow_symlinks=False)
             yield LocalDisplaced(self._disk, path, place, to_file_stat(found))
 
@@ -328,7 +328,7 @@ class LocalStore(LocalReading):
         workspace.check_alive()
         self._disk.private.check_present()
         place = self._disk.temporary()
-        with Explained(workspace, WorkspacePath(STATE_DIRECTORY)), place.opened() as folder:
+        with Explained(workspace, WorkspacePath(STATE_DIRECTORY)), place.folder as folder:
             with written(place, b"probe", 0o600):
                 pass
             os.unlink(place.name, dir_fd=folder)
@@ -379,8 +379,8 @@ def _move_over(
     With an exchange the destination is never missing and no file of another program is overwritten unseen; the displaced
     file is at the source until the next call hides it.
     """
-    place = disk.reachable(disk.temporary(), source, old[0])
-    with place.opened() as folder:
+    place = disk.temporary() if disk.is_near(old[0]) else disk.beside(source)
+    with place.folder as folder:
         hidden = (folder, place.name)
         if try_exchange(new, old):
             try:

@@ -36,7 +36,7 @@ _TRIES: Final = 5
 class HiddenFile:
     """One file or directory at a hidden place."""
 
-    __slots__ = ("_disk", "_path", "_place", "stat")
+    __slots__ = ("_disk", "_explained", "_path", "_place", "stat")
 
     def __init__(self, disk: LocalDisk, path: WorkspacePath, place: HiddenPlace, stat: FileStat) -> None:
         """Represent what is at `place`.
@@ -50,6 +50,7 @@ class HiddenFile:
         self._disk = disk
         self._path = path
         self._place: HiddenPlace | None = place
+        self._explained = Explained(disk.workspace, path)
         self.stat = stat
 
     @property
@@ -70,7 +71,7 @@ class HiddenFile:
     def discard(self) -> None:
         """Delete it permanently, a directory with everything below it; may be called twice."""
         if self._place is not None:
-            with Explained(self._disk.workspace, self._path):
+            with self._explained:
                 remove_place(self._place)
             self._place = None
 
@@ -88,14 +89,14 @@ class LocalDisplaced(HiddenFile):
             FileBusyError: Another program keeps writing it.
         """
         refuse_other_kinds(self.stat.type, self._path)
-        with Explained(self._disk.workspace, self._path):
+        with self._explained:
             return read_stable(self._open, path=self._path)[0]
 
     def is_untouched(self) -> bool:
         """True if no program has it open for writing or has written to it since `stat` was taken: then that is final."""
         if self.stat.type != "file" or self._place is None:
             return True
-        with Explained(self._disk.workspace, self._path), Opened(self._open) as descriptor:
+        with self._explained, Opened(self._open) as descriptor:
             # In this order: once no program has it open for writing, the facts are final.
             if is_open_for_writing(descriptor):
                 return False
@@ -108,7 +109,7 @@ class LocalDisplaced(HiddenFile):
         if place.label == path:
             raise InternalError("A file without a former place cannot be put back", path=path)
         workspace = self._disk.workspace
-        with Explained(workspace, path), Opened(workspace.open_parent, path) as parent, place.opened() as folder:
+        with self._explained, Opened(workspace.open_parent, path) as parent, place.folder as folder:
             live, hidden = (parent, path.name), (folder, place.name)
             for _ in range(_TRIES):
                 try:
@@ -131,7 +132,7 @@ class LocalDisplaced(HiddenFile):
             PathExistsError: A displaced file has that name already.
         """
         place, target = self.where(), self._disk.hidden("displaced", private_name(name))
-        with Explained(self._disk.workspace, self._path), place.opened() as folder, target.opened() as kept:
+        with self._explained, place.folder as folder, target.folder as kept:
             try:
                 rename_without_replacing((folder, place.name), (kept, target.name))
             except OSError as exc:
@@ -143,13 +144,13 @@ class LocalDisplaced(HiddenFile):
     def sync(self) -> None:
         """As `Displaced.sync`."""
         if self._place is not None:
-            with Explained(self._disk.workspace, self._path), self._place.opened() as folder:
+            with self._explained, self._place.folder as folder:
                 sync_descriptor(folder)
 
     def _open(self) -> int:
         """Open it: the type of a hidden file is known, and nobody else has its name."""
         place = self.where()
-        with place.opened() as folder:
+        with place.folder as folder:
             return os.open(place.name, READ_FLAGS, dir_fd=folder)
 
 
@@ -172,7 +173,7 @@ class LocalTrashed:
     def entries(self) -> list[tuple[str, FileStat]]:
         """As `Trashed.entries`."""
         place = self._place
-        with Explained(self._workspace, self._path), suppress(FileNotFoundError), place.opened() as folder:
+        with Explained(self._workspace, self._path), suppress(FileNotFoundError), place.folder as folder:
             top = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
             return [("", top), *sorted(_below(place.name, folder) if top.type == "directory" else ())]
         return []
@@ -180,7 +181,7 @@ class LocalTrashed:
     def read(self, relative: str) -> bytes:
         """As `Trashed.read`."""
         name = f"{self._place.name}/{relative}" if relative else self._place.name
-        with Explained(self._workspace, self._path), self._place.opened() as folder:
+        with Explained(self._workspace, self._path), self._place.folder as folder:
             if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
                 return os.fsencode(os.readlink(name, dir_fd=folder))
             with open(os.open(name, READ_FLAGS, dir_fd=folder), "rb") as file:
@@ -189,7 +190,7 @@ class LocalTrashed:
     def restore(self) -> None:
         """As `Trashed.restore`."""
         path, place, workspace = self._path, self._place, self._workspace
-        with Explained(workspace, path), Opened(workspace.open_parent, path) as parent, place.opened() as folder:
+        with Explained(workspace, path), Opened(workspace.open_parent, path) as parent, place.folder as folder:
             if not self.is_there():
                 raise PathNotFoundError(path)
             rename_without_replacing((folder, place.name), (parent, path.name))
@@ -202,7 +203,7 @@ class LocalTrashed:
 
 def _is_there(place: HiddenPlace) -> bool:
     try:
-        with place.opened() as folder:
+        with place.folder as folder:
             return exists((folder, place.name))
     except FileToolsError:  # the folder is gone, or no longer a folder
         return False
@@ -230,7 +231,7 @@ def remove_place(place: HiddenPlace) -> None:
     while pending:
         place = pending.pop()
         # The whole folder may be gone, if the place is beside a target.
-        with suppress(FileNotFoundError, NotADirectoryError), place.opened() as folder:
+        with suppress(FileNotFoundError, NotADirectoryError), place.folder as folder:
             try:
                 os.unlink(place.name, dir_fd=folder)
             except OSError as exc:

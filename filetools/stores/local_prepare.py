@@ -37,11 +37,11 @@ def prepare_replacement(
     try:
         with Explained(disk.workspace, path), parent_of_names(disk.workspace, path) as parent:
             refuse_unwritable(parent, "." if ignores_read_only and facts.st_uid == os.geteuid() else path.name)
-            private = disk.temporary()
-            place = disk.reachable(private, path, parent)
+            is_near = disk.is_near(parent)
+            place = disk.temporary() if is_near else disk.beside(path)
             # Usually the final bits already, so that nothing needs to be set. A temporary file beside the live one is closed
             # to others until it has its owner and access list.
-            bits = (facts.st_mode if mode is None else mode) & 0o777 if place is private else 0o600
+            bits = (facts.st_mode if mode is None else mode) & 0o777 if is_near else 0o600
             with written(place, content, bits) as temporary:
                 made = to_file_stat(copy_attributes(live, facts, temporary, mode))
     finally:
@@ -62,9 +62,8 @@ def prepare_new(
     beside = path if within is None else within.child(path.name)
     with Explained(disk.workspace, path), Opened(disk.workspace.open_parent, beside) as parent:
         refuse_unwritable(parent, ".")
-        place = (
-            disk.beside(beside) if passes_on_attributes(parent) else disk.reachable(disk.temporary(), beside, parent)
-        )
+        is_private = not passes_on_attributes(parent) and disk.is_near(parent)
+        place = disk.temporary() if is_private else disk.beside(beside)
         with written(place, content, NEW_FILE_MODE) as temporary:
             _set_attributes(disk, temporary, mode, like)
             made = to_file_stat(os.fstat(temporary))
@@ -93,7 +92,7 @@ def written(place: HiddenPlace, content: bytes, mode: int) -> Iterator[int]:
         StateDamagedError: The private directory was removed.
         OSError: No space, or no permission; network file systems may report that only when the file is closed.
     """
-    with place.opened() as folder:
+    with place.folder as folder:
         try:
             descriptor = os.open(place.name, NEW_FILE_FLAGS, mode, dir_fd=folder)
         except FileNotFoundError as exc:
@@ -164,7 +163,7 @@ class PreparedName(HiddenFile):
             PathExistsError: The path is taken now. Still prepared.
         """
         place, path, workspace = self.where(), self._path, self._disk.workspace
-        with Explained(workspace, path), Opened(workspace.open_parent, path) as parent, place.opened() as folder:
+        with self._explained, Opened(workspace.open_parent, path) as parent, place.folder as folder:
             live, hidden = (parent, path.name), (folder, place.name)
             try:
                 rename_without_replacing(hidden, live)
@@ -195,7 +194,7 @@ class PreparedReplacement(PreparedName):
             ChangedMeanwhileError: Others exchanged the name at the same time. No longer prepared.
         """
         place, path, workspace = self.where(), self._path, self._disk.workspace
-        with Explained(workspace, path), parent_of_names(workspace, path) as parent, place.opened() as folder:
+        with self._explained, parent_of_names(workspace, path) as parent, place.folder as folder:
             live, hidden = (parent, path.name), (folder, place.name)
             place = self._exchange(place, live, hidden)
             hidden = (folder, place.name)
@@ -219,6 +218,7 @@ class PreparedReplacement(PreparedName):
     def _exchange(self, place: HiddenPlace, live: Spot, hidden: Spot) -> HiddenPlace:
         """Put the hidden file in the live place, and return where the former live file is now."""
         try:
-            return place.named(exchange(live, hidden, place.spare))
+            name = exchange(live, hidden, place.spare)
         except FileNotFoundError as exc:
             raise self._missing(hidden, exc) from exc
+        return place if name == place.name else place.named(name)

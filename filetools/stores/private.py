@@ -54,7 +54,7 @@ _open_owners: Final[set[tuple[int, str]]] = set()
 class PrivateDirectory:
     """Holds the descriptors of the private directory and its folders while the store is open. Thread-safe."""
 
-    __slots__ = ("_held", "_lock", "_noted", "owner")
+    __slots__ = ("_lock", "_noted", "folders", "owner")
 
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         """Open the directory and its folders; create missing ones.
@@ -68,14 +68,16 @@ class PrivateDirectory:
             FileToolsError: It cannot be made.
         """
         self.owner = Owner()
-        self._held: dict[str, int] = {}
+        self.folders: dict[str, nullcontext[int]] = {}
+        """Gives the descriptor of each folder to a `with` block; -1 once they are closed. "" is the directory itself."""
         self._lock = threading.Lock()
         self._noted: set[str] = set()
         try:
-            top = self._held[""] = _open_top(workspace, directory)
+            top = _open_top(workspace, directory)
+            self.folders[""] = nullcontext(top)
             _seal(top)
             for name in FOLDERS:
-                self._held[name] = _open_folder(name, top)
+                self.folders[name] = nullcontext(_open_folder(name, top))
             with suppress(FileExistsError):
                 _create(".gitignore", b"*\n", top)
         except OSError as exc:
@@ -84,22 +86,19 @@ class PrivateDirectory:
 
     def folder(self, name: str) -> int:
         """Return the descriptor of one of the folders; -1 once they are closed."""
-        return self._held.get(name, -1)
-
-    def opened(self, name: str) -> AbstractContextManager[int]:
-        """Return the same as a context manager."""
-        return nullcontext(self._held.get(name, -1))
+        return self.folders[name].enter_result
 
     def close(self) -> None:
         """Close the descriptors, and give up all files with the owner's names; may be called twice."""
         self.owner.close()
-        held, self._held = self._held, {}
-        for descriptor in held.values():
-            os.close(descriptor)
+        for folder in self.folders.values():
+            descriptor, folder.enter_result = folder.enter_result, -1
+            if descriptor >= 0:
+                os.close(descriptor)
 
     def check_present(self) -> None:
         """Raise StateDamagedError if the directory was removed since it was opened."""
-        if any(os.fstat(folder).st_nlink == 0 for folder in self._held.values()):
+        if any(os.fstat(folder.enter_result).st_nlink == 0 for folder in self.folders.values()):
             raise StateDamagedError("its folders were removed while the workspace was open")
 
     def new_foreign_name(self, folder: str) -> str:
@@ -283,8 +282,8 @@ class HiddenPlace(Struct, frozen=True):
     name: str
     label: str
     """Its path relative to the store, "/"-separated."""
-    opened: Callable[[], AbstractContextManager[int]]
-    """Opens the directory for a `with` block."""
+    folder: AbstractContextManager[int]
+    """Opens the directory for a `with` block, each time anew."""
     spare: Callable[[], str]
     """Returns a free name in the same directory."""
 
@@ -311,33 +310,28 @@ class LocalDisk(Disk, frozen=True):
 
     def hidden(self, folder: str, name: str) -> HiddenPlace:
         """Return a place in a folder of the private directory: "displaced" for files that may still be written, or "trash"."""
-        opened = partial(self.private.opened, folder)
-        return HiddenPlace(name, f"{STATE_DIRECTORY}/{folder}/{name}", opened, self.private.owner.new_name)
+        private = self.private
+        return HiddenPlace(name, f"{STATE_DIRECTORY}/{folder}/{name}", private.folders[folder], private.owner.new_name)
 
     def live(self, path: WorkspacePath) -> HiddenPlace:
         """Return the visible place at `path`."""
-        opened = partial(Opened, self.workspace.open_parent, path)
-        return HiddenPlace(path.name, path, opened, partial(self.private.new_foreign_name, path.parent))
+        folder = Opened(self.workspace.open_parent, path)
+        return HiddenPlace(path.name, path, folder, partial(self.private.new_foreign_name, path.parent))
 
     def beside(self, path: WorkspacePath, name: str | None = None) -> HiddenPlace:
         """Return a place in the folder of `path`, by default a free one, for what cannot be renamed out of that folder."""
         return self.live(path.parent.child(name or self.private.new_foreign_name(path.parent)))
 
-    def reachable(self, place: HiddenPlace, path: WorkspacePath, parent: int) -> HiddenPlace:
-        """Return a private place if things can be renamed between it and the folder of `path`, else one beside.
-
-        Args:
-            place: The private place wanted.
-            path: What is moved there or from there.
-            parent: Descriptor of its folder.
+    def is_near(self, parent: int) -> bool:
+        """True if things can be renamed between the private directory and a folder of the tree, given by its descriptor.
 
         Raises:
             OSError: The folder is read-only.
         """
-        return place if self._is_near(place, parent) else self.beside(path)
+        return can_rename_between(self.private.folder("tmp"), parent)
 
     def away(self, place: HiddenPlace, path: WorkspacePath, parent: int, otherwise: str | None = None) -> HiddenPlace:
-        """As `reachable`, for removals: otherwise a place as far up as possible, so that the folder itself can be removed, too.
+        """Return a private place if it is near, else one as far up as possible, so that the folder itself can be removed, too.
 
         Args:
             place: The private place wanted.
@@ -348,11 +342,7 @@ class LocalDisk(Disk, frozen=True):
         Raises:
             OSError: The folder is read-only.
         """
-        return place if self._is_near(place, parent) else self.beside(self._outermost(path, parent), otherwise)
-
-    def _is_near(self, place: HiddenPlace, parent: int) -> bool:
-        with place.opened() as folder:
-            return can_rename_between(folder, parent)
+        return place if self.is_near(parent) else self.beside(self._outermost(path, parent), otherwise)
 
     def _outermost(self, path: WorkspacePath, parent: int) -> WorkspacePath:
         """Return the name of a path in the outermost folder above it to which it can be renamed."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
@@ -32,7 +31,6 @@ _UNUSED_NAME: Final = ".no-such-name"
 _TRIES: Final = 5
 _DEEPEST_MERGE: Final = 200
 """Deepest nesting of folders that are moved entry by entry; each level holds two descriptors open."""
-_IS_LINUX: Final = sys.platform.startswith("linux")
 
 
 def identity(spot: Spot) -> tuple[int, int]:
@@ -287,8 +285,8 @@ def can_rename_between(first: int, second: int) -> bool:
 
     Source: Linux fs/namei.c, do_renameat2.
     """
-    # On Linux the rename alone decides; other systems may look the name up first.
-    if not _IS_LINUX and os.fstat(first).st_dev != os.fstat(second).st_dev:
+    # Subvolumes of one mount differ in it, and they refuse renames only after the name was looked up.
+    if os.fstat(first).st_dev != os.fstat(second).st_dev:
         return False
     try:
         os.rename(_UNUSED_NAME, _UNUSED_NAME, src_dir_fd=first, dst_dir_fd=second)

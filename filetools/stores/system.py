@@ -32,22 +32,23 @@ P = ParamSpec("P")
 
 
 class Opened:
-    """A descriptor held for a `with` block. A class: a generator costs as much as the call."""
+    """A descriptor held for a `with` block, opened anew for each. A class: a generator costs as much as the call."""
 
-    __slots__ = ("_descriptor", "_open")
+    __slots__ = ("_descriptors", "_open")
 
     def __init__(self, opening: Callable[P, int], *arguments: P.args, **options: P.kwargs) -> None:
         self._open = partial(opening, *arguments, **options)
-        self._descriptor = -1
+        self._descriptors: list[int] = []
+        """Of the blocks that are entered, which may be nested."""
 
     def __enter__(self) -> int:
         """Open it."""
-        self._descriptor = self._open()
-        return self._descriptor
+        self._descriptors.append(self._open())
+        return self._descriptors[-1]
 
     def __exit__(self, *_: object) -> None:
         """Close it."""
-        os.close(self._descriptor)
+        os.close(self._descriptors.pop())
 
 
 @cache

@@ -112,7 +112,7 @@ class Undoing:
         self._records = records
         self._unknown = unknown_creations(history, records)
         self._runs: dict[str, _UndoRun] = {}
-        self._findings: list[tuple[UndoFinding, _Place | None]] = []
+        self._findings: list[tuple[UndoFinding, int | None]] = []
 
     def invert(self) -> list[UndoFinding]:
         """Invert all records in the draft, and return their outcomes."""
@@ -127,10 +127,11 @@ class Undoing:
                 self._names.passed(record, undoers=set(undoers.get(record.number, ())) - numbers)
         for run in list(self._runs.values()):
             self._settle(run)
-        return [finding if place is None else self._final(finding, place.path) for finding, place in self._findings]
+        return [finding if entry is None else self._final(finding, entry) for finding, entry in self._findings]
 
-    def _final(self, finding: UndoFinding, path: str) -> UndoFinding:
+    def _final(self, finding: UndoFinding, entry: int) -> UndoFinding:
         """Return a finding with its final path. A folder below which an entry is restored is kept."""
+        path = self._names.paths[entry]
         is_folder = finding.records[0].operation is Operation.CREATE_DIRECTORY
         is_kept = is_folder and finding.outcome == "undone" and self._tree.at(path) == PARENT
         return structs.replace(finding, path=path, outcome="kept" if is_kept else finding.outcome)
@@ -329,7 +330,7 @@ class Undoing:
         node = None if where is None else self._tree.at(where)
         now = "" if node is None else node.source
         finding = UndoFinding(records=tuple(records), path=records[0].path, now=now, outcome=outcome)
-        self._findings.append((finding, None if where is None else self._names.place(where)))
+        self._findings.append((finding, None if where is None else self._names.entry(where)))
 
 
 def _follow(one: DraftNode | None, other: DraftNode | None) -> bool:
@@ -386,38 +387,34 @@ def unknown_creations(history: History, records: Sequence[ChangeRecord]) -> set[
     return unknown
 
 
-class _Place(Struct, eq=False):
-    """An entry of the draft, with all below it."""
-
-    path: str
-    """Its path, which changes when moves are undone."""
-
-
 class FormerNames:
     """Maps paths at an earlier moment to paths in the draft. A walk back through the journal moves the moment."""
 
     def __init__(self) -> None:
-        self._names: dict[str, _Place | None] = {}
+        self.paths: list[str] = []
+        """The path in the draft of each known entry; it changes when moves are undone."""
+        self._places: dict[str, int] = {}
+        """The known entries, by that path."""
+        self._names: dict[str, int | None] = {}
         """The entries that had another path at the moment; None for a path whose entry was replaced since."""
-        self._places: dict[str, _Place] = {}
-        """The known entries, by their path in the draft."""
         self._folders: set[str] = set()
         """Paths above these names and places, so that most moves need no search."""
-        self._after: dict[tuple[int, str, str], dict[str, _Place | None]] = {}
+        self._after: dict[tuple[int, str, str], dict[str, int | None]] = {}
         """The names at and below a move's old path after the move, by number and both paths of the move."""
 
     def now(self, path: str) -> str | None:
         """Return the path in the draft of the entry that had this path; None if another entry was moved there since."""
         for each in within(path):
             if each in self._names:
-                place = self._names[each]
-                return None if place is None else place.path + path[len(each) :]
+                entry = self._names[each]
+                return None if entry is None else self.paths[entry] + path[len(each) :]
         return path
 
-    def place(self, path: str) -> _Place:
-        """Return the entry at a path in the draft."""
+    def entry(self, path: str) -> int:
+        """Return the entry at a path in the draft: an index of `paths`."""
         if path not in self._places:
-            self._put(self._places, path, {"": _Place(path)})
+            self._put(self._places, path, {"": len(self.paths)})
+            self.paths.append(path)
         return self._places[path]
 
     def above(self, path: str) -> str | None:
@@ -441,11 +438,11 @@ class FormerNames:
         reversed_by = next((key for number in undoers if (key := (number, new, old)) in self._after), None)
         moved = self._known(new) | self._take(self._names, new)
         if where is not None:
-            places = self._take(self._places, where)
-            for rest, place in places.items():
-                place.path = home + rest
-            self._put(self._places, home, places)
-        before = {"": None if where is None else self.place(where)}
+            entries = self._take(self._places, where)
+            for rest, entry in entries.items():
+                self.paths[entry] = home + rest
+            self._put(self._places, home, entries)
+        before = {"": None if where is None else self.entry(where)}
         self._put(self._names, new, before if reversed_by is None else self._after.pop(reversed_by))
         after = self._known(old) | self._take(self._names, old)
         if reversed_by is None:
@@ -453,9 +450,9 @@ class FormerNames:
             self._after[move.number, old, new] = after
         self._put(self._names, old, moved)
 
-    def _known(self, path: str) -> dict[str, _Place | None]:
+    def _known(self, path: str) -> dict[str, int | None]:
         now = self.now(path)
-        return {"": None if now is None else self.place(now)}
+        return {"": None if now is None else self.entry(now)}
 
     def _take(self, paths: dict[str, T], top: str) -> dict[str, T]:
         """Remove a path and those below it; returns their values by the rest of the path."""

@@ -220,3 +220,11 @@ async def test_a_folder_that_cannot_have_its_mode_does_not_stay(tmp_path: Path) 
         assert snapshot(tmp_path) == {}
         await files.restore("first")
         assert (tmp_path / "d").stat().st_mode & 0o777 == 0o750
+
+
+async def test_a_mode_that_a_stranger_sets_right_after_an_exchange_is_recorded(tmp_path: Path) -> None:
+    hook = Once("Prepared.exchange", lambda: (tmp_path / "a.txt").chmod(0o600))
+    async with ScriptedOpening(tmp_path, after=hook) as files:
+        await files.write_file("a.txt", "A")
+        await files.look()
+        assert [record.mode for record in (await files.changes()).records] == [0o644, 0o600]

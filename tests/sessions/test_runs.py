@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from filetools.content.version import version_of
 from filetools.errors import DiskFullError, InvalidArgumentError, RunNotFoundError
 from filetools.journal.journal import Journal
 from filetools.journal.table import TableRow
@@ -29,12 +28,7 @@ class World:
         self.now = START
         self.folder = folder
         self.journal = Journal(folder)
-        self.runs = Runs(self.journal.runs, keep=self.keep, clock=lambda: self.now)
-
-    def keep(self, content: bytes) -> str:
-        version = version_of(content)
-        self.journal.contents.keep_all([(version, content)])
-        return version
+        self.runs = Runs(self.journal.runs, keep=self.journal.contents.keep, clock=lambda: self.now)
 
     def begin(self, run_id: str = "run-1", session: str | None = None, **facts: str) -> Run:
         given = {"command": "agent", "prompt": "Do it", "first": "e:1"} | facts
@@ -147,7 +141,7 @@ def test_a_run_fails_with_the_process_that_looked_after_it_also_on_a_full_disk(w
 
     begin_and_die(world)
     full: Any = Full()
-    for found in (Runs(full, keep=world.keep, clock=lambda: world.now).list(), world.runs.list()):
+    for found in (Runs(full, keep=world.journal.contents.keep, clock=lambda: world.now).list(), world.runs.list()):
         assert [(run.status, run.ended) for run in found] == [("failed", START + 5)]
     assert world.runs.get("run-1") == found[0]
 

@@ -106,8 +106,11 @@ def _given(content: str | None, source: Path | None) -> str | bytes:
     """Return the content to write: text is converted to the file's encoding, bytes are written unchanged."""
     if content is not None and source is not None:
         raise click.BadParameter("give --content or --from, not both")
-    if content is not None:
-        return content
+    return _bytes_of(source) if content is None else content
+
+
+def _bytes_of(source: Path | None) -> bytes:
+    """Return the bytes of a file, or of standard input."""
     if source is None:
         if sys.stdin.isatty():
             print_note("Reading from the terminal; end with Ctrl-D.")
@@ -115,7 +118,7 @@ def _given(content: str | None, source: Path | None) -> str | bytes:
     try:
         return source.read_bytes()
     except OSError as exc:
-        raise InvalidArgumentError(f"Cannot read {str(source)!r} of --from: {exc.strerror}") from exc
+        raise InvalidArgumentError(f"Cannot read {str(source)!r}: {exc.strerror}") from exc
 
 
 def _show_written(result: WriteResult, *, appended: bool = False) -> None:
@@ -192,11 +195,7 @@ def patch(runner: CommandRunner, file: Path | None, *, dry_run: bool) -> None:
 
 
 def _text_of(file: Path | None) -> str:
-    name = "-" if file is None else str(file)
-    try:
-        content = sys.stdin.buffer.read() if file is None or name == "-" else file.read_bytes()
-    except OSError as exc:
-        raise InvalidArgumentError(f"Cannot read the patch {name!r}: {exc.strerror}") from exc
+    content = _bytes_of(None if str(file) == "-" else file)
     # PowerShell redirects output in UTF-16; otherwise a patch is bytes, with each part in the encoding of its file.
     form = marked_format(content) or UTF8
     return content[len(form.bom) :].decode(form.encoding, "surrogateescape" if form.encoding == "utf-8" else "replace")

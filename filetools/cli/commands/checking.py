@@ -56,8 +56,7 @@ def doctor(runner: CommandRunner, *, settings: bool, mend: bool) -> None:
         _print_installation()
         _print_root(runner, health)
     if not _is_well(health):
-        runner.note_failure(FAILED)
-    runner.end()
+        raise click.exceptions.Exit(FAILED)
 
 
 def _mend(runner: CommandRunner) -> StateRepair | None:

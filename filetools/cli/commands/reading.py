@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import shlex
 import sys
-from collections import defaultdict
 from typing import Any, Final
 
 import click
@@ -15,6 +14,7 @@ from filetools.cli.command import command
 from filetools.cli.parameters import path_argument
 from filetools.cli.runner import READING, CommandRunner
 from filetools.cli.terminal import (
+    ENTRY_STYLES,
     FAILED,
     STDOUT,
     amount,
@@ -32,8 +32,6 @@ from filetools.models.searching import Entry, ListResult
 from filetools.models.words import VERSION_PREFIX
 
 _PAGE: Final = 1000
-_STYLES: Final = defaultdict(lambda: ("", ""), directory=("/", "bold blue"), symlink=("@", "cyan"))
-"""Suffix and style of names, by type."""
 
 
 @command(
@@ -141,7 +139,7 @@ def _bytes_of(result: ReadResult, *, from_start: bool) -> bytes:
 
 def _show_page(page: ListResult, *, long: bool) -> None:
     for entry in page.entries:
-        end, style = _STYLES[entry.type]
+        end, style = ENTRY_STYLES[entry.type]
         print_line(_details(entry) if long else "", (printable(entry.path), style), (end, "dim"))
 
 

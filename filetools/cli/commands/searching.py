@@ -15,15 +15,13 @@ from rich.text import Text
 import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
 from filetools.cli.runner import READING, CommandRunner
-from filetools.cli.terminal import FAILED, STDOUT, print_line, print_note, printable, printable_line
+from filetools.cli.terminal import ENTRY_STYLES, FAILED, STDOUT, print_line, print_note, printable, printable_line
 from filetools.errors import AccessDeniedError, InvalidArgumentError, PathNotFoundError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.searching import GrepMatch, GrepResult, SearchResult
 
 _PAGE: Final = 1000
 P = TypeVar("P", bound=SearchResult | GrepResult)
-_MARKS: Final = {"directory": "/", "symlink": "@"}
-
 all_option = click.option("-a", "--all", "everything", is_flag=True, help="Include ignored, hidden and binary files.")
 limit_option = click.option("-m", "--limit", type=click.IntRange(1), help="Stop after this many; by default print all.")
 
@@ -154,8 +152,8 @@ async def _search(
 
 def _show_names(page: SearchResult) -> None:
     for entry in page.entries:
-        style = "bold blue" if entry.type == "directory" else ""
-        print_line((printable(entry.path), style), (_MARKS.get(entry.type, ""), "dim"))
+        end, style = ENTRY_STYLES[entry.type]
+        print_line((printable(entry.path), style), (end, "dim"))
 
 
 _MATCH_STYLE: Final = "bold red"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 
 from msgspec import Struct, structs
 
 from filetools.content.version import version_of
-from filetools.errors import AccessDeniedError, FileTooLargeError, FileToolsError, PathNotFoundError
+from filetools.errors import AccessDeniedError, FileTooLargeError, FileToolsError
 from filetools.facade.background.foreign import ForeignChanges, Uncertain
 from filetools.facade.parts import Parts
 from filetools.facade.steps.look import hashed
@@ -19,7 +20,6 @@ from filetools.journal.storage.contents import digest_of
 from filetools.journal.tree_rows import ReadVersion, TreeRow
 from filetools.paths.ignore import IGNORE_FILE
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.store import FileStat
 from filetools.tree.reading import settled_identity
 
 
@@ -34,6 +34,8 @@ class TreeLook(Struct, frozen=True, kw_only=True):
     """Names that no call can address, such as names that are not UTF-8; escaped."""
     scope: str
     """Hash of the exclusions (rules, ignore files, unreadable paths); looks with the same scope are comparable."""
+    kept_bytes: int
+    """Bytes that it has kept for a checkpoint."""
 
     @property
     def unread(self) -> list[str]:
@@ -41,15 +43,18 @@ class TreeLook(Struct, frozen=True, kw_only=True):
         return sorted({*self.closed, *self.moving, *self.unnamed})
 
 
-async def look_at_tree(parts: Parts, foreign: ForeignChanges, check_open: Callable[[], None]) -> TreeLook:
+async def look_at_tree(
+    parts: Parts, foreign: ForeignChanges, check_open: Callable[[], None], *, keep: bool = False
+) -> TreeLook:
     """Record foreign changes, and read files that were never read.
 
     Args:
         parts: The workspace.
         foreign: Records changes by other programs.
         check_open: Raises if the workspace was closed, which ends the look.
+        keep: True to keep the bytes that it reads, for a checkpoint.
     """
-    return await parts.workers.run(partial(_current, parts, await foreign.look(), check_open))
+    return await parts.workers.run(partial(_current, parts, await foreign.look(), check_open, keep))
 
 
 def compared(parts: Parts, seen: TreeLook, snapshot: int | None = None) -> Comparison:
@@ -74,7 +79,7 @@ def current_tree(parts: Parts, seen: TreeLook, snapshot: int, tree: Tree) -> dic
     return {**same, **found.now}
 
 
-def _current(parts: Parts, uncertain: Uncertain, check_open: Callable[[], None]) -> TreeLook:
+def _current(parts: Parts, uncertain: Uncertain, check_open: Callable[[], None], keep: bool) -> TreeLook:
     index = parts.journal.tree_index
     rows = index.to_look_at()
     for key in _left_out(parts, [row for row in rows.values() if row.number == 0]):
@@ -82,14 +87,19 @@ def _current(parts: Parts, uncertain: Uncertain, check_open: Callable[[], None])
     for key in map(parts.workspace.key, uncertain.closed):
         if (row := rows.get(key) or index.get(key)) is not None:
             rows[key] = structs.replace(row, version=None)
-    closed, moving = _read_unread(parts, rows, check_open)
+    closed, moving, kept = list[str](), list[str](), dict[str, int]()
+    reading = _read_unread(parts, rows, check_open, closed, moving)
+    if keep:
+        parts.journal.contents.keep_all(_to_keep(parts, reading, kept))
+    else:
+        deque(reading, maxlen=0)
     read = {row.path for row in rows.values() if row.version is not None}
     closed = sorted({*closed, *uncertain.closed} - read)
     rules = parts.observer.rules_version(), closed
     ignoring = sorted((row.path, row.version) for row in rows.values() if row.path.rpartition("/")[2] == IGNORE_FILE)
     return TreeLook(
         closed=closed, moving=[*uncertain.moving, *moving], unnamed=[*uncertain.unnamed],
-        scope=version_of(repr([*rules, ignoring]).encode("utf-8", "surrogateescape")),
+        scope=version_of(repr([*rules, ignoring]).encode("utf-8", "surrogateescape")), kept_bytes=sum(kept.values()),
     )  # fmt: skip
 
 
@@ -104,47 +114,50 @@ def _left_out(parts: Parts, rows: Iterable[TreeRow | SnapshotRow]) -> Iterator[s
         yield from map(parts.workspace.key, left_out.among(folder, names, is_directory))
 
 
-def _read_unread(parts: Parts, rows: dict[str, TreeRow], check_open: Callable[[], None]) -> tuple[list[str], list[str]]:
-    """Read files without a version; returns the unreadable paths, and those that changed meanwhile."""
+def _read_unread(
+    parts: Parts, rows: dict[str, TreeRow], check_open: Callable[[], None], closed: list[str], changed: list[str]
+) -> Iterator[tuple[str, bytes]]:
+    """Read files and links without a version; yields their versions and bytes, except those of large files.
+
+    Adds the unreadable paths to `closed`, and those that changed meanwhile to `changed`.
+    """
     read: list[ReadVersion] = []
-    closed: list[str] = []
-    changed: list[str] = []
     for key, row in [
         (key, row) for key, row in rows.items() if row.version is None and row.kind in ("file", "symlink")
     ]:
         check_open()
         path, taken_ns = WorkspacePath(row.path), time.time_ns()
+        content: bytes | None = None
         try:
-            text, stat = _version(parts, path, row)
+            if row.kind == "symlink":
+                content, stat = parts.store.read_link(path), parts.store.stat(path)
+            else:
+                with suppress(FileTooLargeError):
+                    content, stat = parts.store.read(path, limit=parts.settings.max_foreign_bytes)
+            version, stat = hashed(parts, path) if content is None else (version_of(content), stat)
         except (AccessDeniedError, FileTooLargeError):
             closed.append(row.path)
             continue
         except FileToolsError:
             changed.append(row.path)
             continue
-        if row.identity not in (None, stat.identity):  # it has changed since its row was written
+        if stat is None or row.identity not in (None, stat.identity):  # it has changed since its row was written
             changed.append(row.path)
             continue
         identity = settled_identity(stat, taken_ns, parts.store.tick_ns)
-        version = digest_of(text)
-        rows[key] = structs.replace(row, version=version, identity=stat.identity, mode=stat.mode)
-        read.append(ReadVersion(key, row.kind, version, stat.identity, identity[4]))
+        digest = digest_of(version)
+        rows[key] = structs.replace(row, version=digest, identity=stat.identity, mode=stat.mode)
+        read.append(ReadVersion(key, row.kind, digest, stat.identity, identity[4]))
+        if content is not None:
+            yield version, content
     parts.journal.tree_index.note_read(read)
-    return closed, changed
 
 
-def _version(parts: Parts, path: WorkspacePath, row: TreeRow) -> tuple[str, FileStat]:
-    if row.kind == "symlink":
-        target, stat = parts.store.read_link(path), parts.store.stat(path)
-        if stat is None:
-            raise PathNotFoundError(path)
-        return version_of(target), stat
-    if row.identity is not None and (facts := parts.facts.get(row.identity)) is not None:
-        stat = parts.store.stat(path)
-        if stat is not None and stat.identity == row.identity:
-            return facts.version, stat
-    try:
-        content, found = parts.store.read(path, limit=parts.settings.max_foreign_bytes)
-    except FileTooLargeError:
-        return hashed(parts, path)
-    return version_of(content), found
+def _to_keep(parts: Parts, read: Iterable[tuple[str, bytes]], kept: dict[str, int]) -> Iterator[tuple[str, bytes]]:
+    """Yield the versions that a checkpoint keeps; adds their sizes to `kept`."""
+    left = parts.settings.snapshot_max_bytes
+    for version, content in read:
+        if version not in kept and len(content) <= min(left, parts.settings.snapshot_max_file_bytes):
+            left -= len(content)
+            kept[version] = len(content)
+            yield version, content

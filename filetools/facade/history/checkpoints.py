@@ -41,7 +41,7 @@ def take(
         """Keep the bytes; returns the keys of the rows whose bytes are not kept."""
         too_large.clear()
         changed.clear()
-        parts.journal.contents.keep_all(_missing(parts, tree, too_large, changed))
+        parts.journal.contents.keep_all(_missing(parts, tree, seen, too_large, changed))
         return {key for key, row in tree.items() if row.version in too_large or row.version in changed}
 
     made = parts.journal.checkpoints.save(
@@ -51,7 +51,7 @@ def take(
 
 
 def _missing(
-    parts: Parts, tree: Tree, too_large: dict[str, str], changed: dict[str, str]
+    parts: Parts, tree: Tree, seen: TreeLook, too_large: dict[str, str], changed: dict[str, str]
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the versions of files and links whose bytes are not kept yet, with their bytes.
 
@@ -59,7 +59,7 @@ def _missing(
     have changed since the look, or cannot be read.
     """
     files = {row.version: row for row in tree.values() if row.kind in ("file", "symlink") and row.version is not None}
-    most_bytes, left = parts.settings.snapshot_max_file_bytes, parts.settings.snapshot_max_bytes
+    most_bytes, left = parts.settings.snapshot_max_file_bytes, parts.settings.snapshot_max_bytes - seen.kept_bytes
     for version in filterfalse(parts.journal.contents.has, files):
         row = files[version]
         if (row.size or 0) > min(most_bytes, left):
@@ -113,7 +113,9 @@ class SessionCheckpoints:
             name = f"{PREFIX}{session}"
             # It may have been made by another process, or before the workspace was opened.
             if await parts.workers.run(partial(parts.journal.checkpoints.get, name)) is None:
-                await parts.workers.run(partial(take, parts, name, await self._runner.look_at_tree(), automatic=True))
+                await parts.workers.run(
+                    partial(take, parts, name, await self._runner.look_at_tree(keep=True), automatic=True)
+                )
         except WorkspaceGoneError:
             raise
         except FileToolsError as exc:

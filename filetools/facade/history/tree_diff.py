@@ -240,20 +240,19 @@ def compare_trees(
         records: The records in between, oldest first.
         key_of: Returns the key of a path.
     """
-    first = {key: _Thing(key, key) for key in old}
-    last, removed = _followed(first, records, key_of)
+    first = {key: _Thing(key) for key in old}
+    last = _followed(first, records, key_of)
 
     def actors(source: str | None, key: str | None) -> tuple[Actor, ...]:
-        found: Hands = {}
-        for thing in (first.get(source or ""), last.get(key or "")):
-            if thing is not None:
-                above = [removed.get(folder, {}) for folder in [*within(thing.key)][1:]]
-                found = found | thing.hands | {name: who for hands in above for name, who in hands.items()}
-        return tuple(found.values())
+        things = (first.get(source or ""), last.get(key or ""))
+        return tuple({name: who for thing in things if thing for name, who in thing.hands.items()}.values())
 
     gone = {key: row for key, row in old.items() if key not in new}
     came = {key: row for key, row in new.items() if key not in old}
-    moves = dict(_moves(gone, came, {key: thing.origin for key, thing in last.items()}))
+    moves = {
+        key: thing.origin for key, thing in last.items()
+        if key in came and thing.origin in gone and gone[thing.origin].kind == came[key].kind
+    }  # fmt: skip
     found = [
         Difference("moved", old[source], new[key], actors(source, key))
         for key, source in moves.items()
@@ -274,38 +273,32 @@ class _Thing(Struct, eq=False):
 
     origin: str | None
     """Key in the old tree."""
-    key: str
-    """Its current key."""
     hands: Hands = field(default_factory=dict)
     """All who changed it."""
 
 
 def _followed(
     first: Mapping[str, _Thing], records: Iterable[ChangeRecord], key_of: Callable[[str], str]
-) -> tuple[dict[str, _Thing], dict[str, Hands]]:
-    """Return the entry at each key after some records, and who removed folders, by their keys."""
-    names, removed = dict(first), dict[str, Hands]()
+) -> dict[str, _Thing]:
+    """Return the entry at each key after some records."""
+    names = dict(first)
     for record in records:
         if record.state is RecordState.BUFFER:
             continue
         key, operation = key_of(record.path), record.operation
         source = key if record.old_path is None else key_of(record.old_path)
-        who: Hands = {(record.actor.kind, record.actor.id): record.actor}
-        moved = [source]
-        if operation is Operation.MOVE_DIRECTORY:
-            moved += [each for each in names if each.startswith(f"{source}/")]
-        elif operation is Operation.DELETE_DIRECTORY:
-            removed[key] = removed.get(key, {}) | who
-        elif operation is Operation.CREATE:
+        if operation is Operation.CREATE:
             names.pop(key, None)
+        changed = [source]
+        if operation in (Operation.MOVE_DIRECTORY, Operation.DELETE_DIRECTORY):
+            changed += [each for each in names if each.startswith(f"{source}/")]
         # All of them are removed first, as some keys may be equal.
-        things = [(key + each[len(source) :], names.pop(each, None)) for each in moved]
-        for place, found in things:
-            thing = names[place] = found or _Thing(None, place)
-            thing.key, thing.hands = place, thing.hands | who
-        if operation is Operation.DELETE:
-            del names[key]
-    return names, removed
+        things = [(key + each[len(source) :], names.pop(each) if each in names else _Thing(None)) for each in changed]
+        for place, thing in things:
+            thing.hands.setdefault((record.actor.kind, record.actor.id), record.actor)
+            if operation not in (Operation.DELETE, Operation.DELETE_DIRECTORY):
+                names[place] = thing
+    return names
 
 
 def _kind_of_change(old: SnapshotRow, new: SnapshotRow) -> TreeChangeKind | None:
@@ -320,31 +313,6 @@ def _kind_of_change(old: SnapshotRow, new: SnapshotRow) -> TreeChangeKind | None
 
 def _modes_differ(old: SnapshotRow, new: SnapshotRow) -> bool:
     return None not in (old.mode, new.mode) and old.mode != new.mode
-
-
-def _moves(gone: Tree, came: Tree, places: Mapping[str, str | None]) -> Iterator[tuple[str, str]]:
-    """Yield the new and old key of each move: those in records, then those where equal bytes left one key for one other."""
-    left, sources = dict(came), dict(gone)
-    for key, row in came.items():
-        source = places.get(key)
-        if source in sources and sources[source].kind == row.kind:
-            del left[key], sources[source]
-            yield key, source
-    for by_name in (True, False):
-        pairs = _by_content(sources, by_name=by_name), _by_content(left, by_name=by_name)
-        for content in pairs[0].keys() & pairs[1].keys():
-            if len(pairs[0][content]) == len(pairs[1][content]) == 1:
-                source, key = pairs[0][content][0], pairs[1][content][0]
-                del left[key], sources[source]
-                yield key, source
-
-
-def _by_content(rows: Tree, *, by_name: bool) -> dict[tuple[str | None, str], list[str]]:
-    found: dict[tuple[str | None, str], list[str]] = defaultdict(list)
-    for key, row in rows.items():
-        if row.kind == "file" and row.size:  # equal empty files are not taken for the same file
-            found[row.version, row.path.rpartition("/")[2] if by_name else ""].append(key)
-    return found
 
 
 def _has_moved_along(key: str, old: SnapshotRow, new: SnapshotRow, source: str, moves: Mapping[str, str]) -> bool:

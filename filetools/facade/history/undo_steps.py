@@ -7,7 +7,7 @@ has not been saved since is undone in its unsaved text, by a merge.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -19,15 +19,15 @@ from filetools.changes.decision import PutDecision
 from filetools.content.facts import inspect
 from filetools.content.formats import TextFormat, decode
 from filetools.editors.documents import changed
-from filetools.errors import ChangedMeanwhileError, EditConflictError, EncodingError, VersionGoneError
+from filetools.errors import ChangedMeanwhileError, EditConflictError, EncodingError, FileToolsError, VersionGoneError
 from filetools.facade.parts import Parts
 from filetools.facade.steps.files import MoveFile, PutFile, RemoveFile
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.look import Look
 from filetools.facade.steps.put_back import PutLink, PutMode, RestoreFolder, opened
 from filetools.facade.steps.step import Step
-from filetools.facade.steps.unsaved import put_beside, unsaved_text, with_document
-from filetools.journal.changes import HeadMovedError, Relation, RelationKind
+from filetools.facade.steps.unsaved import put_beside, unsaved_text
+from filetools.journal.changes import HeadMovedError
 from filetools.journal.history import History
 from filetools.models.records import ChangeRecord, Operation, RecordState
 from filetools.paths.workspace_path import WorkspacePath
@@ -309,11 +309,6 @@ def place_of(step: Step) -> WorkspacePath:
     return step.paths[1] if isinstance(step, MoveFile | MoveFolder) else step.paths[0]
 
 
-def relations(numbers: Iterable[int], kind: RelationKind) -> tuple[Relation, ...]:
-    """Return the relations of a record that undoes or redoes these."""
-    return tuple(Relation(kind=kind, number=number) for number in numbers)
-
-
 def _decide(tree: DraftTree, drafted: Drafted, parts: Parts, seen: Look) -> PutDecision:
     """Return the drafted content, if the file is still the one that it was drafted for."""
     _require_planned(tree, drafted, seen)
@@ -368,7 +363,7 @@ def split_buffered(
 
 
 def plan_unsaved(
-    parts: Parts, waiting: Sequence[ChangeRecord], taken: set[str], kind: RelationKind
+    parts: Parts, waiting: Sequence[ChangeRecord], taken: set[str]
 ) -> tuple[list[PutFile], list[UndoFinding]]:
     """Return the steps that undo changes of unsaved documents, and a finding for each document.
 
@@ -376,7 +371,6 @@ def plan_unsaved(
         parts: The workspace.
         waiting: The changes, newest first.
         taken: Lock keys of files that other steps change; a document cannot be changed together with its file.
-        kind: Relation of the new records to these changes.
     """
     steps: list[PutFile] = []
     findings: list[UndoFinding] = []
@@ -391,10 +385,8 @@ def plan_unsaved(
             clash = Clash(reason="it is in a document that is not saved yet")
             findings.append(UndoFinding(records=records, path=path, outcome=clash))
         else:
-            step = PutFile(where, partial(_decide_unsaved, records))
-            step.undone = relations(sorted(record.number for record in records), kind)
-            steps.append(step)
-            findings.append(UndoFinding(records=records, path=path, outcome="undone"))
+            steps.append(PutFile(where, partial(_decide_unsaved, records)))
+            findings.append(UndoFinding(records=records, path=where, outcome="undone"))
     return steps, findings
 
 
@@ -403,23 +395,19 @@ def _unsaved_clash(parts: Parts, tree: DraftTree, one: Drafted) -> Clash | None:
     path, now, then = WorkspacePath(one.path), one.now, one.then
     if now is None or then is None or not now.kind == then.kind == "file":
         return None  # a document keeps its unsaved text when its file goes
-    key = parts.workspace.key(path)
-    view = parts.view(key)
-    if view.document is None or not view.document.is_dirty:
+    document = parts.view(parts.workspace.key(path)).document
+    if document is None or not document.is_dirty:
         return None
-    content, stat = tree.content(now), parts.store.stat(path)
-    seen = Look(
-        path=path, key=key, view=view, taken_ns=0, stat=stat, facts=inspect(content, name=path)[0],
-        version=tree.version(now), content=content,
-    )  # fmt: skip
+    step = PutFile(path, partial(_decide, tree, one))
     try:
-        with_document(parts, seen, _decide(tree, one, parts, seen))
-    except HeadMovedError:
-        return None  # somebody is typing; the step decides
+        step.look(parts)
+        step.preview(parts, step.seen)
     except (EditConflictError, EncodingError) as exc:
         places = tuple((exc.details or {}).get("conflicts", ()))
         line = f" (line {places[0]['line']})" if places else ""
         return Clash(code=exc.code, reason=f"its document has unsaved text{line}", places=places)
+    except (HeadMovedError, FileToolsError):
+        return None  # somebody is typing, or the file has changed: the step decides
     return None
 
 

@@ -30,7 +30,6 @@ from filetools.facade.history.undo_steps import (
     place_of,
     plan_unsaved,
     possible,
-    relations,
     split_buffered,
     with_blocked,
 )
@@ -41,7 +40,7 @@ from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFol
 from filetools.facade.steps.pipeline import Outcome
 from filetools.facade.steps.put_back import PutLink, PutMode, RestoreFolder, opened
 from filetools.facade.steps.step import Step
-from filetools.journal.changes import RelationKind
+from filetools.journal.changes import Relation, RelationKind
 from filetools.journal.history import History, RecordFilter
 from filetools.models.history import NotUndone, UndoConflict, UndoneChange, UndoneFile, UndoResult
 from filetools.models.records import Actor, ChangeRecord
@@ -60,8 +59,6 @@ IsWithheld = Callable[[WorkspacePath], bool]
 _log = logging.getLogger(__name__)
 
 _REVERSE: Final[dict[RelationKind, RelationKind]] = {"undoes": "redoes", "redoes": "undoes"}
-
-
 MOST_SINCE: Final = 100
 """If this many records are written during planning, they are not examined: the undo is planned again."""
 
@@ -116,13 +113,6 @@ class UndoPlan(Struct, frozen=True):
             known = found.setdefault((path, clash.code, clash.reason), conflict)
             known.numbers.extend(record.number for record in finding.records)
         return list(found.values())
-
-    @property
-    def facts(self) -> list[tuple[str, ...]]:
-        """The changes, by which two plans are compared."""
-        return [
-            (one.action, one.path, str(one.old_path), str(one.version), str(one.replaced_version)) for one in self.files
-        ]
 
     def _not_undone(self, *, applied: bool) -> list[NotUndone]:
         """Return the paths that are not undone, and why; for `applied` see `_conflicts`."""
@@ -254,15 +244,15 @@ def _plan(
     for maker in makers:
         blocked |= maker.blocked
     findings = with_blocked(findings, blocked)
-    steps = [step for maker in makers for step in maker.steps]
-    _assign(steps, findings, kind)
-    taken = {parts.workspace.key(path) for step in steps for path in step.paths}
-    more, found = plan_unsaved(parts, waiting, taken, kind)
+    taken = {parts.workspace.key(path) for maker in makers for step in maker.steps for path in step.paths}
+    more, found = plan_unsaved(parts, waiting, taken)
     makers[-1].steps += more
+    findings += found
     planned = [(step, maker.drafted.get(place_of(step))) for maker in makers for step in maker.steps]
+    _assign([step for step, _ in planned], findings, kind)
     shown = [at < MOST_SHOWN_FILES and not any(map(is_withheld, _sources(*one))) for at, one in enumerate(planned)]
     return UndoPlan(
-        findings=(*findings, *found),
+        findings=tuple(findings),
         changed=tuple(path for maker in makers for path in maker.drafted),
         phases=tuple(tuple(maker.steps) for maker in makers if maker.steps),
         files=tuple(_file_of(tree, *one, shown=is_shown) for one, is_shown in zip(planned, shown, strict=True)),
@@ -287,7 +277,7 @@ def _assign(steps: Sequence[Step], findings: Sequence[UndoFinding], kind: Relati
         said[0] |= rest
     first = min((number for several in said for number in several), default=0)
     for step, several in zip(steps, said, strict=True):
-        step.undone = relations(sorted(several or {first}), kind)
+        step.undone = [Relation(kind=kind, number=number) for number in sorted(several or {first})]
 
 
 _ACTIONS: Final[Mapping[type[Step], str]] = {
@@ -390,13 +380,10 @@ async def _set_back(
     """Undo the transactions that were applied before one that failed, and close the folders."""
     parts = runner.parts
     made = tuple(record.number for one in outcomes for record in one.records if record.actor == actor)
-
-    def pick(history: History) -> list[ChangeRecord]:
-        return history.select(RecordFilter(numbers=made), limit=len(made))
-
+    wanted = RecordFilter(numbers=made)
+    make = partial(make_plan, parts, lambda history: history.select(wanted, limit=len(made)), _REVERSE[kind])
     try:
-        plan = await parts.workers.run(partial(make_plan, parts, pick, _REVERSE[kind]))
-        for phase in plan.phases:
+        for phase in (await parts.workers.run(make)).phases if made else ():
             await runner.change(phase, actor)
     except FileToolsError as exc:
         _log.error("the first half of a failed undo could not be undone: %s", exc)

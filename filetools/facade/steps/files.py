@@ -147,7 +147,8 @@ class PutFile(Step):
         taken_ns = time.time_ns()
         with suppress(FileToolsError):  # only a cache: the next look reads the file instead
             stat = parts.store.stat(self.path)
-            if stat is not None and self._is_ours(stat):
+            # Another mode is another program's, and the next look records it.
+            if stat is not None and self._is_ours(stat) and stat.mode == self._prepared.stat.mode:
                 parts.facts.put(stat.identity, self.decision.facts, taken_ns=taken_ns)
                 self.identity = settled_identity(stat, taken_ns, parts.store.tick_ns)
         return self._foreign_save(parts, self.seen, structs.replace(self._change, applied=True, document=None))

@@ -24,7 +24,7 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.contents.options import GrepOptions
 from filetools.search.contents.pattern import MAX_COUNTED, line_end_from, plain_lines
 from filetools.search.contents.unsaved import Unsaved, merged, place_of, without_file
-from filetools.search.listing import FOLDERS, IGNORES
+from filetools.search.listing import IGNORES
 from filetools.search.options import CursorValue, decode_cursor, encode_cursor
 from filetools.search.source import GONE, Abort, Listable, Source
 from filetools.search.walk import Found, OrderedWalk
@@ -175,7 +175,7 @@ class _Page:
         self._path = path
         self._options = options
         self._unsaved = unsaved
-        self._source = Source(store, FOLDERS, abort, "The search")
+        self._source = Source(store, abort, "The search")
         self._is_withheld = is_withheld
         self._looked = looked
         self._pattern, self._abort = options.checked(), abort

@@ -15,7 +15,7 @@ from filetools.app.registration import Registration
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.http.editor_page import installed_page
 from filetools.servers.http.live.hub import Hub
-from filetools.servers.http.openapi import EVERYWHERE, describe, failures
+from filetools.servers.http.openapi import EVERYWHERE, DescribedApplication, failures
 from filetools.servers.http.options import HttpOptions
 from filetools.servers.http.problems import adding, answer_failures
 from filetools.servers.http.routes import changes, chat, files, live, pages, queries, tools
@@ -120,7 +120,7 @@ class ServerApplication:
 
 
 def _routes(shared: Shared) -> FastAPI:
-    application = FastAPI(
+    application = DescribedApplication(
         title="filetools",
         version="1",
         docs_url=None,
@@ -136,6 +136,5 @@ def _routes(shared: Shared) -> FastAPI:
         application.include_router(router)
     for prefix, assets in () if shared.page is None else shared.page.files.items():
         application.mount(prefix, assets)
-    describe(application)
     answer_failures(application, routers)
     return application

@@ -104,15 +104,14 @@ _BEARER: Final = {
 _METHODS: Final = ("get", "head", "put", "patch", "delete", "post")
 
 
-def describe(application: FastAPI) -> None:
-    """Make an application describe its routes completely."""
+class DescribedApplication(FastAPI):
+    """An application that describes its routes completely."""
 
-    def described() -> dict[str, Any]:
-        if application.openapi_schema is None:
-            application.openapi_schema = _described(application)
-        return application.openapi_schema
-
-    application.openapi = described  # type: ignore[method-assign]  # the documented way to extend FastAPI's schema
+    def openapi(self) -> dict[str, Any]:
+        """Return the description; it is made once."""
+        if self.openapi_schema is None:
+            self.openapi_schema = _described(self)
+        return self.openapi_schema
 
 
 def _described(application: FastAPI) -> dict[str, Any]:

@@ -211,5 +211,4 @@ class _Follower:
 
 def _connection_of(request: Request) -> Connection:
     # The SDK has no public access to the connection, whose `exit_stack` is meant for such cleanup.
-    connection: Connection = request.session._connection
-    return connection
+    return request.session._connection

@@ -99,8 +99,9 @@ class McpServer(AsyncResource):
         return self.server.create_initialization_options(NotificationOptions(resources_changed=True))
 
     async def _discover(self, request: Request, given: wire.RequestParams) -> wire.DiscoverResult:
-        extensions = {SKILLS: {"directoryRead": True}}
-        capabilities = self.server.get_capabilities(protocol_version=request.protocol_version, extensions=extensions)
+        capabilities = self.server.get_capabilities(
+            protocol_version=request.protocol_version, extensions={SKILLS: {"directoryRead": True}}
+        )
         # Once subscriptions are served, the SDK announces change notifications for every list; only resources change.
         if capabilities.tools is not None:
             capabilities.tools.list_changed = False

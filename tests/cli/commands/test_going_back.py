@@ -13,6 +13,7 @@ def text(run: CommandLine) -> str:
 
 REFUSED = [
     ("undo --since yesterday", 2, "nor a time such as 12:30, 2026-11-20 or 10m ago\n"),
+    ("undo --since 99999999999999d", 2, "nor a time such as 12:30, 2026-11-20 or 10m ago\n"),
     ("undo --call nope", 2, ""),
     ("undo --change 999", 2, ""),
     ("restore nope", 2, "There is no checkpoint 'nope'; there are none yet\n"),

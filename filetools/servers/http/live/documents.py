@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
-from filetools.errors import BufferClosedError, InvalidArgumentError, ResyncRequiredError
+from filetools.errors import BufferClosedError, FileToolsError, InvalidArgumentError, ResyncRequiredError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.buffers import BufferClose, BufferResult
 from filetools.models.records import SYSTEM
@@ -123,12 +123,16 @@ class OpenDocuments:
             )
 
     async def renew(self) -> None:
-        """Renew all handles, and drop those that have lapsed."""
-        for document in list(self.all):
-            try:
-                await self._files.buffers.renew(document.handle)
-            except BufferClosedError:
-                self._drop(document)
+        """Renew all handles until the connection ends, and drop those that have lapsed."""
+        while True:
+            await asyncio.sleep(RENEW_SECONDS)
+            for document in list(self.all):
+                try:
+                    await self._files.buffers.renew(document.handle)
+                except BufferClosedError:
+                    self._drop(document)
+                except FileToolsError:
+                    pass  # the journal is busy: there is time for two more attempts
 
     def _followed(self, opened: BufferResult) -> OpenDocument:
         document = self._open.get(opened.handle)
@@ -186,3 +190,5 @@ class OpenDocuments:
 
 
 _SENT_AS_EDITS = ("edits", "buffer_version")
+RENEW_SECONDS: Final = 20.0
+"""A third of the time after which a handle lapses."""

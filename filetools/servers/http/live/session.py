@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Any, Final
 
 from anyio.abc import AsyncResource
@@ -23,7 +22,6 @@ logger = logging.getLogger(__name__)
 
 MOST_REQUESTS: Final = 16
 """Maximum number of concurrent requests of one client; the next frame waits."""
-RENEW_SECONDS: Final = 20.0
 LEASE_SECONDS: Final = 60.0
 TOO_BIG: Final = 1009
 FAILED: Final = 1011
@@ -157,7 +155,7 @@ class LiveSession(AsyncResource):
         early, self._early = self._early or [], None
         for text in early:
             self.offer(text)
-        for work in (self._follow(files, position), self._renew(self._documents)):
+        for work in (self._follow(files, position), self._documents.renew()):
             self._keep(self._lasting(work))
 
     async def _begin(self, frame: frames.Request) -> None:
@@ -218,13 +216,6 @@ class LiveSession(AsyncResource):
         except FileToolsError as error:
             self.outbox.put_now(error_text(error, None))
         self.outbox.close()
-
-    async def _renew(self, documents: OpenDocuments) -> None:
-        """Renew the handles until the connection ends; the transport detects that end."""
-        while True:
-            await asyncio.sleep(RENEW_SECONDS)
-            with suppress(FileToolsError):
-                await documents.renew()
 
     def _keep(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
