@@ -49,6 +49,10 @@ _VIEW: Final = (
     f"SELECT {_VIEW_COLUMNS}"
     " FROM (SELECT 1) LEFT JOIN heads ON heads.key = ?1 LEFT JOIN documents ON documents.key = ?1"
 )
+_RECORDS: Final = (
+    f"SELECT {RECORD_COLUMNS} FROM records WHERE number > :since AND (:with_pending OR number < {FIRST_PENDING})"
+    " AND (NOT :foreign_only OR opening != :opening)"
+)
 _POSITIONS: Final = (
     "SELECT coalesce(max(number), 0),"
     f" (SELECT coalesce(max(number), 0) FROM records WHERE number < {FIRST_PENDING}),"
@@ -161,9 +165,15 @@ class Journal:
             newest_first: Order by descending number and include pending records.
             foreign_only: Leave out records committed through this instance.
         """
-        query = _records_query(of_one=key is not None, newest_first=newest_first, foreign_only=foreign_only)
+        order = f"ORDER BY number {'DESC' if newest_first else 'ASC'} LIMIT :limit"
+        query = f"{_RECORDS} {order}"
+        if key is not None:
+            # Two ordered walks along one index each, not one condition with OR: that would read all versions of the path.
+            here, moved = (f"{_RECORDS} AND {one} {order}" for one in ("key = :key", "old_key = :key AND key != :key"))
+            query = f"SELECT * FROM ({here}) UNION ALL SELECT * FROM ({moved}) {order}"
         values = {
-            "since": since, "key": key, "opening": self._database.opening, "limit": limit
+            "since": since, "key": key, "with_pending": newest_first, "foreign_only": foreign_only,
+            "opening": self._database.opening, "limit": limit,
         }  # fmt: skip
         return records_from(self._database, query, values)
 
@@ -338,19 +348,3 @@ def _confirmed_epoch(database: Database, durability: Durability, connection: sql
     if changed:
         connection.executemany(_PUT, changed)
     return epoch
-
-
-@functools.cache
-def _records_query(*, of_one: bool, newest_first: bool, foreign_only: bool) -> str:
-    conditions = ["number > :since"]
-    if not newest_first:
-        conditions.append(f"number < {FIRST_PENDING}")
-    if foreign_only:
-        conditions.append("opening != :opening")
-    order = f"ORDER BY number {'DESC' if newest_first else 'ASC'} LIMIT :limit"
-    select = f"SELECT {RECORD_COLUMNS} FROM records WHERE {' AND '.join(conditions)}"
-    if not of_one:
-        return f"{select} {order}"
-    # Two ordered walks along one index each, not one condition with OR: that would read all versions of the path.
-    here, moved_away = f"{select} AND key = :key {order}", f"{select} AND old_key = :key AND key != :key {order}"
-    return f"SELECT * FROM ({here}) UNION ALL SELECT * FROM ({moved_away}) {order}"

@@ -52,17 +52,17 @@ class TreeRow(Struct, frozen=True, kw_only=True):
 NEW_FILE_ID: Final = "random() & 0xFFFFFFFFFFFFFF"
 TREE_COLUMNS: Final = "key, folder, path, kind, file, version, mode, device, inode, size, mtime, ctime, number, applied"
 _SELECT: Final = f"SELECT {TREE_COLUMNS} FROM tree"
+_ROWS: Final = f"{_SELECT} WHERE kind <> 'absent'"
 _IGNORE_FILES: Final = (
     f"SELECT 1 FROM records WHERE number > ? AND (path = '{IGNORE_FILE}' OR path LIKE '%/{IGNORE_FILE}'"
     f" OR old_path = '{IGNORE_FILE}' OR old_path LIKE '%/{IGNORE_FILE}') LIMIT 1"
 )
 _KNOWN: Final = "SELECT key, path, kind, device, inode, size, mtime, ctime FROM tree WHERE kind <> 'absent' AND"
-_BY_KEY: Final = f"{_SELECT} WHERE key = ?"
-_INSERT: Final = f"INSERT INTO tree ({TREE_COLUMNS}) VALUES ({', '.join('?' * 14)}) ON CONFLICT (key) DO UPDATE SET "
-# An update rewrites each index with a column that it names: the folder follows from the key, the inode is often the same.
-_NAMES: Final = [name.strip() for name in TREE_COLUMNS.split(",")][2:]
-PUT_ROW: Final = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _NAMES)
-_PUT_SAME: Final = _INSERT + ", ".join(f"{name} = excluded.{name}" for name in _NAMES if name != "inode")
+# An update rewrites each index with a column that it names; the folder follows from the key.
+_UPDATED: Final = ", ".join(f"{name} = excluded.{name}" for name in TREE_COLUMNS.split(", ")[2:])
+PUT_ROW: Final = (
+    f"INSERT INTO tree ({TREE_COLUMNS}) VALUES ({', '.join('?' * 14)}) ON CONFLICT (key) DO UPDATE SET {_UPDATED}"
+)
 
 
 _IS_IN_FOLDER: Final = "((key = ?1 AND kind = 'directory') OR (key >= ?2 AND key < ?3))"
@@ -180,15 +180,10 @@ class TreeTable:
 
     def get(self, key: str) -> TreeRow | None:
         """Return the row of a key."""
-        try:
-            return self._known[key]
-        except KeyError:
-            found = self._known[key] = self._read(key)
-            return found
-
-    def _read(self, key: str) -> TreeRow | None:
-        row = self._connection.execute(_BY_KEY, (key,)).fetchone()
-        return None if row is None else row_from(row)
+        if key not in self._known:
+            row = self._connection.execute(f"{_SELECT} WHERE key = ?", (key,)).fetchone()
+            self._known[key] = None if row is None else row_from(row)
+        return self._known[key]
 
     def at(self, path: str) -> TreeRow | None:
         """Return the row of a path, in any spelling."""
@@ -197,16 +192,12 @@ class TreeTable:
     def put(self, rows: Iterable[TreeRow]) -> None:
         """Set rows."""
         for new in rows:
-            former = self.get(new.key)
-            row = _numbered(new, former)
-            is_same = former is not None and _inode_of(former) == _inode_of(row)
-            self._connection.execute(_PUT_SAME if is_same else PUT_ROW, _tree_values(row))
-            self._known[row.key] = row
+            row = self._known[new.key] = _numbered(new, self.get(new.key))
+            self._connection.execute(PUT_ROW, _tree_values(row))
 
     def children(self, folder: str) -> list[TreeRow]:
         """Return the rows directly in the folder of a key, without absent ones."""
-        found = self._connection.execute(f"{_SELECT} WHERE folder = ? AND kind <> 'absent'", (folder,))
-        return [row_from(row) for row in found]
+        return self._present("folder = ?", folder)
 
     def known_in(self, folder: str, keys: Iterable[str] | None) -> list[tuple[Any, ...]]:
         """Return key, path, kind and the five parts of the identity of each entry directly in the folder of a key.
@@ -223,14 +214,14 @@ class TreeTable:
 
     def below(self, key: str) -> list[TreeRow]:
         """Return the rows of everything below the folder of a key, folders before what is in them, without absent ones."""
-        query = f"{_SELECT} WHERE key > ? AND key < ? AND kind <> 'absent' ORDER BY key"
-        found = self._connection.execute(query, bounds_below(key))
-        return sorted((row_from(row) for row in found), key=lambda row: row.key.split("/"))
+        return sorted(self._present("key > ? AND key < ?", *bounds_below(key)), key=lambda row: row.key.split("/"))
 
     def by_inode(self, device: int, inode: int) -> list[TreeRow]:
         """Return the rows with an inode, without absent ones."""
-        query = f"{_SELECT} WHERE inode = ? AND device = ? AND kind <> 'absent'"
-        found = self._connection.execute(query, (inode, device))
+        return self._present("inode = ? AND device = ?", inode, device)
+
+    def _present(self, condition: str, *values: str | int) -> list[TreeRow]:
+        found = self._connection.execute(f"{_ROWS} AND {condition}", values)
         return [row_from(row) for row in found]
 
     def take_away(self, key: str, number: int) -> None:
@@ -261,10 +252,6 @@ def _numbered(row: TreeRow, former: TreeRow | None) -> TreeRow:
     return row if row.is_there else structs.replace(row, version=None)
 
 
-def _inode_of(row: TreeRow) -> int | None:
-    return None if row.identity is None else row.identity[1]
-
-
 def _tree_values(row: TreeRow) -> tuple[Any, ...]:
     identity = row.identity or (None, None, None, None, None)
     return (
@@ -286,7 +273,6 @@ def row_from(row: Sequence[Any]) -> TreeRow:
 # -- outside of turns
 
 
-_ROWS: Final = f"SELECT {TREE_COLUMNS} FROM tree WHERE kind <> 'absent'"
 _TO_LOOK_AT: Final = (
     f"{_ROWS} AND ((version IS NULL AND kind IN ('file', 'symlink'))"
     f" OR path = '{IGNORE_FILE}' OR path LIKE '%/{IGNORE_FILE}')"

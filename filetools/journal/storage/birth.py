@@ -20,10 +20,11 @@ from typing import Final
 from urllib.parse import quote
 
 from filetools.errors import StateDamagedError
-from filetools.journal.storage.gate import GATE_FILE, TURN_FILE, read_at, write_at
+from filetools.journal.storage.gate import GATE_FILE, OPEN_OR_NEW, TURN_FILE, read_at, write_at
 from filetools.journal.storage.schema import create_tables, require_known_schema
 from filetools.journal.storage.translation import BUSY_SECONDS, NO_SHARED_MEMORY
 from filetools.paths.birth import birth_ns
+from filetools.paths.resolver import NEW_FILE_FLAGS
 
 DATABASE_NAME: Final = "journal.db"
 PARTS: Final = (DATABASE_NAME, *(f"{DATABASE_NAME}-{part}" for part in ("wal", "shm", "journal")))
@@ -37,8 +38,6 @@ _CLOSED_AT: Final = 8
 """Offset of that ctime."""
 PAGE_BYTES: Final = 4096
 _UNFINISHED: Final = f"{DATABASE_NAME}.new"
-_FLAGS: Final = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-_OPEN_OR_NEW: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _PATH_ONLY: Final[int | None] = getattr(os, "O_PATH", None)
 SURE_AFTER_NS: Final = 3_000_000_000
@@ -130,7 +129,7 @@ def create_empty(place: Path) -> None:
     """Make a private, empty file to build a database in, and remove what a dead builder left there."""
     for suffix in ("", "-journal", "-wal", "-shm"):
         Path(f"{place}{suffix}").unlink(missing_ok=True)
-    os.close(os.open(place, _FLAGS, 0o600))
+    os.close(os.open(place, NEW_FILE_FLAGS, 0o600))
 
 
 def connect_to_empty(fresh: Path) -> sqlite3.Connection:
@@ -229,7 +228,7 @@ class PositionNote:
     """
 
     def __init__(self, directory: Path) -> None:
-        self._descriptor = os.open(directory / POSITION_FILE, _OPEN_OR_NEW, 0o600)
+        self._descriptor = os.open(directory / POSITION_FILE, OPEN_OR_NEW, 0o600)
         note = read_at(self._descriptor, _POSITION.size, 0).ljust(_POSITION.size, b"\0")
         self.at_opening, self._closed = _POSITION.unpack(note)
         """Newest number when the journal was opened; 0 if there is no note."""

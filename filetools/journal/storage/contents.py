@@ -25,6 +25,7 @@ from filetools.journal.storage.birth import sync_directory
 from filetools.journal.storage.database import Database
 from filetools.journal.storage.translation import TRANSLATED
 from filetools.models.words import VERSION_PREFIX
+from filetools.paths.resolver import NEW_FILE_FLAGS, READ_FLAGS
 
 LARGEST_ROW_BYTES: Final = 128 * 1024
 """Contents above this size get a file each, so that the write-ahead file and its checkpoints stay small."""
@@ -220,9 +221,6 @@ def version_from(digest: bytes | None) -> str | None:
 YOUNG_SECONDS: Final = 3600.0
 """A file younger than this may still be written, or wait for the commit that refers to it."""
 _NAME: Final = re.compile(r"[0-9a-f]{64}")
-_PLAIN: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-_NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | _PLAIN
-_OLD: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _PLAIN
 
 
 class BlobFolder:
@@ -303,7 +301,7 @@ class BlobFolder:
 
     def _write(self, target: Path, content: bytes, is_synced: bool) -> None:
         temporary = self._directory / f"new-{os.getpid()}-{secrets.token_hex(8)}"
-        descriptor = os.open(temporary, _NEW, 0o600)
+        descriptor = os.open(temporary, NEW_FILE_FLAGS, 0o600)
         try:
             try:
                 _write_all(descriptor, content)
@@ -331,14 +329,14 @@ def _write_all(descriptor: int, content: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def _open_regular(place: Path, flags: int = _OLD) -> int:
+def _open_regular(place: Path) -> int:
     """Return a descriptor of a regular file.
 
     Raises:
         StateDamagedError: Something else is at its path.
         OSError: There is none, or it cannot be opened.
     """
-    descriptor = os.open(place, flags)
+    descriptor = os.open(place, READ_FLAGS)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise StateDamagedError(f"{place.name[:12]} among the kept contents is not a regular file")

@@ -21,6 +21,7 @@ from filelock import lock_descriptor, unlock_descriptor
 
 from filetools.errors import LockTimeoutError
 from filetools.journal.storage.forks import abandon_in_child
+from filetools.paths.resolver import SAFE_FLAGS
 
 GATE_FILE: Final = "gate"
 TURN_FILE: Final = "turn"
@@ -38,7 +39,8 @@ _LOOK_UP_SECONDS: Final = 0.05
 """How long to wait for a turn before checking whether it is still wanted."""
 _LINE_AT: Final = 32
 LINE_BYTES: Final = 512
-_FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+OPEN_OR_NEW: Final = os.O_RDWR | os.O_CREAT | SAFE_FLAGS
+"""Flags that open a file, and make it if it is missing."""
 
 
 class Gate:
@@ -49,7 +51,7 @@ class Gate:
 
     def __init__(self, directory: Path, *, name: str = GATE_FILE, timeout_seconds: float = 30.0) -> None:
         self._path = directory / name
-        self._descriptor = os.open(self._path, _FLAGS, 0o600)
+        self._descriptor = os.open(self._path, OPEN_OR_NEW, 0o600)
         self._mutex = threading.Lock()
         self._timeout_seconds = timeout_seconds
         self._tenure_since = 0
