@@ -196,11 +196,11 @@ class Opening:
         self._stack.push_async_callback(background.aclose)
         await background.start()
         # Runs before the pool is sealed: other processes must learn that nobody here waits or answers any longer.
-        self._stack.push_async_callback(parts.gatekeeper.aclose)
+        self._stack.push_async_callback(parts.gatekeeper.approvals.aclose)
         self._stack.push_async_callback(parts.sync.aclose)
         self._stack.push_async_callback(runner.aclose)
         self._stack.push_async_callback(parts.sync.finish)
-        await parts.sync.start(background.look)
+        await parts.sync.start()
         return FileToolsFacade(runner, feed, actor, _tools)
 
     async def _prepare(self, prepare: Callable[[], StateLocation]) -> tuple[StateLocation, Settings]:

@@ -273,7 +273,7 @@ class Documents:
         return history
 
 
-class _Change(Struct):
+class _SentChange(Struct):
     """The types of what an editor sends."""
 
     buffer_version: int
@@ -288,7 +288,7 @@ def _refuse_malformed(buffer_version: object, edits: object, text: object, chang
         raise InvalidArgumentError("Give either edits or the whole text")
     given = {"buffer_version": buffer_version, "edits": edits, "text": text, "change_id": change_id}
     try:
-        convert(to_builtins(given, builtin_types=(bytes, bytearray)), _Change)  # otherwise they would become text
+        convert(to_builtins(given, builtin_types=(bytes, bytearray)), _SentChange)  # otherwise they would become text
     except (ValidationError, TypeError) as exc:
         raise InvalidArgumentError(f"The change is malformed: {exc}") from exc
 

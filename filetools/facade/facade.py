@@ -207,14 +207,14 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         Raises:
             InvalidArgumentError: The approver is not callable.
         """
-        return self._parts.gatekeeper.approvals.listen(approver, everywhere=everywhere)
+        return self._parts.gatekeeper.approvals.audience.listen(approver, everywhere=everywhere)
 
     def attend_approvals(self) -> Attendance:
         """Declare that a person is present and will call `answer_approval`, until the attendance is closed.
 
         Meanwhile calls that need approval wait for the answer, in all processes on the root.
         """
-        return self._parts.gatekeeper.approvals.attend()
+        return self._parts.gatekeeper.approvals.audience.attend()
 
     async def require_approvals(self) -> Attendance:
         """Require approval for every agent's changes, in all processes on the root, until the attendance is closed.

@@ -7,7 +7,7 @@ import logging
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final, Protocol, TypeVar
@@ -26,12 +26,13 @@ from filetools.events.types import ApprovalRequired, Event, ToolApproved, ToolRe
 from filetools.journal.table import Table
 from filetools.models.records import Actor
 from filetools.permissions.approval_table import ApprovalRow, ApprovalTable
-from filetools.permissions.audience import Approver, Attendance, Audience, Case, Ticket
+from filetools.permissions.audience import Attendance, Audience, Case, Ticket
 from filetools.permissions.call_watch import current_watch, uncounted
 from filetools.permissions.policy import DELETING_TOOLS, READING_TOOLS, RunTrust
 from filetools.permissions.requests import (
     ApprovalDecision,
     ApprovalRequest,
+    AskReason,
     Risk,
     ShownChange,
     decided,
@@ -56,6 +57,11 @@ RENEW_SECONDS: Final = 2.0
 """How often a process that asks or answers renews its lease, and checks those of the others."""
 KNOWN_SECONDS: Final = 0.25
 """How long a process caches whether all agents must ask: each look costs four system calls."""
+_REASONS: Final[Mapping[AskReason, str]] = {
+    "protected": "changes of this path can make other programs run code",
+    "conflict": "it has unsaved changes",
+    "prompt": "the permissions in force ask for it",
+}
 
 
 class Approvals:
@@ -89,7 +95,8 @@ class Approvals:
         self._renewal = asyncio.Event()
         self._presence: asyncio.Task[None] | None = None
         """Renews the lease of this process, and looks at the others, while something needs it."""
-        self._audience = Audience(self.tickets, self._record_answer, self.renew_soon)
+        self.audience = Audience(self.tickets, self._record_answer, self.renew_soon)
+        """Who can answer."""
         self._book = ApprovalTable(table)
         self._run = run
         self._trust = trust
@@ -106,21 +113,6 @@ class Approvals:
         self._opening: set[str] = set()
         """New requests of this process that may already be in the table; `look` leaves them to their calls."""
         self._looking = asyncio.Lock()
-
-    def listen(self, approver: Approver, *, everywhere: bool = True) -> Attendance:
-        """Let a callback answer requests; with several, the first answer counts.
-
-        A callback that raises, or returns something that is not an answer, has not answered.
-
-        Args:
-            approver: The callback.
-            everywhere: True to ask it about those of other processes, too.
-        """
-        return self._audience.listen(approver, everywhere=everywhere)
-
-    def attend(self) -> Attendance:
-        """Register a person who follows the notices and will call `answer`, such as a user of the page."""
-        return self._audience.attend()
 
     async def require(self) -> Attendance:
         """Make every agent ask, in all processes on the root, until the attendance is closed or this process ends."""
@@ -187,7 +179,7 @@ class Approvals:
             if not is_needed():
                 with suppress(InvalidArgumentError):  # it has just been answered
                     await self._record_answer(ticket, ApprovalDecision(answer="allow"))
-            elif self._audience.ask(ticket):
+            elif self.audience.ask(ticket):
                 await self._wait(ticket)
         return await self._use(ticket)
 
@@ -197,7 +189,7 @@ class Approvals:
         presence, self._presence = self._presence, None
         for ticket in list(self.tickets.values()):
             self._end(ticket)
-        await self._audience.aclose()
+        await self.audience.aclose()
         if presence is not None:
             presence.cancel()
             await asyncio.gather(presence, return_exceptions=True)
@@ -222,7 +214,7 @@ class Approvals:
         request, decision = ticket.request, ticket.decision
         if decision is None:
             raise ApprovalRequiredError(
-                request.tool, request.path, _why(request), None if ticket.is_over else request.id
+                request.tool, request.path, _REASONS[request.reason], None if ticket.is_over else request.id
             )
         # An identical call may have used it before.
         is_first = not ticket.is_over and await self._run(partial(self._book.take, request.id))
@@ -244,7 +236,7 @@ class Approvals:
         Raises:
             ApprovalRequiredError: Too many requests are open.
         """
-        ask = partial(self._book.ask, request.id, case.key, request.to_dict(), is_attended=self._audience.is_here)
+        ask = partial(self._book.ask, request.id, case.key, request.to_dict(), is_attended=self.audience.is_here)
         self._opening.add(request.id)
         try:
             asked = await self._run(partial(ask, now=request.created, expires=request.expires))
@@ -262,7 +254,7 @@ class Approvals:
         ticket.is_own = True
         ticket.asks = max(ticket.asks, row.asks)
         self._update(row)
-        self._audience.note_others(others_listen)
+        self.audience.note_others(others_listen)
         return ticket
 
     async def _record_answer(self, ticket: Ticket, decision: ApprovalDecision) -> None:
@@ -281,7 +273,7 @@ class Approvals:
 
     async def is_attended(self) -> bool:
         """True if anybody could answer now, in this process or in another one."""
-        return self._audience.is_here or (await self._run(partial(self._book.live, now=self._clock())))[1]
+        return self.audience.is_here or (await self._run(partial(self._book.live, now=self._clock())))[1]
 
     def renew_soon(self) -> None:
         """Renew the lease soon, because something has changed."""
@@ -290,7 +282,7 @@ class Approvals:
             self._presence = asyncio.create_task(self._be_present(), name="filetools approvals")
 
     async def _be_present(self) -> None:
-        while self.tickets or self._audience.is_for_all or self._asks_for_all > 0 or self._renewal.is_set():
+        while self.tickets or self.audience.is_for_all or self._asks_for_all > 0 or self._renewal.is_set():
             self._renewal.clear()
             try:
                 await self.renew()
@@ -317,7 +309,7 @@ class Approvals:
 
     async def renew(self) -> None:
         """Renew the lease of this process if others need it, then `look`."""
-        listens, asks_for_all = self._audience.is_for_all, self._asks_for_all > 0
+        listens, asks_for_all = self.audience.is_for_all, self._asks_for_all > 0
         if listens or asks_for_all or self._has_attended or any(ticket.is_own for ticket in self.tickets.values()):
             self._has_attended = listens or asks_for_all
             await self._run(partial(self._book.attend, now=self._clock(), listens=listens, asks_for_all=asks_for_all))
@@ -337,7 +329,7 @@ class Approvals:
             live = {row.id for row in rows}
             for ticket in [self.tickets[each] for each in known if each in self.tickets and each not in live]:
                 self._end_lost(ticket, is_late=ticket.expires <= now)
-            self._audience.note_others(others_listen)
+            self.audience.note_others(others_listen)
 
     def _read(self, known: Collection[str], now: float) -> tuple[Sequence[ApprovalRow], bool, list[ApprovalRequest]]:
         rows, others_listen = self._book.live(now=now, known=known)
@@ -370,7 +362,7 @@ class Approvals:
             self._settle(ticket, ApprovalDecision(answer=row.answer, edited_text=row.edited_text))
         elif row.asks > ticket.asks:
             ticket.asks = row.asks
-            self._audience.ask(ticket)
+            self.audience.ask(ticket)
         if row.is_used and not ticket.waiting:
             self._end(ticket, is_used=True)
 
@@ -428,14 +420,6 @@ def _risk_of(case: Case) -> Risk:
     if is_dangerous or case.tool in DELETING_TOOLS:
         return "high"
     return "low" if case.tool in READING_TOOLS else "medium"
-
-
-def _why(request: ApprovalRequest) -> str:
-    if request.reason == "protected":
-        return "changes of this path can make other programs run code"
-    if request.reason == "conflict":
-        return "it has unsaved changes"
-    return "the permissions in force ask for it"
 
 
 def not_open(approval_id: str) -> InvalidArgumentError:

@@ -120,8 +120,14 @@ class Audience:
         """True if somebody in this process answers the requests of other processes."""
         return self._attending > 0 or any(self._approvers.values())
 
-    def listen(self, approver: Approver, *, everywhere: bool) -> Attendance:
-        """Let a callback answer every request from now on, or only those of this process.
+    def listen(self, approver: Approver, *, everywhere: bool = True) -> Attendance:
+        """Let a callback answer requests from now on; with several, the first answer counts.
+
+        A callback that raises, or returns something that is not an answer, has not answered.
+
+        Args:
+            approver: The callback.
+            everywhere: True to ask it about those of other processes, too.
 
         Raises:
             InvalidArgumentError: It is not callable.
@@ -142,7 +148,7 @@ class Audience:
         return Attendance(leave)
 
     def attend(self) -> Attendance:
-        """Add a person who follows the notices and will answer by id."""
+        """Register a person who follows the events and will call `Approvals.answer`, such as a user of the page."""
         self._attending += 1
 
         def leave() -> None:

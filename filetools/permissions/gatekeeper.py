@@ -35,7 +35,7 @@ class Permit(Struct, frozen=True, kw_only=True):
 
 
 class Gatekeeper:
-    """Allows or refuses calls, or asks a person; closed with `aclose`.
+    """Allows or refuses calls, or asks a person.
 
     Args:
         policy: The policy.
@@ -152,7 +152,3 @@ class Gatekeeper:
         saved = await self._run(partial(SavedPermissions.read, self._rule_file))
         chosen = None if preset_given else saved.preset
         self.policy.use(chosen or self.policy.preset, saved.rules)
-
-    async def aclose(self) -> None:
-        """Stop asking; may be called twice."""
-        await self.approvals.aclose()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-import time
 import tomllib
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar, cast
@@ -21,7 +20,6 @@ _WORDS: Final[dict[type, str]] = {dict: "table", list: "list", str: "string"}
 _MOST_BYTES: Final = 1024 * 1024
 _MOST_NAMED_BYTES: Final = 64 * 1024
 _MOST_FILES: Final = 50
-_MOST_SECONDS: Final = 5.0
 _MOST_REQUIREMENTS: Final = 5000
 _MOST_CHARACTERS: Final = 2000
 _MOST_PARTS: Final = 100
@@ -101,12 +99,11 @@ class _Manifest:
             self.includes.append(inside)
 
 
-def dependencies(folder: ProjectFolder, *, clock: Callable[[], float] = time.monotonic) -> dict[str, Any]:
+def dependencies(folder: ProjectFolder) -> dict[str, Any]:
     """Return the dependencies in pyproject.toml, package.json, Cargo.toml, go.mod and `*requirements*.txt` of a folder.
 
     Args:
-        folder: The folder. At most 50 requirements files are read, and none is started after 5 s.
-        clock: A monotonic clock, in seconds.
+        folder: The folder. At most 50 files are read.
 
     Returns:
         `{"dependencies": [{"name", "version"?, "kind", "file", "indirect"?}], "warnings"?}`. Kind is "runtime", "optional"
@@ -118,8 +115,7 @@ def dependencies(folder: ProjectFolder, *, clock: Callable[[], float] = time.mon
     lists = sorted((_kind(name) == "dev", name) for name in names if re.fullmatch(r".*requirements.*\.txt", name))
     pending = [(name, "") for name in _PARSERS if name in names] + [(name, _kind(name)) for _, name in lists]
     seen: dict[str, _Manifest] = {}
-    end = clock() + _MOST_SECONDS
-    while pending and len(seen) < _MOST_FILES and clock() < end:
+    while pending and len(seen) < _MOST_FILES:
         file, kind = pending.pop(0)
         if file not in seen:
             seen[file] = _read(folder, file, kind)

@@ -14,7 +14,7 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.sessions.agent_messages import paths_by_call
 from filetools.sessions.conversation import Conversation
 from filetools.sessions.log import INTERRUPTED, LogEntry, by_instant, extract_text, is_trivial, read_entries
-from filetools.sessions.log_folders import Agents, ProjectLogs, encode_project_path, listed, opened_logs, real_project
+from filetools.sessions.log_folders import ProjectLogs, encode_project_path, listed, opened_logs, real_project
 from filetools.settings import session_logs_folder
 
 logger = logging.getLogger(__name__)
@@ -138,7 +138,7 @@ class _FeedbackReader:
     """
 
     def __init__(self, logs: ProjectLogs, failed: Callable[[str, FileToolsError], object]) -> None:
-        self._logs, self._agents, self._failed = logs, Agents(logs), failed
+        self._logs, self._failed = logs, failed
         self._seen = set[int]()
 
     def session(self, session_id: str) -> list[FeedbackItem]:
@@ -154,7 +154,7 @@ class _FeedbackReader:
                 foreign += found is None
         if paths and foreign == len(paths):
             return []
-        for agent in self._agents.below(session_id):
+        for agent in self._logs.agents_below(session_id):
             try:
                 items += self._log(agent.path, session_id, agent_id=agent.agent_id) or ()
             except FileToolsError as error:

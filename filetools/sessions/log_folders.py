@@ -67,6 +67,17 @@ def _named(units: Sequence[int]) -> str:
     return f"{name[:_LONGEST_NAME]}-{digits or '0'}"
 
 
+class AgentLog(Struct, frozen=True, kw_only=True):
+    """The log of one agent."""
+
+    agent_id: str
+    path: WorkspacePath
+    parent: str
+    """ID of the agent or session that started it."""
+    tool_use_id: str | None
+    """The call that started it, if `agent-<id>.meta.json` records it."""
+
+
 class ProjectLogs:
     """The open logs of one project, valid inside the `with` block of `opened_logs`.
 
@@ -80,6 +91,7 @@ class ProjectLogs:
         self.reads: Final = reads
         self._folders = folders
         self._projects = projects
+        self._visited = set[str]()  # ids and paths of agents: paths have a slash
 
     @cached_property
     def sessions(self) -> Mapping[str, Sequence[WorkspacePath]]:
@@ -89,18 +101,6 @@ class ProjectLogs:
             if match := _SESSION.fullmatch(path.name):
                 found.setdefault(match[1], []).append(path)
         return found
-
-    @property
-    def agents_beside(self) -> list[WorkspacePath]:
-        """The agents' logs in the same folder as those of sessions, where older versions stored them."""
-        return [path for path in self._beside if _AGENT.fullmatch(path.name)]
-
-    def agents_of(self, session_id: str) -> Iterator[WorkspacePath]:
-        """Yield the agents' logs in the folder of a session, at any depth."""
-        if not session_id or "/" in session_id or session_id in (".", ".."):
-            return
-        below = [folder.child(session_id).child("subagents") for folder in self._folders]
-        yield from (path for path in self._files(below, is_deep=True) if _AGENT.fullmatch(path.name))
 
     def start(self, path: WorkspacePath) -> tuple[list[LogEntry], int, float]:
         """Return the first entries of a log, its size in bytes, and its modification time in seconds since the epoch.
@@ -147,6 +147,63 @@ class ProjectLogs:
             yield from (folder.child(entry.name) for entry in found)
             if is_deep:
                 pending += (folder.child(entry.name) for entry in reversed(found) if entry.type == "directory")
+
+    def agents_below(self, session_id: str) -> list[AgentLog]:
+        """Return a session's agents and their subagents, known parents first; each log is returned only once overall."""
+        found, pending = list[AgentLog](), deque([session_id])
+        while pending:
+            if (parent := pending.popleft()) in self._visited:
+                continue
+            self._visited.add(parent)
+            for agent in (*self._agents_beside.get(parent, ()), *self._agents_inside(parent)):
+                if agent.path not in self._visited:
+                    self._visited.add(agent.path)
+                    found.append(agent)
+                    pending.append(agent.agent_id)
+        return found
+
+    @cached_property
+    def _agents_beside(self) -> Mapping[str, Sequence[AgentLog]]:
+        """The agents' logs in the folder of session logs, by their starter according to their notes or first entries."""
+        found: dict[str, list[AgentLog]] = {}
+        for path in filter(_is_agents, self._beside):
+            try:
+                starter = _first(self.start(path)[0], "session_id")
+            except FileToolsError as error:
+                _warn(path, error)
+                continue
+            agent = self._agent(path, starter)
+            for parent in dict.fromkeys((agent.parent, starter)):
+                found.setdefault(parent, []).append(agent)
+        return found
+
+    def _agents_inside(self, session_id: str) -> Iterator[AgentLog]:
+        """Yield the agents in the folder of a session, at any depth."""
+        if not session_id or "/" in session_id or session_id in (".", ".."):
+            return
+        below = [folder.child(session_id).child("subagents") for folder in self._folders]
+        yield from (self._agent(path, session_id) for path in self._files(below, is_deep=True) if _is_agents(path))
+
+    def _agent(self, path: WorkspacePath, parent: str) -> AgentLog:
+        notes = self._notes(path)
+        return AgentLog(
+            agent_id=path.name.removeprefix("agent-").removesuffix(".jsonl"),
+            path=path,
+            parent=notes.get("parentAgentId") or parent,
+            tool_use_id=notes.get("toolUseId"),
+        )
+
+    def _notes(self, path: WorkspacePath) -> dict[str, str]:
+        beside = path.parent.child(f"{path.name.removesuffix('.jsonl')}.meta.json")
+        try:
+            found: Any = from_json(self.reads.read(beside, limit=MIB)[0])
+        except (FileToolsError, ValueError):
+            return {}
+        return {key: value for key, value in found.items() if isinstance(value, str)} if isinstance(found, dict) else {}
+
+
+def _is_agents(path: WorkspacePath) -> bool:
+    return _AGENT.fullmatch(path.name) is not None
 
 
 @contextmanager
@@ -215,74 +272,6 @@ def _names(project: str) -> tuple[str, ...]:
     """Return the folder names that versions of the writer use for a project's logs."""
     # The writer's own reader in Python counts code points; the oldest versions replaced only slashes.
     return encode_project_path(project), _named([ord(char) for char in project]), project.replace("/", "-")
-
-
-class AgentLog(Struct, frozen=True, kw_only=True):
-    """The log of one agent."""
-
-    agent_id: str
-    path: WorkspacePath
-    parent: str
-    """ID of the agent or session that started it."""
-    tool_use_id: str | None
-    """The call that started it, if `agent-<id>.meta.json` records it."""
-
-
-class Agents:
-    """The agents in a project's open logs."""
-
-    def __init__(self, logs: ProjectLogs) -> None:
-        self._logs = logs
-        self._visited = set[str]()  # ids and paths: paths have a slash
-
-    def below(self, session_id: str) -> list[AgentLog]:
-        """Return a session's agents and their subagents, known parents first; each log is returned only once overall."""
-        found, pending = list[AgentLog](), deque([session_id])
-        while pending:
-            if (parent := pending.popleft()) in self._visited:
-                continue
-            self._visited.add(parent)
-            for agent in (*self._beside.get(parent, ()), *self._inside(parent)):
-                if agent.path not in self._visited:
-                    self._visited.add(agent.path)
-                    found.append(agent)
-                    pending.append(agent.agent_id)
-        return found
-
-    @cached_property
-    def _beside(self) -> Mapping[str, Sequence[AgentLog]]:
-        """The agents' logs in the folder of session logs, by their starter according to their notes or first entries."""
-        found: dict[str, list[AgentLog]] = {}
-        for path in self._logs.agents_beside:
-            try:
-                starter = _first(self._logs.start(path)[0], "session_id")
-            except FileToolsError as error:
-                _warn(path, error)
-                continue
-            agent = self._agent(path, starter)
-            for parent in dict.fromkeys((agent.parent, starter)):
-                found.setdefault(parent, []).append(agent)
-        return found
-
-    def _inside(self, session_id: str) -> Iterator[AgentLog]:
-        return (self._agent(path, session_id) for path in self._logs.agents_of(session_id))
-
-    def _agent(self, path: WorkspacePath, parent: str) -> AgentLog:
-        notes = self._notes(path)
-        return AgentLog(
-            agent_id=path.name.removeprefix("agent-").removesuffix(".jsonl"),
-            path=path,
-            parent=notes.get("parentAgentId") or parent,
-            tool_use_id=notes.get("toolUseId"),
-        )
-
-    def _notes(self, path: WorkspacePath) -> dict[str, str]:
-        beside = path.parent.child(f"{path.name.removesuffix('.jsonl')}.meta.json")
-        try:
-            found: Any = from_json(self._logs.reads.read(beside, limit=MIB)[0])
-        except (FileToolsError, ValueError):
-            return {}
-        return {key: value for key, value in found.items() if isinstance(value, str)} if isinstance(found, dict) else {}
 
 
 _COMMAND: Final = re.compile(r"(?>.*?<command-name>)(.*?)</command-name>", re.DOTALL)

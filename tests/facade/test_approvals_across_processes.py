@@ -24,7 +24,7 @@ HASTY = "0.05"
 
 async def attended(files: FileToolsFacade) -> None:
     """Attend approvals, and wait until other processes can know it."""
-    files._parts.gatekeeper.approvals.attend()
+    files._parts.gatekeeper.approvals.audience.attend()
     await is_known(files)
 
 

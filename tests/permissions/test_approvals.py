@@ -76,7 +76,7 @@ async def refused_id(desk: Desk, asked: Case) -> str:
 
 async def test_without_an_answer_in_time_the_request_is_denied(passing: Desk) -> None:
     desk = passing
-    desk.approvals.attend()
+    desk.approvals.audience.attend()
     with pytest.raises(ApprovalDeniedError):
         await desk.approvals.ask(case())
     assert desk.notices.kinds == ["approval_required", "rejected"]
@@ -158,7 +158,7 @@ async def test_repeating_a_refused_call_opens_no_second_request(desk: Desk) -> N
 
 async def test_one_permission_lets_one_of_two_identical_calls_pass(desk: Desk) -> None:
     person = Person()
-    desk.approvals.listen(person)
+    desk.approvals.audience.listen(person)
     calls = asyncio.gather(desk.approvals.ask(case()), desk.approvals.ask(case()))
     await both_wait(desk)
     person.say("allow")
@@ -171,7 +171,7 @@ async def test_an_identical_call_that_comes_a_moment_too_late_asks_again(desk: D
     """In any interleaving of calls: no answer allows two calls, and no call waits for a used answer."""
     allowed: list[ApprovalAnswer] = ["allow"] * 20
     person = Person(*allowed)
-    desk.approvals.listen(person)
+    desk.approvals.audience.listen(person)
     for number in range(10):
         answers = await asyncio.gather(desk.approvals.ask(case(str(number))), desk.approvals.ask(case(str(number))))
         assert answers.count(ALLOWED) >= 1
@@ -181,7 +181,7 @@ async def test_an_identical_call_that_comes_a_moment_too_late_asks_again(desk: D
 
 async def test_one_denial_denies_all_identical_calls_that_wait(desk: Desk) -> None:
     person = Person()
-    desk.approvals.listen(person)
+    desk.approvals.audience.listen(person)
     calls = asyncio.gather(desk.approvals.ask(case()), desk.approvals.ask(case()), return_exceptions=True)
     await both_wait(desk)
     person.say("deny")
@@ -190,14 +190,14 @@ async def test_one_denial_denies_all_identical_calls_that_wait(desk: Desk) -> No
 
 
 async def test_allow_for_run_is_kept_as_trust_in_the_tool(desk: Desk) -> None:
-    desk.approvals.listen(Person("allow_for_run"))
+    desk.approvals.audience.listen(Person("allow_for_run"))
     await desk.approvals.ask(case())
     assert desk.trust.covers(ALICE, "write_file")
     assert not desk.trust.covers(BOB, "write_file")
 
 
 async def test_allow_for_run_of_a_protected_path_is_trust_in_that_path_alone(desk: Desk) -> None:
-    desk.approvals.listen(Person("allow_for_run"))
+    desk.approvals.audience.listen(Person("allow_for_run"))
     await desk.approvals.ask(case(protected=True))
     assert desk.trust.covers(ALICE, "write_file", PATH)
     assert not desk.trust.covers(ALICE, "write_file")
@@ -205,25 +205,25 @@ async def test_allow_for_run_of_a_protected_path_is_trust_in_that_path_alone(des
 
 async def test_the_first_of_several_approvers_decides_and_the_others_are_cancelled(desk: Desk) -> None:
     slow, quick = Person(), Person("deny")
-    desk.approvals.listen(slow)
-    desk.approvals.listen(quick)
+    desk.approvals.audience.listen(slow)
+    desk.approvals.audience.listen(quick)
     with pytest.raises(ApprovalDeniedError):
         await desk.approvals.ask(case())
-    await steps_until(lambda: not desk.approvals._audience._tasks)
+    await steps_until(lambda: not desk.approvals.audience._tasks)
 
 
 async def test_an_approver_that_answers_nonsense_has_not_answered(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
     async def confused(request: ApprovalRequest) -> ApprovalAnswer:
         return True  # type: ignore[return-value]
 
-    desk.approvals.listen(confused)
+    desk.approvals.audience.listen(confused)
     async with asyncio.timeout(60):
         await refused_id(desk, case())
     assert "not True" in caplog.text
 
 
 async def test_a_waiting_call_fails_at_once_when_the_last_person_leaves(desk: Desk) -> None:
-    page, callback = desk.approvals.attend(), desk.approvals.listen(Person())
+    page, callback = desk.approvals.audience.attend(), desk.approvals.audience.listen(Person())
     waiting = asyncio.create_task(desk.approvals.ask(case()))
     await steps_until(lambda: bool(desk.approvals.open_requests()))
     callback.close()
@@ -237,7 +237,7 @@ async def test_a_waiting_call_fails_at_once_when_the_last_person_leaves(desk: De
 
 
 async def test_a_page_that_only_follows_events_can_answer(desk: Desk) -> None:
-    desk.approvals.attend()
+    desk.approvals.audience.attend()
     waiting = asyncio.create_task(desk.approvals.ask(case()))
     await desk.notices.until("approval_required")
     await desk.approvals.answer(desk.approvals.open_requests()[0].id, "allow", by=EDITOR)
@@ -245,7 +245,7 @@ async def test_a_page_that_only_follows_events_can_answer(desk: Desk) -> None:
 
 
 async def test_an_aborted_call_leaves_its_request_open(desk: Desk) -> None:
-    desk.approvals.attend()
+    desk.approvals.audience.attend()
     waiting = asyncio.create_task(desk.approvals.ask(case()))
     await desk.notices.until("approval_required")
     await asyncio.sleep(0)
@@ -266,7 +266,7 @@ async def test_too_many_open_requests_are_refused_without_a_new_one(desk: Desk) 
 
 
 async def test_closing_ends_waiting_calls_and_may_be_done_twice(desk: Desk) -> None:
-    desk.approvals.listen(Person())
+    desk.approvals.audience.listen(Person())
     waiting = asyncio.create_task(desk.approvals.ask(case()))
     await steps_until(lambda: bool(desk.approvals.open_requests()))
     await desk.approvals.aclose()

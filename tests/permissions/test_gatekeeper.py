@@ -60,13 +60,13 @@ class Gate:
 async def asking(book: Table) -> AsyncIterator[Gate]:
     gate = Gate(book, "ask")
     yield gate
-    await gate.leader.aclose()
+    await gate.leader.approvals.aclose()
 
 
 async def test_a_block_on_any_path_refuses_before_anybody_is_asked(book: Table) -> None:
     gate = Gate(book, "ask", Rule(tool="move_file", path="b.txt", level="block"))
     person = Person("allow")
-    gate.leader.approvals.listen(person)
+    gate.leader.approvals.audience.listen(person)
     with pytest.raises(ToolBlockedError) as caught:
         await gate.authorise("move_file", A, B)
     assert caught.value.path == "b.txt"
@@ -89,7 +89,7 @@ async def test_a_call_that_cannot_be_described_fails_as_it_would_have(asking: Ga
 
 async def test_one_question_covers_all_paths_of_a_call_and_names_the_protected_one(asking: Gate) -> None:
     person = Person("allow")
-    asking.leader.approvals.listen(person)
+    asking.leader.approvals.audience.listen(person)
     await asking.authorise("move_file", A, MCP)
     [request] = person.asked
     assert (request.path, request.paths, request.reason, request.risk) == (MCP, (A, MCP), "protected", "high")
@@ -113,7 +113,7 @@ async def test_a_call_in_progress_when_its_run_becomes_trusted_is_not_asked_abou
         return found
 
     gate, person = Gate(book, "ask", run=held_up_once), Person("allow_for_run")
-    gate.leader.approvals.listen(person)
+    gate.leader.approvals.audience.listen(person)
     late = asyncio.create_task(gate.authorise("write_file", A))
     await on_its_way.wait()
     await gate.authorise("write_file", A)
@@ -121,7 +121,7 @@ async def test_a_call_in_progress_when_its_run_becomes_trusted_is_not_asked_abou
     async with asyncio.timeout(60):
         await late
     assert len(person.asked) == 1
-    await gate.leader.aclose()
+    await gate.leader.approvals.aclose()
 
 
 async def test_the_saved_permissions_are_applied_except_a_preset_given_at_opening(book: Table, tmp_path: Path) -> None:

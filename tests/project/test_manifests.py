@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import sys
@@ -192,13 +191,6 @@ def test_what_is_no_regular_file_in_the_folder_is_a_warning(folder: ProjectFolde
     assert [warning.partition(": ")[0] for warning in answer["warnings"]] == [
         "pyproject.toml", "package.json", "Cargo.toml", "go.mod", "gone.txt",
     ]  # fmt: skip
-
-
-def test_lists_that_take_long_are_not_all_read(folder: ProjectFolder) -> None:
-    written(folder, {f"requirements{at}.txt": f"a{at}" for at in range(9)})
-    answer = dependencies(folder, clock=itertools.count().__next__)
-    assert rows(answer) == [(f"a{at}", "", "runtime") for at in range(4)]
-    assert answer["warnings"] == ["only 4 files are read"]
 
 
 def test_a_chain_of_lists_ends(folder: ProjectFolder) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from filetools.sessions.log_folders import AgentLog, Agents, opened_logs
+from filetools.sessions.log_folders import AgentLog, opened_logs
 from tests.support.agent_logs import ENCODED, PROJECT, Layout, Log, LogWriter
 
 Warnings = Callable[[], list[str]]
@@ -17,7 +17,7 @@ Warnings = Callable[[], list[str]]
 def below(logs: Path, session_id: str) -> list[AgentLog]:
     with opened_logs(PROJECT, logs=logs) as opened:
         assert opened is not None
-        return Agents(opened).below(session_id)
+        return opened.agents_below(session_id)
 
 
 def ids(logs: Path, session_id: str) -> list[str]:
@@ -141,8 +141,7 @@ def test_no_log_is_told_of_twice(writer: LogWriter, logs: Path) -> None:
     notes(agent, {"parentAgentId": second.session_id})
     with opened_logs(PROJECT, logs=logs) as opened:
         assert opened is not None
-        agents = Agents(opened)
-        told = [[each.agent_id for each in agents.below(log.session_id)] for log in (first, second)]
+        told = [[each.agent_id for each in opened.agents_below(log.session_id)] for log in (first, second)]
     assert told == [["a1", "a2"], []]
 
 

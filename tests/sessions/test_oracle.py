@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from filetools.sessions.conversation import Conversation
 from filetools.sessions.log import LogEntry, extract_text, format_title, instant, read_entries
-from filetools.sessions.log_folders import Agents, SessionInfo, encode_project_path, list_sessions, opened_logs
+from filetools.sessions.log_folders import SessionInfo, encode_project_path, list_sessions, opened_logs
 from tests.support.agent_logs import ENCODED, PROJECT, LogWriter, grown
 from tests.support.dose import dose
 from tests.support.session_oracle import Oracle, is_missing, serving
@@ -72,7 +72,7 @@ class Ours:
                     agent.parent,
                     shown(read_entries(opened.reads, agent.path), is_agent=True),
                 )
-                for agent in Agents(opened).below(session_id)
+                for agent in opened.agents_below(session_id)
                 if beside or "subagents" in str(agent.path)
             }
 

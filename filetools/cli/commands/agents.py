@@ -74,13 +74,6 @@ async def run_child(command: Sequence[str], *, environment: Mapping[str, str]) -
             await waiting
 
 
-def refuse_child(command: Sequence[str], error: OSError) -> int:
-    """Print why a program could not be started, and return the exit code that shells use for it."""
-    is_missing = isinstance(error, FileNotFoundError)
-    print_refusal(f"{command[0]}: {'command not found' if is_missing else error.strerror}", None)
-    return NOT_FOUND if is_missing else NOT_EXECUTABLE
-
-
 @contextmanager
 def _in_foreground(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     """Start a program, and let signals end only the child, since this process has work to do afterwards."""
@@ -157,7 +150,9 @@ async def run(
     try:
         code = await run_child(command, environment=environment_of_run(begun.session))
     except OSError as error:
-        code = refuse_child(command, error)
+        is_missing = isinstance(error, FileNotFoundError)
+        print_refusal(f"{command[0]}: {'command not found' if is_missing else error.strerror}", None)
+        code = NOT_FOUND if is_missing else NOT_EXECUTABLE
     runner.note_failure(code)
     status: Any = "completed" if code == 0 else "cancelled" if code in _CANCELLED else "failed"
     try:

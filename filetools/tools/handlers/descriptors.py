@@ -194,16 +194,12 @@ async def _written(context: ToolContext, given: FdToFile, content: bytes) -> Wri
     try:
         if given.mode == "append":
             return await files.append_file(path, content, expected_version=appended_to)
-        return await files.write_file(path, content, expected_version=version)
+        # The text is not based on a version of the file: merging it could remove what a person typed.
+        return await files.write_file(path, content, expected_version=version, on_conflict="cancel")
     except EditConflictError as exc:
-        if not exc.details.get("unsaved"):
-            raise
-        if given.mode == "write":
-            # The text is not based on a version of the file: merging it could remove what the person typed.
+        if given.mode == "write" and exc.details.get("unsaved"):
             exc.message = f"File {path} has unsaved changes of a person, which a descriptor cannot replace"
-            raise
-    # Bytes cannot be appended to unsaved text; append them as text to the document that the person has open.
-    return await files.append_file(path, content.decode(), expected_version=appended_to)
+        raise
 
 
 async def _version_now(context: ToolContext, path: str) -> str | None:

@@ -83,7 +83,7 @@ async def test_an_answer_reaches_the_next_identical_call(
 
 
 async def test_a_call_that_waits_goes_on(run: CommandLine, agent: FileToolsFacade) -> None:
-    inside.parts(agent).gatekeeper.approvals.attend()
+    inside.parts(agent).gatekeeper.approvals.audience.attend()
     call = asyncio.ensure_future(agent.write_file("new.txt", "new\n"))
     while not (open_requests := (await ran(run, "approvals", "--json")).json["data"]["approvals"]):
         assert not call.done()
@@ -93,7 +93,7 @@ async def test_a_call_that_waits_goes_on(run: CommandLine, agent: FileToolsFacad
 
 
 async def test_a_command_at_a_terminal_asks_about_its_own_calls_only(run: CommandLine, agent: FileToolsFacade) -> None:
-    inside.parts(agent).gatekeeper.approvals.attend()
+    inside.parts(agent).gatekeeper.approvals.audience.attend()
     call = asyncio.ensure_future(agent.write_file("new.txt", "new\n"))
     while not await agent.approvals():
         await asyncio.sleep(0.002)

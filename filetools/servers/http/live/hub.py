@@ -17,12 +17,8 @@ from filetools.tools.call_log import CallLog
 
 REMEMBERED_TEXTS: Final = 1024
 _STATES: Final = {"tool:approval_required": "asked", "tool:approved": "allowed", "tool:rejected": "denied"}
-
-
 MOST_HELD: Final = 1000
 """Changes by others held back while the client's own is applied; beyond this, the client must reconnect."""
-
-
 DocumentStep = dict[str, Any]
 """Fields of an `edits` frame: the changes from one version of a document to the next."""
 
