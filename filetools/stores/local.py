@@ -379,7 +379,7 @@ def _move_over(
     With an exchange the destination is never missing and no file of another program is overwritten unseen; the displaced
     file is at the source until the next call hides it.
     """
-    place = disk.reachable(disk.temporary(), source, old[0])
+    place = disk.temporary() if disk.is_near(old[0]) else disk.beside(source)
     with place.folder as folder:
         hidden = (folder, place.name)
         if try_exchange(new, old):

@@ -37,11 +37,11 @@ def prepare_replacement(
     try:
         with Explained(disk.workspace, path), parent_of_names(disk.workspace, path) as parent:
             refuse_unwritable(parent, "." if ignores_read_only and facts.st_uid == os.geteuid() else path.name)
-            private = disk.temporary()
-            place = disk.reachable(private, path, parent)
+            is_near = disk.is_near(parent)
+            place = disk.temporary() if is_near else disk.beside(path)
             # Usually the final bits already, so that nothing needs to be set. A temporary file beside the live one is closed
             # to others until it has its owner and access list.
-            bits = (facts.st_mode if mode is None else mode) & 0o777 if place is private else 0o600
+            bits = (facts.st_mode if mode is None else mode) & 0o777 if is_near else 0o600
             with written(place, content, bits) as temporary:
                 made = to_file_stat(copy_attributes(live, facts, temporary, mode))
     finally:
@@ -62,9 +62,8 @@ def prepare_new(
     beside = path if within is None else within.child(path.name)
     with Explained(disk.workspace, path), Opened(disk.workspace.open_parent, beside) as parent:
         refuse_unwritable(parent, ".")
-        place = (
-            disk.beside(beside) if passes_on_attributes(parent) else disk.reachable(disk.temporary(), beside, parent)
-        )
+        is_private = not passes_on_attributes(parent) and disk.is_near(parent)
+        place = disk.temporary() if is_private else disk.beside(beside)
         with written(place, content, NEW_FILE_MODE) as temporary:
             _set_attributes(disk, temporary, mode, like)
             made = to_file_stat(os.fstat(temporary))

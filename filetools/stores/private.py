@@ -322,21 +322,16 @@ class LocalDisk(Disk, frozen=True):
         """Return a place in the folder of `path`, by default a free one, for what cannot be renamed out of that folder."""
         return self.live(path.parent.child(name or self.private.new_foreign_name(path.parent)))
 
-    def reachable(self, place: HiddenPlace, path: WorkspacePath, parent: int) -> HiddenPlace:
-        """Return a private place if things can be renamed between it and the folder of `path`, else one beside.
-
-        Args:
-            place: The private place wanted.
-            path: What is moved there or from there.
-            parent: Descriptor of its folder.
+    def is_near(self, parent: int) -> bool:
+        """True if things can be renamed between the private directory and a folder of the tree, given by its descriptor.
 
         Raises:
             OSError: The folder is read-only.
         """
-        return place if self._is_near(place, parent) else self.beside(path)
+        return can_rename_between(self.private.folder("tmp"), parent)
 
     def away(self, place: HiddenPlace, path: WorkspacePath, parent: int, otherwise: str | None = None) -> HiddenPlace:
-        """As `reachable`, for removals: otherwise a place as far up as possible, so that the folder itself can be removed, too.
+        """Return a private place if it is near, else one as far up as possible, so that the folder itself can be removed, too.
 
         Args:
             place: The private place wanted.
@@ -347,11 +342,7 @@ class LocalDisk(Disk, frozen=True):
         Raises:
             OSError: The folder is read-only.
         """
-        return place if self._is_near(place, parent) else self.beside(self._outermost(path, parent), otherwise)
-
-    def _is_near(self, place: HiddenPlace, parent: int) -> bool:
-        with place.folder as folder:
-            return can_rename_between(folder, parent)
+        return place if self.is_near(parent) else self.beside(self._outermost(path, parent), otherwise)
 
     def _outermost(self, path: WorkspacePath, parent: int) -> WorkspacePath:
         """Return the name of a path in the outermost folder above it to which it can be renamed."""

@@ -20,7 +20,7 @@ from filetools.errors import (
     WorkspaceGoneError,
 )
 from filetools.journal.commit import CommitDraft
-from filetools.journal.journal import Journal, Records
+from filetools.journal.journal import Journal
 from filetools.journal.storage.forks import abandon_in_child
 from filetools.journal.tree_rows import Identity
 from filetools.locks.holder import LockInfo, from_line, to_line
@@ -28,7 +28,7 @@ from filetools.models.records import ChangeRecord
 from filetools.paths.workspace import Workspace
 from filetools.writer.call_queue import CallQueue
 from filetools.writer.publisher import Ended, Publisher
-from filetools.writer.turn_calls import Publication, TurnCall, TurnTask, TurnWork, quietly, touches
+from filetools.writer.turn_calls import Publication, TurnCall, TurnTask, quietly, touches
 from filetools.writer.worker_pool import InFlight, WorkerPool
 
 T = TypeVar("T")
@@ -230,18 +230,24 @@ class Turns:
         if not ready:
             return
         made: list[int] = []
-        done: list[TurnWork] = []
+        identities: dict[str, Identity] = {}
         for (call, _), outcome in zip(ready, journal.commit_all([draft for _, draft in ready]), strict=True):
-            error = outcome if isinstance(outcome, Exception) else _applied(call.work, outcome)
             if isinstance(outcome, Exception):
+                error: BaseException = outcome
                 call.work.abandon()
-            elif error is None:
-                call.finish()
-                made += [record.number for record in outcome]
-                done.append(call.work)
-            if error is not None and call.is_tried_again(error):
+            else:
+                try:
+                    call.work.apply(outcome)
+                except BaseException as exc:  # noqa: BLE001 - raised again where the call is awaited
+                    error = exc
+                else:
+                    call.finish()
+                    made += [record.number for record in outcome]
+                    identities |= call.work.identities
+                    continue
+            if call.is_tried_again(error):
                 again.append(call)
-        self._mark(made, {key: identity for work in done for key, identity in work.identities.items()})
+        self._mark(made, identities)
 
     def _prepare(self, calls: list[TurnCall], again: list[TurnCall]) -> list[tuple[TurnCall, CommitDraft]]:
         """Prepare calls in order; a call whose paths an earlier one changes waits for the next turn."""
@@ -308,12 +314,3 @@ class Turns:
         if any(self._unsettled.get(record.number, 0.0) <= now for record in pending):
             failed = self._settle_all(pending)
             self._unsettled = dict.fromkeys(failed, now + UNSETTLED_PAUSE_SECONDS)
-
-
-def _applied(work: TurnWork, records: Records) -> BaseException | None:
-    """Apply committed work; returns the error if that fails."""
-    try:
-        work.apply(records)
-    except BaseException as exc:  # noqa: BLE001 - raised again where the call is awaited
-        return exc
-    return None
