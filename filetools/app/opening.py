@@ -200,7 +200,7 @@ class Opening:
         self._stack.push_async_callback(parts.sync.aclose)
         self._stack.push_async_callback(runner.aclose)
         self._stack.push_async_callback(parts.sync.finish)
-        await parts.sync.start(background.look)
+        await parts.sync.start()
         return FileToolsFacade(runner, feed, actor, _tools)
 
     async def _prepare(self, prepare: Callable[[], StateLocation]) -> tuple[StateLocation, Settings]:

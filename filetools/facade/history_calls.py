@@ -205,7 +205,7 @@ class HistoryCalls(ActorCalls):
         until, path or run, changes by other programs in the whole tree are recorded first, as by `look`.
 
         Args:
-            call: Only changes of this call.
+            call: Only changes of this call; an agent's is looked for in its session, unless `session` names another.
             session: Only changes of this session.
             since: First journal number, or first time.
             until: Last journal number, or last time.
@@ -233,7 +233,7 @@ class HistoryCalls(ActorCalls):
         is_span = any(each is not None for each in (call, session, since, until, path, run))
         seen = await self._runner.look() if is_span else LookResult()
         choose = await self._choosing_run(run) if run is not None else lambda history: (
-            selection.choose(history, self.actor, wanted) if is_span or wanted.numbers is not None
+            selection.choose(history, wanted) if is_span or wanted.numbers is not None
             else selection.choose_last(history, wanted)
         )  # fmt: skip
         result = await self._take_back(choose, dry_run=dry_run, partly=partial)
@@ -428,13 +428,13 @@ class HistoryCalls(ActorCalls):
                 if not (plan.is_whole or partly or dry_run):
                     raise plan.error()
                 return await self._parts.workers.run(partial(plan.result, None, dry_run=dry_run))
-            facts = {"facts": plan.facts}
-            allowed = await self._authorise_steps(tool, touched, facts, plan.steps, deleted=plan.deleted)
+            files = {"files": [file.to_dict() for file in plan.files]}
+            allowed = await self._authorise_steps(tool, touched, files, plan.steps, deleted=plan.deleted)
             try:
                 outcome = await undoing.carry_out(self._runner, self.actor, plan, kind, allowed)
             except FileToolsError as exc:
                 again = await self._parts.workers.run(make)
-                if again.facts != plan.facts:
+                if again.files != plan.files:
                     tries += 1
                 elif partly and exc.path is not None and exc.path not in refused:
                     refused = {**refused, exc.path: undo.Clash.of(exc)}

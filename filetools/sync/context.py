@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -33,8 +32,6 @@ class SyncContext(Struct, frozen=True, kw_only=True):
     """Publishes an event; callable from any thread."""
     notify: Callable[[], None]
     """Wakes other processes that have the root open."""
-    look: Callable[[], Future[object]]
-    """Begins a look at the whole tree, after which changes by other programs are recorded; callable from any thread."""
     key: Callable[[WorkspacePath], str]
     left_out: Callable[[str, bool], bool]
     """True if a path is never mirrored because it is excluded, private or temporary; takes whether it is a directory."""

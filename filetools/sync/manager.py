@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Sequence
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain, count
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import filetools.events as events
-from filetools.errors import InvalidArgumentError, SyncFailedError
+from filetools.errors import FileToolsError, InvalidArgumentError, SyncFailedError
 from filetools.events.types import Event, PauseReason
 from filetools.journal.changes import MirrorRow
 from filetools.journal.journal import Journal
@@ -31,10 +30,8 @@ from filetools.writer.worker_pool import WorkerPool
 
 CLOSE_SECONDS: Final = 2.0
 """How long closing waits for a mirror; the next opening copies the rest."""
-
-
-async def no_look() -> None:
-    """Do nothing, for a tree that only the caller changes."""
+LONGEST_PAUSE_SECONDS: Final = 1.0
+"""How long a mirror waits, at most, until it is tended."""
 
 
 class SyncManager:
@@ -81,7 +78,6 @@ class SyncManager:
             workers=workers,
             publish=self._publish_on_loop,
             notify=notify,
-            look=self._begin_look,
             key=key,
             left_out=leaving_out(excluded),
             settings=settings,
@@ -91,7 +87,6 @@ class SyncManager:
         self._mirrors: tuple[Mirror, ...] = ()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
-        self._look: Callable[[], Coroutine[Any, Any, object]] = no_look
         self._is_synchronising = False
         for row, store in mirrors:
             self._attach(row, store)
@@ -184,21 +179,31 @@ class SyncManager:
             for mirror in self._mirrors
         }
 
-    async def start(self, look: Callable[[], Coroutine[Any, Any, object]] = no_look) -> None:
-        """Attach the mirrors that were added to the root, and begin to write to all.
-
-        Args:
-            look: Records changes by other programs in the whole tree; called before a mirror is filled.
-        """
-        self._loop, self._thread, self._look = asyncio.get_running_loop(), threading.get_ident(), look
+    async def start(self) -> None:
+        """Attach the mirrors that were added to the root, and begin to write to all."""
+        self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
         for mirror in self._mirrors:
             mirror.start()
         await self._look_for_added()
 
-    async def tend(self) -> None:
-        """Wait a moment, then attach mirrors that other processes have added, and drop those that they have removed."""
-        await asyncio.sleep(self.context.settings.mirror_probe_seconds)
+    async def tend(self, look: Callable[[], Awaitable[object]]) -> None:
+        """Wait a moment, then attach mirrors that other processes have added, and drop those that they have removed.
+
+        Args:
+            look: Records changes by other programs in the whole tree; called if a mirror waits for that to be filled.
+        """
+        await asyncio.sleep(min(self.context.settings.mirror_probe_seconds, LONGEST_PAUSE_SECONDS))
         await self._look_for_added()
+        waiting = [mirror for mirror in self._mirrors if mirror.worker.waits_for_look]
+        if not waiting:
+            return
+        try:
+            await look()
+        except FileToolsError as exc:
+            for mirror in waiting:
+                mirror.report(error=f"it is filled later: the tree could not be looked at ({exc})")
+        for mirror in waiting:
+            mirror.wake(is_urgent=True)
 
     async def sync_all(
         self,
@@ -266,10 +271,6 @@ class SyncManager:
         self._open_added = None  # no more mirrors are attached
         for mirror in self._mirrors:
             await in_thread(partial(mirror.close, CLOSE_SECONDS))
-
-    def _begin_look(self) -> Future[object]:
-        assert self._loop is not None
-        return asyncio.run_coroutine_threadsafe(self._look(), self._loop)
 
     def _reach(self, records: Iterable[ChangeRecord]) -> tuple[int, Sequence[str]]:
         """Return the number of the newest record, and the keys of all paths."""

@@ -407,14 +407,15 @@ class Mirror:
         self.report(is_ready=False, error=error.message)
 
     def report(self, **facts: Any) -> None:
-        """Change facts of the mirror's progress, and notify waiting calls, listeners and other processes."""
-        progress = replace(self.progress, **facts)
-        if progress.is_ready and not self.progress.is_ready:
-            progress = replace(progress, error=None)
-        is_news = replace(progress, reached=self.progress.reached) != self.progress
-        if is_news or time.monotonic() < self._heard_until:
-            write_note(self._place_of_note, progress)
-        self._set_progress(progress)
+        """Change facts of the mirror's progress, and notify waiting calls, listeners and other processes. Thread-safe."""
+        with self._changed:
+            progress = replace(self.progress, **facts)
+            if progress.is_ready and not self.progress.is_ready:
+                progress = replace(progress, error=None)
+            is_news = replace(progress, reached=self.progress.reached) != self.progress
+            if is_news or time.monotonic() < self._heard_until:
+                write_note(self._place_of_note, progress)
+            self._set_progress(progress)
 
     def _take_note(self) -> None:
         """Read the progress from the note of the process that writes."""

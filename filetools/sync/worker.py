@@ -12,7 +12,6 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -96,11 +95,13 @@ class BacklogWorker:
     Attributes:
         files: The mirror's files.
         identity: The identity of the mirror's folder.
+        waits_for_look: True if the mirror is filled only after a look at the whole tree.
     """
 
     def __init__(self, place: str, files: MirrorFiles, identity: MirrorIdentity, context: SyncContext, mirror: Mirror):
         self.files = files
         self.identity = identity
+        self.waits_for_look = False
         self._place = place
         self._context = context
         self._mirror = mirror
@@ -116,8 +117,6 @@ class BacklogWorker:
         """Paths that are tried again, by key."""
         self._backlog_at = 0.0
         """Time from which the backlog is processed."""
-        self._looking: Future[object] | None = None
-        """The look at the whole tree that filling waits for."""
         self._look_at = 0.0
         """Time of the next check of the mirror's folder; 0 if it is unknown which folder that is."""
         self._fill_at = time.monotonic() + context.settings.sync_after_seconds
@@ -136,8 +135,13 @@ class BacklogWorker:
         now = time.monotonic()
         self._look_at_folder(now)
         # After a pause, so that a process opened only for a preview compares the folder as it was.
-        if not self.identity.is_filled and (is_hasty or self._fill_at <= now) and self._has_looked():
-            self._fill()
+        if not self.identity.is_filled and (is_hasty or self._fill_at <= now):
+            # Earlier changes by other programs have no records to follow.
+            self.waits_for_look = self._context.journal.tree_index.looked() is None
+            if self.waits_for_look:
+                self._fill_at = now + self._context.settings.mirror_probe_seconds
+            else:
+                self._fill()
         self._follow()
         if is_whole or self._backlog_at <= time.monotonic():
             self._process_backlog()
@@ -434,24 +438,6 @@ class BacklogWorker:
         self._backlog_at = 0.0
         self.identity.confirm()
         self.files.look()
-
-    def _has_looked(self) -> bool:
-        """True after a first look at the whole tree: earlier changes by other programs have no records to follow."""
-        if self._context.journal.tree_index.looked() is not None:
-            return True
-        if self._looking is None:
-            self._looking = self._context.look()
-            self._looking.add_done_callback(lambda _: self._mirror.wake(is_urgent=True))
-        if self._looking.done():
-            looking, self._looking = self._looking, None
-            try:
-                looking.result()
-            except (CancelledError, FileToolsError) as exc:
-                self._mirror.report(error=f"it is filled later: the tree could not be looked at ({exc})")
-            else:
-                return True
-        self._fill_at = time.monotonic() + self._context.settings.mirror_probe_seconds
-        return False
 
 
 def _newest(entries: Iterable[BacklogEntry]) -> Iterable[BacklogEntry]:

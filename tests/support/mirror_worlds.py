@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from filetools.events.types import Event
 from filetools.facade.facade import FileToolsFacade
 from filetools.journal.changes import Change
 from filetools.journal.journal import Journal
+from filetools.journal.tree_rows import Looked
 from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import MirrorStatus
 from filetools.paths.workspace import Workspace
@@ -130,6 +131,25 @@ class World:
     events: list[Event] = field(default_factory=list)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     manager: SyncManager = field(init=False)
+    tending: asyncio.Task[None] | None = None
+
+    async def begin(self, look: Callable[[], Awaitable[object]]) -> None:
+        """Start the manager, and have it look at the tree, which nobody has looked at, where a mirror waits for that."""
+
+        async def looked() -> None:
+            await look()
+            self.note_look()
+
+        async def tend() -> None:
+            while True:
+                await self.manager.tend(looked)
+
+        await self.manager.start()
+        self.tending = asyncio.create_task(tend())
+
+    def note_look(self) -> None:
+        """Note that somebody has looked at the whole tree."""
+        self.journal.observe(str, lambda _, rows: rows.note_whole_look(Looked(0, 1.5, "rules")))
 
     def fill(self) -> None:
         """Take the mirror, which is as empty as the primary, for filled."""
@@ -276,7 +296,13 @@ def kept_in(journal: Journal) -> list[tuple[str, bytes]]:
 
 @asynccontextmanager
 async def world(
-    tmp_path: Path, mirror: Store, *, is_filled: bool = True, is_started: bool = True, **options: Any
+    tmp_path: Path,
+    mirror: Store,
+    *,
+    is_looked: bool = True,
+    is_filled: bool = True,
+    is_started: bool = True,
+    **options: Any,
 ) -> AsyncIterator[World]:
     """Open a workspace in `tmp_path`, with a manager that follows it unless the test starts it later."""
     root = tmp_path / "primary"
@@ -293,6 +319,8 @@ async def world(
         workers=workers,
         mirror=mirror,
     )
+    if is_looked:
+        opened.note_look()
     if is_filled:
         opened.fill()
     opened.build(**options)
@@ -301,6 +329,8 @@ async def world(
     try:
         yield opened
     finally:
+        if opened.tending is not None:
+            opened.tending.cancel()
         with suppress(Died):  # what a test lets die in the background may die once more
             await opened.manager.aclose()
         workers.shutdown()

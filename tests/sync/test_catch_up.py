@@ -13,7 +13,7 @@ from filetools.content.version import version_of
 from filetools.errors import AbortedError, AccessDeniedError, InvalidPathError, LockTimeoutError, StorageFailedError
 from filetools.events.types import SyncError, SyncPaused
 from filetools.journal.changes import BacklogEntry, Change, MirrorRow
-from filetools.journal.tree_rows import Looked, TreeRow
+from filetools.journal.tree_rows import TreeRow
 from filetools.models.records import Operation
 from filetools.stores.local import LocalStore
 from filetools.sync import worker
@@ -467,16 +467,15 @@ async def test_a_mirror_that_was_away_for_longer_than_records_are_kept_is_compar
 async def test_a_mirror_is_filled_after_the_first_look_at_the_tree(tmp_path: Path, inner: LocalStore) -> None:
     """What comes and goes before is in no record, and nobody would follow it."""
     begun, ended = asyncio.Event(), asyncio.Event()
-    async with world(tmp_path, inner, is_filled=False, is_started=False) as opened:
+    async with world(tmp_path, inner, is_looked=False, is_filled=False, is_started=False) as opened:
 
         async def look() -> None:
             begun.set()
             await ended.wait()
-            opened.journal.observe(str, lambda draft, rows: rows.note_whole_look(Looked(0, 1.5, "rules")))
 
         (opened.root / "goes").write_bytes(b"1")
         (tmp_path / "mirror" / "theirs").write_bytes(b"a stranger's")
-        await opened.manager.start(look)
+        await opened.begin(look)
         async with asyncio.timeout(10):
             await begun.wait()
         await opened.write("ours", b"2")
@@ -496,9 +495,9 @@ async def test_a_look_that_fails_is_tried_again_before_a_mirror_is_filled(tmp_pa
         if len(looks) < 3:
             raise LockTimeoutError("the tree", 1.0, "somebody")
 
-    async with world(tmp_path, inner, is_filled=False, is_started=False) as opened:
+    async with world(tmp_path, inner, is_looked=False, is_filled=False, is_started=False) as opened:
         (opened.root / "a").write_bytes(b"1")
-        await opened.manager.start(look)
+        await opened.begin(look)
         await opened.until(lambda: tree(inner) == {"a": b"1"})
         assert not [event for event in opened.events if isinstance(event, SyncError | SyncPaused)]
     assert len(looks) == 3
@@ -508,8 +507,8 @@ async def test_a_mirror_says_why_it_is_not_filled_yet(tmp_path: Path, inner: Loc
     async def look() -> None:
         raise LockTimeoutError("the tree", 1.0, "somebody")
 
-    async with world(tmp_path, inner, is_filled=False, is_started=False) as opened:
-        await opened.manager.start(look)
+    async with world(tmp_path, inner, is_looked=False, is_filled=False, is_started=False) as opened:
+        await opened.begin(look)
         await opened.until(lambda: opened.manager.status()["mirror"]["last_error"] is not None)
         status = opened.manager.status()["mirror"]
         assert (status["state"], "the tree could not be looked at" in status["last_error"]) == ("filling", True)
@@ -518,11 +517,11 @@ async def test_a_mirror_says_why_it_is_not_filled_yet(tmp_path: Path, inner: Loc
 async def test_an_aborted_synchronisation_deletes_nothing_more_while_a_filling_waits_for_a_look(
     tmp_path: Path, inner: LocalStore
 ) -> None:
-    async with world(tmp_path, inner, is_filled=False, is_started=False) as opened:
+    async with world(tmp_path, inner, is_looked=False, is_filled=False, is_started=False) as opened:
         ended, abort = asyncio.Event(), asyncio.Event()
         for number in range(300):
             (tmp_path / "mirror" / f"theirs-{number}").write_bytes(b"a stranger's")
-        await opened.manager.start(ended.wait)
+        await opened.begin(ended.wait)
         with pytest.raises(AbortedError):
             await opened.manager.sync_all(progress=lambda *_: abort.set(), abort=abort)
         await asyncio.sleep(0.3)
@@ -533,7 +532,7 @@ async def test_an_aborted_synchronisation_deletes_nothing_more_while_a_filling_w
 
 
 async def test_an_aborted_synchronisation_leaves_what_a_filling_needs(tmp_path: Path, inner: LocalStore) -> None:
-    async with world(tmp_path, inner, is_filled=False, is_started=False) as opened:
+    async with world(tmp_path, inner, is_looked=False, is_filled=False, is_started=False) as opened:
         ended, abort = asyncio.Event(), asyncio.Event()
         file = opened.root / "busy"
 
@@ -542,7 +541,7 @@ async def test_an_aborted_synchronisation_leaves_what_a_filling_needs(tmp_path: 
                 file.write_bytes(b"1")
                 await asyncio.sleep(0.02)
 
-        await opened.manager.start(ended.wait)
+        await opened.begin(ended.wait)
         await opened.write("other", b"2")
         busy = asyncio.create_task(work())
         await opened.until(file.exists)

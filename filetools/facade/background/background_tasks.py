@@ -81,7 +81,7 @@ class BackgroundTasks:
             asyncio.create_task(self._repeatedly(self._foreign.work), name="filetools foreign"),
             asyncio.create_task(self._repeatedly(self._save_seen), name="filetools read tracker"),
             asyncio.create_task(self._repeatedly(self._follow_files), name="filetools documents"),
-            asyncio.create_task(self._repeatedly(self._parts.sync.tend), name="filetools mirrors"),
+            asyncio.create_task(self._repeatedly(partial(self._parts.sync.tend, self.look)), name="filetools mirrors"),
             asyncio.create_task(self._keep(), name="filetools keep"),
         ]
 

@@ -122,7 +122,9 @@ def _read_unread(
     Adds the unreadable paths to `closed`, and those that changed meanwhile to `changed`.
     """
     read: list[ReadVersion] = []
-    for key, row in [(key, row) for key, row in rows.items() if row.version is None and row.kind != "directory"]:
+    for key, row in [
+        (key, row) for key, row in rows.items() if row.version is None and row.kind in ("file", "symlink")
+    ]:
         check_open()
         path, taken_ns = WorkspacePath(row.path), time.time_ns()
         content: bytes | None = None

@@ -59,8 +59,6 @@ IsWithheld = Callable[[WorkspacePath], bool]
 _log = logging.getLogger(__name__)
 
 _REVERSE: Final[dict[RelationKind, RelationKind]] = {"undoes": "redoes", "redoes": "undoes"}
-
-
 MOST_SINCE: Final = 100
 """If this many records are written during planning, they are not examined: the undo is planned again."""
 
@@ -115,13 +113,6 @@ class UndoPlan(Struct, frozen=True):
             known = found.setdefault((path, clash.code, clash.reason), conflict)
             known.numbers.extend(record.number for record in finding.records)
         return list(found.values())
-
-    @property
-    def facts(self) -> list[tuple[str, ...]]:
-        """The changes, by which two plans are compared."""
-        return [
-            (one.action, one.path, str(one.old_path), str(one.version), str(one.replaced_version)) for one in self.files
-        ]
 
     def _not_undone(self, *, applied: bool) -> list[NotUndone]:
         """Return the paths that are not undone, and why; for `applied` see `_conflicts`."""
@@ -389,13 +380,10 @@ async def _set_back(
     """Undo the transactions that were applied before one that failed, and close the folders."""
     parts = runner.parts
     made = tuple(record.number for one in outcomes for record in one.records if record.actor == actor)
-
-    def pick(history: History) -> list[ChangeRecord]:
-        return history.select(RecordFilter(numbers=made), limit=len(made))
-
+    wanted = RecordFilter(numbers=made)
+    make = partial(make_plan, parts, lambda history: history.select(wanted, limit=len(made)), _REVERSE[kind])
     try:
-        plan = await parts.workers.run(partial(make_plan, parts, pick, _REVERSE[kind]))
-        for phase in plan.phases:
+        for phase in (await parts.workers.run(make)).phases if made else ():
             await runner.change(phase, actor)
     except FileToolsError as exc:
         _log.error("the first half of a failed undo could not be undone: %s", exc)
