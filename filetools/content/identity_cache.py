@@ -60,9 +60,6 @@ class IdentityCache(Generic[Value]):
         self._values: OrderedDict[tuple[str, Identity], tuple[Value, int]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def __len__(self) -> int:
-        return len(self._values)
-
     def get(self, identity: Identity, *, place: str = "") -> Value | None:
         """Return the value for a file, or None."""
         if (place, identity) not in self._values:  # without the lock: a missed entry only costs another read

@@ -18,7 +18,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from filetools.errors import FileToolsError
 from filetools.journal.storage.birth import NEWEST
@@ -86,7 +86,7 @@ Tree = Mapping[str, SnapshotRow]
 Keep = Callable[[Tree], Set[str]]
 
 
-class Checkpoint(Struct, frozen=True, kw_only=True):
+class Checkpoint(Struct, frozen=True):
     """A named state of the tree."""
 
     name: str
@@ -317,8 +317,4 @@ def _values(row: SnapshotRow) -> tuple[Any, ...]:
 
 
 def _checkpoint(row: tuple[Any, ...]) -> Checkpoint:
-    name, number, moment, snapshot, files, size, rows, automatic = row
-    return Checkpoint(
-        name=name, number=number, time=moment, snapshot=snapshot, files=files, bytes=size, rows=rows,
-        automatic=bool(automatic),
-    )  # fmt: skip
+    return structs.replace(Checkpoint(*row), automatic=bool(row[-1]))

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 from filetools.errors import StateDamagedError
 from filetools.journal.changes import Change
 from filetools.journal.storage.contents import digest_of, version_from
-from filetools.journal.storage.database import Arguments, Database
+from filetools.journal.storage.database import Arguments, Database, slices
 from filetools.journal.storage.schema import IS_PENDING, IS_UNSYNCED
 from filetools.journal.tree_rows import Identity
 from filetools.models.records import EXTERNAL, Actor, ChangeRecord, Operation, RecordState
@@ -163,10 +163,9 @@ class Marks:
 
     def synced(self, numbers: Iterable[int]) -> None:
         """Note that the files and folders of these records are synced."""
-        rows = [(number,) for number in numbers]
-        if rows:
-            update = "UPDATE records SET synced = 1 WHERE number = ? AND synced = 0"
-            self._database.change(update, rows, may_use_reserve=True)
+        update = "UPDATE records SET synced = 1 WHERE number = ? AND synced = 0"
+        for several in slices((number,) for number in numbers):
+            self._database.change(update, several, may_use_reserve=True)
 
     def is_pending(self, number: int) -> bool:
         """True if a record is committed but not applied."""

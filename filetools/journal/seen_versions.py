@@ -83,10 +83,9 @@ class SeenVersions:
 
     def save(self, changes: Iterable[tuple[str, str, SeenVersion | None]]) -> None:
         """Store (owner, key, row) in this order; None for a row removes all rows of the path."""
-        changes = list(changes)
-        if changes:
+        for several in slices(changes):
             # Unsynced: after a power cut an actor knows less, and a stale write is refused instead of merged.
-            self._database.write(partial(_save, changes), durable=False)
+            self._database.write(partial(_save, several), durable=False)
 
     def forget(self, owners: Iterable[str]) -> None:
         """Drop all rows of some actors."""

@@ -95,7 +95,7 @@ class Glob:
     counts. An unclosed bracket means itself, and a name that is spelled like the pattern matches, too.
     """
 
-    __slots__ = ("_expression", "_is_path", "_literal", "pattern")
+    __slots__ = ("_expression", "_is_path", "_literal")
 
     def __init__(self, pattern: str) -> None:
         """Compile a pattern.
@@ -109,7 +109,6 @@ class Glob:
         body = pattern.replace("\\", "/").removeprefix("./")
         if not body.strip("/") or len(body) > 4096:
             raise InvalidArgumentError(f"The glob {pattern[:40]!r} must have 1 to 4096 characters")
-        self.pattern = pattern
         self._is_path = "/" in body
         self._literal = body.lstrip("/")
         self._expression = compile_all([to_expression(tokens_of(self._literal, is_lenient=True))])

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from shutil import which
-from typing import Final, TypeAlias
+from typing import Final
 
 from filetools.content.identity_cache import Identity, IdentityCache, identity_of
 from filetools.errors import FileBusyError, FileTooLargeError, NotRegularFileError, PathIsDirectoryError
@@ -27,33 +27,33 @@ MAX_IGNORE_BYTES: Final = 64 * 1024 * 1024
 """Larger ignore files are skipped; git's own limit is 100 MB."""
 _GIT_SECONDS: Final = 5.0
 
-IgnoreCache: TypeAlias = IdentityCache[IgnoreRules]
-"""Compiled ignore files by identity and path; one cache per process is enough."""
+_RULES: Final = IdentityCache[IgnoreRules]()
+"""Compiled ignore files by identity and path, of all workspaces of the process."""
 _BLOCK_BYTES: Final = 4096
 """Size of an ignore file that counts as one entry of the cache."""
 
 
-def load_rules(store: Listable, directory: WorkspacePath, cache: IgnoreCache) -> IgnoreRules | None:
+def load_rules(store: Listable, directory: WorkspacePath) -> IgnoreRules | None:
     """Return the rules of a folder's ignore file, or None if there is none or it cannot be read."""
     path = directory.child(IGNORE_FILE)
     try:
         facts = store.stat(path)
         if facts is None or facts.type != "file":
             return None
-        return _rules(cache, facts.identity, path, lambda: store.read(path, limit=MAX_IGNORE_BYTES)[0], base=directory)
+        return _rules(facts.identity, path, lambda: store.read(path, limit=MAX_IGNORE_BYTES)[0], base=directory)
     except (*GONE, PathIsDirectoryError, NotRegularFileError, FileBusyError, FileTooLargeError) as exc:
         logger.warning("The ignore file %s cannot be read, and its rules do not apply: %s", path, exc)
         return None
 
 
 def _rules(
-    cache: IgnoreCache, identity: Identity, place: str, read: Callable[[], bytes], *, base: str = "", above: str = ""
+    identity: Identity, place: str, read: Callable[[], bytes], *, base: str = "", above: str = ""
 ) -> IgnoreRules:
-    if (kept := cache.get(identity, place=place)) is not None:
+    if (kept := _RULES.get(identity, place=place)) is not None:
         return kept
     taken_ns = time.time_ns()
     rules = IgnoreRules.parse(read(), base, above=above)
-    cache.put(identity, rules, taken_ns=taken_ns, place=place, weight=1 + identity[2] // _BLOCK_BYTES)
+    _RULES.put(identity, rules, taken_ns=taken_ns, place=place, weight=1 + identity[2] // _BLOCK_BYTES)
     return rules
 
 
@@ -113,12 +113,12 @@ def _users_file(top: Path) -> Path:
     )
 
 
-def outer_stack(store: Listable, cache: IgnoreCache) -> IgnoreStack:
+def outer_stack(store: Listable) -> IgnoreStack:
     """Return the rules of the ignore files outside the root, lowest precedence first."""
     stack = IgnoreStack()
     for path, above, identity in outer_ignore_files(store.root) if isinstance(store, LocalReading) else ():
         try:
-            rules = _rules(cache, identity, f"{path}\0{above}", path.read_bytes, above=above)
+            rules = _rules(identity, f"{path}\0{above}", path.read_bytes, above=above)
         except OSError as exc:
             logger.warning("The ignore file %s cannot be read, and its rules do not apply: %s", path, exc)
             continue
@@ -126,14 +126,14 @@ def outer_stack(store: Listable, cache: IgnoreCache) -> IgnoreStack:
     return stack
 
 
-def stack_above(store: Listable, directory: WorkspacePath, cache: IgnoreCache) -> IgnoreStack:
+def stack_above(store: Listable, directory: WorkspacePath) -> IgnoreStack:
     """Return the rules that apply to a folder from above: from outside the root, then the root's, and so on down."""
-    stack = outer_stack(store, cache)
+    stack = outer_stack(store)
     above: list[WorkspacePath] = []
     while not directory.is_root:
         directory = directory.parent
         above.append(directory)
     for folder in reversed(above):
-        rules = load_rules(store, folder, cache)
+        rules = load_rules(store, folder)
         stack = stack.push(rules) if rules is not None else stack
     return stack

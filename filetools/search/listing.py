@@ -15,12 +15,9 @@ from filetools.paths.lexical import is_addressable
 from filetools.paths.names import escaped
 from filetools.paths.patterns import is_glob, matcher_of
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.search.ignores import IgnoreCache
 from filetools.search.options import ListOptions, decode_cursor, encode_cursor
 from filetools.search.source import Abort, Listable, Source
 from filetools.search.walk import Found, OrderedWalk
-
-IGNORES: Final = IgnoreCache()
 
 FIRST_PORTION: Final = 256
 LARGEST_PORTION: Final = 4_096
@@ -63,7 +60,7 @@ def list_page(
         AbortedError: `abort` returned True.
     """
     source = Source(store, abort, "Listing")
-    walk = OrderedWalk(source, path, options, options.rules(), IGNORES)
+    walk = OrderedWalk(source, path, options, options.rules())
     total = None if options.recursive else walk.total()
     fields, _ = _page(walk, cursor, options.fingerprint(path))
     return ListResult.model_validate({**fields, "total": total})
@@ -85,7 +82,7 @@ def rows_below(
         AbortedError: `abort` returned True.
     """
     source, count = Source(store, abort, "Listing"), FIRST_PORTION
-    walk = OrderedWalk(source, path, options, options.rules(), IGNORES)
+    walk = OrderedWalk(source, path, options, options.rules())
     while rows := walk.take(count):
         yield [(path, kind, True) if is_addressable(path) else (escaped(path), kind, False) for path, kind in rows]
         count = min(2 * count, LARGEST_PORTION)
@@ -129,7 +126,7 @@ def search_files(
 
     source = Source(store, abort, "The search")
     closed: list[AccessDeniedError] = []
-    walk = OrderedWalk(source, path, chosen, chosen.rules(), IGNORES, on_closed=closed.append)
+    walk = OrderedWalk(source, path, chosen, chosen.rules(), on_closed=closed.append)
     fields, found = _page(walk, cursor, chosen.fingerprint(path, pattern), wanted)
     is_complete = fields["next_cursor"] is None and not closed
     more = {} if found else {"searched": count}

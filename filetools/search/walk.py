@@ -14,7 +14,7 @@ from filetools.paths.ignore import IGNORE_FILE, IgnoreStack, NameFilter
 from filetools.paths.patterns import ExcludeRules
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.search.folder import SortedFolder, combined, position_after, position_before
-from filetools.search.ignores import IgnoreCache, load_rules, stack_above
+from filetools.search.ignores import load_rules, stack_above
 from filetools.search.options import ListOptions
 from filetools.search.source import GONE, Listable, Source
 from filetools.stores.store import ScanEntry
@@ -57,7 +57,6 @@ class OrderedWalk:
         path: WorkspacePath,
         options: ListOptions,
         rules: ExcludeRules,
-        cache: IgnoreCache,
         *,
         on_closed: Callable[[AccessDeniedError], None] = lambda _: None,
     ) -> None:
@@ -68,14 +67,13 @@ class OrderedWalk:
         self._on_closed = on_closed
         self.source, self.path, self.options = source, path, options
         self._rules = rules
-        self._ignores = cache
         self._hidden: NameFilter | None = (
             None if options.include_hidden else (lambda names, _: [name for name in names if name[0] != "."])
         )
         self._usual = combined((self._hidden, rules.in_directory(ROOT)))
         """The filter for every folder without ignore rules, if the patterns depend only on names."""
         self._depth = options.max_depth if options.recursive else 1
-        stack = stack_above(source.store, path, cache) if options.use_gitignore else IgnoreStack()
+        stack = stack_above(source.store, path) if options.use_gitignore else IgnoreStack()
         top = _Level(path, stack)
         folder = source.folder(path)
         self._fill(top, folder)
@@ -156,7 +154,7 @@ class OrderedWalk:
 
     def _fill(self, level: _Level, folder: SortedFolder) -> None:
         if self.options.use_gitignore and folder.has_file(IGNORE_FILE):
-            rules = load_rules(self.source.store, WorkspacePath(level.path), self._ignores)
+            rules = load_rules(self.source.store, WorkspacePath(level.path))
             level.stack = level.stack.push(rules) if rules is not None else level.stack
         level.folder = folder
         level.name_filter = name_filter = self._name_filter(level.path, level.stack)

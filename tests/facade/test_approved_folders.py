@@ -264,9 +264,7 @@ async def test_a_file_that_another_program_saves_right_before_the_turn_stays(
     assert (tmp_path / ".mcp.json").read_text() == "EVIL"
 
 
-async def test_links_and_files_that_cannot_be_read_are_bound_by_their_inodes(
-    files: FileToolsFacade, tmp_path: Path
-) -> None:
+async def test_links_are_bound_too(files: FileToolsFacade, tmp_path: Path) -> None:
     os.symlink("harmless", tmp_path / "d" / "link")
     await refused("APPROVAL_REQUIRED", files.move_file("d", ".cursor"))
     await allow_all(files)

@@ -50,6 +50,14 @@ async def test_a_malformed_batch_is_refused_before_anything_is_looked_at(
     assert (snapshot(root), await recorded(files)) == (BEFORE, [])
 
 
+async def test_a_refused_batch_names_every_file_that_is_in_the_way(files: FileToolsFacade, root: Path) -> None:
+    items = [item("a.txt", expected_version="0" * 64), item("b.txt"), item("d/e.txt", "ж", encoding="latin-1")]
+    error = await refused("BATCH_FAILED", files.write_multiple(items))
+    assert (error.path, [each["path"] for each in error.details["others"]]) == ("a.txt", ["d/e.txt"])
+    assert "d/e.txt" in error.message
+    assert (snapshot(root), await recorded(files)) == (BEFORE, [])
+
+
 @pytest.mark.parametrize(
     ("bad", "cause", "path"),
     [

@@ -263,6 +263,14 @@ async def test_a_whole_write_based_on_the_file_is_merged_into_unsaved_text(desk:
     assert (await desk.ann.buffers.read(opened.handle)).text == "typed " + sent
 
 
+async def test_bytes_that_are_text_are_merged_into_unsaved_text(desk: Desk) -> None:
+    opened = await desk.opened(typed="typed ")
+    await desk.agent.write_file("a.txt", (LINES + "more\n").encode())
+    await desk.agent.append_file("a.txt", b"last\n")
+    assert desk.on_disk == LINES + "more\nlast\n"
+    assert (await desk.ann.buffers.read(opened.handle)).text == "typed " + LINES + "more\nlast\n"
+
+
 async def test_a_change_that_overlaps_with_unsaved_text_is_refused_with_both_sides(desk: Desk) -> None:
     opened = await desk.opened(typed="typed ")
     known = await desk.agent.read_file("a.txt", view="disk")

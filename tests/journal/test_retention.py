@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import DiskFullError
+from filetools.journal.changes import Relation
 from filetools.journal.checkpoints import SnapshotRow
 from filetools.journal.journal import Journal
 from filetools.journal.retention import LIVE_SECONDS, SWEEP_SECONDS, Retention
@@ -56,6 +57,17 @@ def test_the_oldest_records_go_first(relaxed: Journal) -> None:
     assert left(relaxed) == [7, 8, 9, 10]
     assert relaxed.positions().forgotten == 6
     assert keep(relaxed, records=4) == 0
+
+
+def test_what_a_record_undoes_is_forgotten_with_it(relaxed: Journal) -> None:
+    first = put(relaxed, "a", b"1")
+    put(relaxed, "a", b"0", relations=(Relation(kind="undoes", number=first.number),))
+    database, counts = database_of(relaxed), "SELECT (SELECT count(*) FROM relations), (SELECT count(*) FROM undone)"
+    assert database.rows(counts) == [(1, 1)]
+    written(relaxed, b"2", b"3", key="a")
+    relaxed.marks.synced([1, 2])
+    assert keep(relaxed, records=0) == 3
+    assert database.rows(counts) == [(0, 0)]
 
 
 def test_records_of_heads_stay(relaxed: Journal) -> None:

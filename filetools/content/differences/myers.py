@@ -17,7 +17,6 @@ Ids = Sequence[int]
 
 # A slice of this many elements is compared in the time of a few single ones.
 _STRIDE: Final = 128
-_MAX_ROUNDS: Final = 4
 _MAX_DEPTH: Final = 6
 _COST_PER_ELEMENT: Final = 8
 
@@ -67,19 +66,15 @@ def _pairs(
     old: Ids, new: Ids, at_old: Sequence[int], at_new: Sequence[int], max_cost: int, depth: int
 ) -> Iterator[tuple[int, int]]:
     """Yield the pairs of corresponding positions among the given positions of both sides."""
-    for _ in range(_MAX_ROUNDS):
-        size = len(at_old) + len(at_new)
-        first, second = [old[i] for i in at_old], [new[j] for j in at_new]
-        head = common_prefix(first, second)
-        tail = common_suffix(first, second, head)
-        end_old, end_new = len(at_old) - tail, len(at_new) - tail
-        yield from zip((*at_old[:head], *at_old[end_old:]), (*at_new[:head], *at_new[end_new:]), strict=True)
-        # Elements missing from the other side are changed in any case; removing them saves most steps of the search.
-        shared = {*first[head:end_old]} & {*second[head:end_new]}
-        at_old = [i for i in at_old[head:end_old] if old[i] in shared]
-        at_new = [j for j in at_new[head:end_new] if new[j] in shared]
-        if len(at_old) + len(at_new) == size:
-            break
+    first, second = [old[i] for i in at_old], [new[j] for j in at_new]
+    head = common_prefix(first, second)
+    tail = common_suffix(first, second, head)
+    end_old, end_new = len(at_old) - tail, len(at_new) - tail
+    yield from zip((*at_old[:head], *at_old[end_old:]), (*at_new[:head], *at_new[end_new:]), strict=True)
+    # Elements missing from the other side are changed in any case; removing them saves most steps of the search.
+    shared = {*first[head:end_old]} & {*second[head:end_new]}
+    at_old = [i for i in at_old[head:end_old] if old[i] in shared]
+    at_new = [j for j in at_new[head:end_new] if new[j] in shared]
     if not at_old or not at_new:
         return
     first, second = [old[i] for i in at_old], [new[j] for j in at_new]

@@ -21,7 +21,7 @@ from filetools.paths.patterns import ExcludeRules, compile_patterns
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.project.git import tracked_although_ignored
-from filetools.search.ignores import IgnoreCache, load_rules, outer_ignore_files, outer_stack
+from filetools.search.ignores import load_rules, outer_ignore_files, outer_stack
 from filetools.settings import Settings
 from filetools.stores.private import is_ours
 from filetools.stores.store import FileStat, Store
@@ -61,7 +61,6 @@ class TreeObserver:
         self._largest_read_bytes = settings.max_write_bytes
         self._is_open = is_open
         self._rules = compile_patterns((), defaults=settings.exclude)
-        self._ignores = IgnoreCache()
         self._tracked: frozenset[str] = frozenset()
         self.on_observed: Callable[[Observation], None] = lambda observation: None
         """Called with each observation of a call's paths, in its thread."""
@@ -85,7 +84,6 @@ class TreeObserver:
         return LeftOut(
             self._store,
             self._rules,
-            self._ignores,
             self._tracked,
             lambda path: self._is_open(self._workspace.key(path)),
         )
@@ -237,7 +235,6 @@ class LeftOut:
     Args:
         store: The tree.
         rules: Exclusions besides those of ignore files.
-        cache: Parsed ignore files.
         tracked: Paths that git tracks although ignore files exclude them, and the folders above them.
         is_open: True if an editor has a path open; then it is not excluded.
     """
@@ -246,13 +243,11 @@ class LeftOut:
         self,
         store: Store,
         rules: ExcludeRules,
-        cache: IgnoreCache,
         tracked: Set[str],
         is_open: Callable[[str], bool],
     ) -> None:
         self._store = store
         self._rules = rules
-        self._cache = cache
         self._tracked = tracked
         self._is_open = is_open
         self._folders: dict[str, IgnoreStack | None] = {}
@@ -290,12 +285,12 @@ class LeftOut:
 
     def _stack_in(self, folder: str) -> IgnoreStack | None:
         if not folder:
-            stack = outer_stack(self._store, self._cache)
+            stack = outer_stack(self._store)
         elif is_ours(folder.rpartition("/")[2]) or self._is_ignored(folder, True):
             return None
         else:
             above = self._folders[folder.rpartition("/")[0]]
             assert above is not None
             stack = above
-        rules = load_rules(self._store, WorkspacePath(folder), self._cache)
+        rules = load_rules(self._store, WorkspacePath(folder))
         return stack if rules is None else stack.push(rules)

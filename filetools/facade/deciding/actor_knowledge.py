@@ -12,7 +12,7 @@ from filetools.errors import VersionGoneError
 from filetools.facade.parts import Parts
 from filetools.facade.steps.files import MoveFile, PutFile, RemoveFile
 from filetools.facade.steps.folders import MoveFolder, RemoveFolderStep
-from filetools.facade.steps.look import Look, content_of, facts_of
+from filetools.facade.steps.look import Look, content_of
 from filetools.facade.steps.step import Step
 from filetools.facade.steps.unsaved import unsaved_error, unsaved_text
 from filetools.models.records import Actor
@@ -40,7 +40,7 @@ def seen_by(parts: Parts, look: Look, actor: Actor) -> tuple[SeenPath, Knowledge
         # Without its other names: the step refuses hard links itself, and not for a change of unsaved text alone.
         now = SeenPath(
             path=look.path, kind=stat.type, version=look.version, size=stat.size, mode=stat.mode,
-            content=partial(content_of, parts, look), facts=facts_of(parts, look), identity=stat.identity,
+            content=partial(content_of, parts, look), facts=look.facts, identity=stat.identity,
             unsaved=unsaved,
         )  # fmt: skip
     knowledge = Knowledge(

@@ -7,7 +7,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from filetools.content.version import stat_version
 from filetools.facade.parts import Parts
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
@@ -16,7 +15,7 @@ from filetools.search.walk import walk_tree
 FOLDER: Final = "directory"
 
 Contents = Mapping[WorkspacePath, str]
-"""Of every file below a folder its inode, size and times, by path; `FOLDER` for folders."""
+"""Of every file below a folder its type, size and times, by path; `FOLDER` for folders."""
 
 
 class PathSurvey(Struct, frozen=True, kw_only=True):
@@ -69,5 +68,7 @@ def contents_of(parts: Parts, path: WorkspacePath) -> Contents:
     for each in (path, *(below for below, _ in inside)):
         stat = parts.store.stat(each)
         if stat is not None:
-            found[each] = FOLDER if stat.type == "directory" else stat_version(stat.identity)
+            # Without the inode, which some drivers make up; a rename and every other change set the last time.
+            facts = (stat.type, stat.size, stat.modified_ns, stat.changed_ns)
+            found[each] = FOLDER if stat.type == "directory" else "-".join(map(str, facts))
     return found

@@ -311,7 +311,11 @@ def _taken_diffs(parts: Parts, taken: Taken, contents: Mapping[WorkspacePath, Co
         if after is not None and after != before and (covered := _standing(parts, after)).look.version is not None:
             header += _gone_text(after, covered)
         if pair in dangerous and after is not None:
-            header += _whole_text(parts, before, after)
+            old = _standing(parts, before)
+            is_text = old.text is not None
+            header += (
+                unified_diff("", old.text or "", "/dev/null", f"b/{after}") if is_text else _gone_text(before, old)
+            )
         elif after is None:
             header += _gone_text(before, _standing(parts, before)) if room > 0 else "Its text is not shown\n"
         room -= len(header)
@@ -324,11 +328,6 @@ def _gone_text(path: WorkspacePath, old: ShownState) -> str:
     if old.text is None:
         return f"Binary file {printable(path)}, {_sized(old)}\n"
     return unified_diff(old.text, "", f"a/{path}", "/dev/null")
-
-
-def _whole_text(parts: Parts, before: WorkspacePath, after: WorkspacePath) -> str:
-    old = _standing(parts, before)
-    return _gone_text(before, old) if old.text is None else unified_diff("", old.text, "/dev/null", f"b/{after}")
 
 
 def _description(parts: Parts, act: Act, taken: Taken, contents: Mapping[WorkspacePath, Contents]) -> str:

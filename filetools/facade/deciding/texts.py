@@ -38,7 +38,7 @@ from filetools.errors import (
 from filetools.facade.deciding.actor_knowledge import seen_by
 from filetools.facade.parts import Parts
 from filetools.facade.steps.files import Decide
-from filetools.facade.steps.look import Look, content_of, facts_of
+from filetools.facade.steps.look import Look, content_of
 from filetools.facade.steps.unsaved import (
     disk_text,
     overwritten,
@@ -233,7 +233,7 @@ class AnsweredPut(Struct, frozen=True, kw_only=True):
     def _instead(self, parts: Parts, look: Look, own: PutDecision, before: str) -> PutDecision:
         """Return the decision for the person's text, ignoring unsaved text."""
         now, knowledge = seen_by(parts, look, self.actor)
-        there = facts_of(parts, look)
+        there = look.facts
         form = own.facts.text_format or (there and there.text_format) or UTF8
         made = with_text(own, look.path, self.text, form, before)
         refuse_size(look.path, len(made.content), parts.settings)

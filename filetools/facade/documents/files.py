@@ -18,7 +18,7 @@ from filetools.content.formats import UTF8, TextFormat, encode
 from filetools.editors.documents import OpenText, changed
 from filetools.errors import BufferClosedError, InvalidArgumentError, PathNotFoundError, VersionGoneError
 from filetools.facade.parts import Parts
-from filetools.facade.steps.look import Look, content_of, facts_of
+from filetools.facade.steps.look import Look, content_of
 from filetools.facade.steps.unsaved import aside, disk_text, replaced
 from filetools.journal.changes import HeadMovedError, Relation
 from filetools.journal.documents import Document, DocumentChange, DocumentClosing
@@ -145,7 +145,7 @@ class DocumentSave(Struct, frozen=True):
 
 
 def _merged(parts: Parts, seen: Look, opened: OpenText, text_format: TextFormat | None) -> bytes:
-    facts, on_disk = facts_of(parts, seen), disk_text(parts, seen)
+    facts, on_disk = seen.facts, disk_text(parts, seen)
     if on_disk is None or facts is None or facts.text_format is None:
         raise unmergeable(seen.path, opened.document.base, seen.version, reason="it is binary now")
     content = content_of(parts, seen) if text_format is None else encode(on_disk, text_format, path=seen.path)

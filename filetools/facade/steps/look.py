@@ -136,13 +136,6 @@ def known_version(seen: Look) -> str | None:
     return None if seen.view.head is None else seen.view.head.version
 
 
-def facts_of(parts: Parts, seen: Look) -> ContentFacts | None:
-    """Return the facts of a look's file; None if there is none or it is too large to read as a whole."""
-    if seen.facts is None and seen.content is not None:
-        return inspect(seen.content, name=seen.path)[0]
-    return seen.facts
-
-
 def found(looks: Iterable[Look]) -> list[Change]:
     """Return a `found` record for each file without a head, to be committed before its first change."""
     new: dict[str, Change] = {}
@@ -170,12 +163,7 @@ def keep_seen(parts: Parts, seen: Look) -> None:
         return
     # A recorded version is not enough: the move of a file that was only hashed is recorded too.
     if not parts.journal.contents.has(seen.version):
-        content = seen.content
-        if content is None:
-            content, _ = parts.store.read(seen.path, limit=parts.settings.max_write_bytes)
-            if version_of(content) != seen.version:
-                raise HeadMovedError(seen.path)
-        parts.journal.contents.keep(content, seen.version)
+        parts.journal.contents.keep(content_of(parts, seen), seen.version)
 
 
 def _as_spelled(parts: Parts, path: WorkspacePath, view: View) -> WorkspacePath:
@@ -267,10 +255,5 @@ def require_parent(parts: Parts, path: WorkspacePath) -> None:
     Raises:
         DirectoryNotFoundError, PathNotDirectoryError
     """
-    if path.parent.is_root:
-        return
-    stat = parts.store.stat(path.parent)
-    if stat is None:
+    if missing_parents(parts, path):
         raise DirectoryNotFoundError(path.parent)
-    if stat.type != "directory":
-        raise PathNotDirectoryError(path.parent)

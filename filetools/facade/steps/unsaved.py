@@ -26,7 +26,7 @@ from filetools.content.version import version_of
 from filetools.editors.documents import OpenText, changed, typed
 from filetools.errors import EditConflictError, VersionGoneError, VersionMismatchError
 from filetools.facade.parts import Parts
-from filetools.facade.steps.look import Look, content_of, facts_of
+from filetools.facade.steps.look import Look, content_of
 from filetools.journal.changes import Change
 from filetools.journal.documents import Document, DocumentChange
 from filetools.models.records import Operation
@@ -65,7 +65,7 @@ def disk_text(parts: Parts, seen: Look) -> str | None:
     """Return the text of a look's file: empty if there is no file, None if it is binary."""
     if seen.stat is None:
         return ""
-    facts = facts_of(parts, seen)
+    facts = seen.facts
     if facts is None or facts.text_format is None:
         return None
     return decode(content_of(parts, seen), facts.text_format, path=seen.path)
@@ -253,7 +253,7 @@ def _caught_up(parts: Parts, seen: Look, opened: OpenText) -> str | None:
 
 def _on_disk(parts: Parts, seen: Look, base: str, proposed: str, *, is_addition: bool) -> bytes | None:
     """Return the file's bytes after a change; None if the change needs unsaved text, or does not alter the file."""
-    facts = facts_of(parts, seen)
+    facts = seen.facts
     if seen.stat is None or facts is None or facts.text_format is None:
         return None
     content = content_of(parts, seen)

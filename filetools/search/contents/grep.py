@@ -24,7 +24,6 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.contents.options import GrepOptions
 from filetools.search.contents.pattern import MAX_COUNTED, line_end_from, plain_lines
 from filetools.search.contents.unsaved import Unsaved, merged, place_of, without_file
-from filetools.search.listing import IGNORES
 from filetools.search.options import CursorValue, decode_cursor, encode_cursor
 from filetools.search.source import GONE, Abort, Listable, Source
 from filetools.search.walk import Found, OrderedWalk
@@ -231,8 +230,8 @@ class _Page:
     def _walked(self) -> Iterator[Found]:
         listing = self._options.listing()
         rules = listing.rules()
-        walk = OrderedWalk(self._source, self._path, listing, rules, IGNORES, on_closed=self._warn)
-        more = without_file(self._unsaved, self._store, self._path, listing, rules, IGNORES)
+        walk = OrderedWalk(self._source, self._path, listing, rules, on_closed=self._warn)
+        more = without_file(self._unsaved, self._store, self._path, listing, rules)
         if self._after is not None:
             relative, line = self._after
             last = place_of(f"{self._path}/{relative}" if self._path else relative)

@@ -10,7 +10,7 @@ from filetools.models.words import EntryType
 from filetools.paths.patterns import ExcludeRules
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.folder import sort_key
-from filetools.search.ignores import IgnoreCache, stack_above
+from filetools.search.ignores import stack_above
 from filetools.search.options import ListOptions
 from filetools.search.source import Listable
 from filetools.search.walk import Found
@@ -44,7 +44,6 @@ def place_of(path: str, kind: EntryType = "file") -> Place:
 
 def without_file(
     unsaved: Unsaved, store: Listable, folder: WorkspacePath, options: ListOptions, rules: ExcludeRules,
-    cache: IgnoreCache,
 ) -> list[str]:  # fmt: skip
     """Return the paths below a folder, in order, with unsaved text but no file, that a listing would show."""
     prefix = f"{folder}/" if folder else ""
@@ -56,7 +55,7 @@ def without_file(
         is_hidden = not options.include_hidden and any(name.startswith(".") for name in path[len(prefix) :].split("/"))
         if is_hidden or rules.matches(path, False):
             continue
-        if options.use_gitignore and stack_above(store, where, cache).ignores(path, False):
+        if options.use_gitignore and stack_above(store, where).ignores(path, False):
             continue
         found.append(path)
     return sorted(found, key=place_of)

@@ -62,8 +62,9 @@ def _lines(rows: Sequence[Row], most_rows: int) -> Iterator[str]:
     for head, hunks in rows[:most_rows]:
         if head:
             yield head
-        lines = _hunk_lines(hunks)
-        yield from map(_narrow, lines[:left])
+        lines = [line for hunk in hunks for line in (hunk_place(hunk), *narrowed(hunk["lines"], MOST_LINE_CHARACTERS))]
+        for line in lines[:left]:
+            yield line if len(line) <= MOST_LINE_CHARACTERS else f"{line[:MOST_LINE_CHARACTERS]}…"
         more += max(0, len(lines) - left)
         left -= min(left, len(lines))
     if more:
@@ -72,17 +73,9 @@ def _lines(rows: Sequence[Row], most_rows: int) -> Iterator[str]:
         yield f"… {rest} more"
 
 
-def _hunk_lines(hunks: Sequence[Data]) -> list[str]:
-    return [line for hunk in hunks for line in (hunk_place(hunk), *narrowed(hunk["lines"], MOST_LINE_CHARACTERS))]
-
-
 def hunk_place(hunk: Data) -> str:
     """Return the header line of a hunk."""
     return f"@@ -{hunk['oldStart']},{hunk['oldLines']} +{hunk['newStart']},{hunk['newLines']} @@"
-
-
-def _narrow(line: str) -> str:
-    return line if len(line) <= MOST_LINE_CHARACTERS else f"{line[:MOST_LINE_CHARACTERS]}…"
 
 
 def _write(data: Data) -> Summary:
