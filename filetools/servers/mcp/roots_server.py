@@ -71,6 +71,16 @@ def folder_at(name: str | os.PathLike[str]) -> Folder | None:
         return None
 
 
+def outermost(folders: Sequence[Folder]) -> list[Folder]:
+    """Return the folders that lie in none of the others, each once, in the given order."""
+    kept = {folder.real: folder for folder in reversed(folders)}
+    return [
+        folder
+        for folder in dict.fromkeys(kept[each.real] for each in folders)
+        if not any(parent in kept for parent in folder.real.parents)
+    ]
+
+
 logger = logging.getLogger(__name__)
 
 MOST_ROOTS: Final = 50
@@ -245,7 +255,7 @@ class Workspaces:
         whole: dict[Path, Root] = {}
         failed: list[FileToolsError] = []
         async with self._turn:
-            for folder in sorted(folders, key=lambda folder: len(folder.real.parts)):
+            for folder in outermost(folders):
                 try:
                     holder = await self._holder(folder)
                 except FileToolsError as error:

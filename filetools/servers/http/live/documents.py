@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -41,13 +41,8 @@ class OpenDocuments:
         self._outbox = outbox
         self._offer = offer
         self._fall_behind = fall_behind
-        self._open: dict[str, OpenDocument] = {}
+        self.by_handle: dict[str, OpenDocument] = {}
         self._one_text = asyncio.Lock()
-
-    @property
-    def all(self) -> Collection[OpenDocument]:
-        """The open documents."""
-        return self._open.values()
 
     async def open(self, frame: frames.Open) -> None:
         """Open a document, or resume a handle, and send its text."""
@@ -114,7 +109,7 @@ class OpenDocuments:
 
     async def bring_up(self, handle: str, reason: str) -> None:
         """Send the whole text of a document, which replaces the client's."""
-        document = self._open.get(handle)
+        document = self.by_handle.get(handle)
         if document is None:
             return
         with suppress(BufferClosedError):
@@ -126,7 +121,7 @@ class OpenDocuments:
         """Renew all handles until the connection ends, and drop those that have lapsed."""
         while True:
             await asyncio.sleep(RENEW_SECONDS)
-            for document in list(self.all):
+            for document in list(self.by_handle.values()):
                 try:
                     await self._files.buffers.renew(document.handle)
                 except BufferClosedError:
@@ -135,10 +130,10 @@ class OpenDocuments:
                     pass  # the journal is busy: there is time for two more attempts
 
     def _followed(self, opened: BufferResult) -> OpenDocument:
-        document = self._open.get(opened.handle)
+        document = self.by_handle.get(opened.handle)
         if document is None:
             document = OpenDocument(opened.handle, opened.document, opened.path, self._offer, self._fall_behind)
-            self._open[opened.handle] = document
+            self.by_handle[opened.handle] = document
         self._hub.follow(document)
         return document
 
@@ -179,13 +174,13 @@ class OpenDocuments:
             document.is_at(opened.buffer_version, is_whole=True)
 
     def _of(self, handle: str) -> OpenDocument:
-        found = self._open.get(handle)
+        found = self.by_handle.get(handle)
         if found is None:
             raise BufferClosedError
         return found
 
     def _drop(self, document: OpenDocument) -> None:
-        self._open.pop(document.handle, None)
+        self.by_handle.pop(document.handle, None)
         self._hub.forget(document)
 
 

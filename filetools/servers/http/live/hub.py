@@ -117,7 +117,8 @@ class Hub:
         self._files = files
         self.handover = asyncio.Lock()
         """Held while a connection closes a handle or another one takes it over."""
-        self._members: set[Callable[[str], None]] = set()
+        self.members: set[Callable[[str], None]] = set()
+        """The connections, by the functions that send them frames."""
         self._open: dict[str, set[OpenDocument]] = {}
         self._dirty: dict[str, bool] = {}
         # `_send_event` is synchronous so that edits are sent in the same loop iteration; the others
@@ -128,18 +129,13 @@ class Hub:
             files.on("feed:*", self._send_resync),
         ]
 
-    @property
-    def members(self) -> int:
-        """Number of connections."""
-        return len(self._members)
-
     def join(self, offer: Callable[[str], None]) -> None:
         """Send frames to a connection from now on."""
-        self._members.add(offer)
+        self.members.add(offer)
 
     def leave(self, offer: Callable[[str], None], documents: Iterable[OpenDocument]) -> None:
         """Stop sending to a connection and to its documents."""
-        self._members.discard(offer)
+        self.members.discard(offer)
         for document in documents:
             self.forget(document)
 
@@ -169,7 +165,7 @@ class Hub:
             return
         if isinstance(event, BufferEvent):
             self._send_document_event(event)
-        elif self._members:
+        elif self.members:
             self._send(frame_text("event", **event.to_dict()))
 
     def _send_document_event(self, event: BufferEvent) -> None:
@@ -186,12 +182,12 @@ class Hub:
             self._dirty[event.document] = step["dirty"]
         elif event.name == "buffer:changed":
             return  # clients that have it open get the edits; the others only need the changed flag
-        if self._members:
+        if self.members:
             self._send(frame_text("event", **event.to_dict() | {"edits": None}))
 
     async def _send_call_event(self, event: Event) -> None:
         """Send approval and progress events, in order."""
-        if not self._members:
+        if not self.members:
             return
         plain = event.to_dict()
         if event.name == "tool:progress":
@@ -213,7 +209,7 @@ class Hub:
         self._send(frame_text("resync", reason=event.to_dict().get("reason", "unknown"), position=position))
 
     def _send(self, text: str) -> None:
-        for offer in list(self._members):
+        for offer in list(self.members):
             offer(text)
 
 

@@ -78,7 +78,7 @@ class LiveSession(AsyncResource):
         self.outbox.close()
         if self._leave is not None:
             self._leave()
-        self._hub.leave(self.offer, [] if self._documents is None else self._documents.all)
+        self._hub.leave(self.offer, [] if self._documents is None else self._documents.by_handle.values())
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -93,7 +93,7 @@ async def metrics(shared: SharedParts) -> Response:
     """Return counters and gauges in the text format of Prometheus."""
     gauges = {
         "filetools_http_open_requests": ("Requests being processed.", float(shared.metrics.open_requests)),
-        "filetools_live_connections": ("Open live connections.", float(shared.hub.members)),
+        "filetools_live_connections": ("Open live connections.", float(len(shared.hub.members))),
         "filetools_running_calls": ("Running tool calls.", float(len(shared.log.running()))),
     }
     return Response(shared.metrics.text(gauges), media_type=MEDIA_TYPE)
