@@ -106,9 +106,10 @@ def folder_of(key: str) -> str | None:
     return key.rpartition("/")[0] if key else None
 
 
-def bounds_below(key: str) -> tuple[str, str]:
+def bounds_below(key: str) -> tuple[str, str | bytes]:
     """Return the bounds of all keys below a folder, the second one exclusive; the empty key is the root."""
-    return (f"{key}/", f"{key}0") if key else ("", "\U0010ffff")  # "0" is the character after "/"
+    # "0" is the character after "/"; SQLite orders bytes after every text.
+    return (f"{key}/", f"{key}0") if key else ("", b"")
 
 
 def take_away(connection: sqlite3.Connection, key: str, number: int) -> None:
@@ -220,7 +221,7 @@ class TreeTable:
         """Return the rows with an inode, without absent ones."""
         return self._present("inode = ? AND device = ?", inode, device)
 
-    def _present(self, condition: str, *values: str | int) -> list[TreeRow]:
+    def _present(self, condition: str, *values: str | bytes | int) -> list[TreeRow]:
         found = self._connection.execute(f"{_ROWS} AND {condition}", values)
         return [row_from(row) for row in found]
 

@@ -163,7 +163,7 @@ class PreparedName(HiddenFile):
             PathExistsError: The path is taken now. Still prepared.
         """
         place, path, workspace = self.where(), self._path, self._disk.workspace
-        with self._explained, Opened(workspace.open_parent, path) as parent, place.folder as folder:
+        with self._explained, parent_of_names(workspace, path) as parent, place.folder as folder:
             live, hidden = (parent, path.name), (folder, place.name)
             try:
                 rename_without_replacing(hidden, live)

@@ -17,7 +17,9 @@ from filetools.facade.background.foreign import ForeignChanges, Uncertain
 from filetools.facade.facade import FileToolsFacade
 from filetools.journal.changes import Change
 from filetools.models.records import EXTERNAL, Operation
+from filetools.paths.workspace_path import WorkspacePath
 from tests.support.crashing import QUIET, Tree, grow, snapshot
+from tests.support.inside import parts
 from tests.support.opened import assert_at_rest, refused, version
 
 ALICE = Actor(kind="agent", id="alice", session="s1")
@@ -119,6 +121,18 @@ async def test_redo_of_a_restore_gives_back_what_an_undo_had_made(files: FileToo
         assert snapshot(root) == BEFORE
         await files.redo()
         assert snapshot(root) == before
+
+
+async def test_a_first_checkpoint_reads_each_file_once(files: FileToolsFacade, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, real = list[str](), parts(files).store.read
+
+    def counted(path: WorkspacePath, *, limit: int) -> Any:
+        found.append(path)
+        return real(path, limit=limit)
+
+    monkeypatch.setattr(parts(files).store, "read", counted)
+    await files.checkpoint("start")
+    assert sorted(found) == ["a.txt", "d/e.txt"]
 
 
 async def test_what_nobody_knows_is_listed_and_stays(files: FileToolsFacade, root: Path) -> None:

@@ -150,6 +150,15 @@ async def test_moves_are_followed_by_what_is_recorded_also_when_the_text_changed
     ]
 
 
+async def test_who_deleted_a_folder_had_no_hand_in_what_came_later(files: FileToolsFacade) -> None:
+    await files.checkpoint("x")
+    await files.for_actor(ALICE).delete_directory("src", recursive=True)
+    await files.for_actor(BOB).write_file("src/new.py", "new\n")
+    assert [each for each in told(await files.diff_tree("x")) if each[0] == "added"] == [
+        ("added", "src/new.py", ["bob"])
+    ]
+
+
 async def test_two_checkpoints_are_compared_in_both_directions(files: FileToolsFacade) -> None:
     await files.checkpoint("one")
     alice = files.for_actor(ALICE)
