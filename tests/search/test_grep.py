@@ -23,8 +23,8 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.contents.grep import grep_page
 from filetools.search.contents.options import GrepOptions
 from filetools.search.contents.pattern import plain_lines, read_pattern
+from filetools.search.contents.reading import FileReader
 from filetools.search.contents.unsaved import Unsaved
-from filetools.stores.store import FileStat
 from tests.support.crashing import grow
 from tests.support.direct_store import DirectStore, open_store
 
@@ -188,48 +188,55 @@ def test_links_are_not_followed(store: DirectStore, tmp_path_factory: pytest.Tem
     assert grep(store, "[s]ecret", all=True).total == 0
 
 
-class Replacing(DirectStore):
-    """Replaces each file by something else just before it is read."""
-
-    becomes: Callable[[Path], None]
-
-    def read(self, path: WorkspacePath, *, limit: int | None = None) -> tuple[bytes, FileStat]:
-        (self.workspace.root / path).unlink()
-        self.becomes(self.workspace.root / path)
-        return super().read(path, limit=limit)
-
-
 @pytest.mark.parametrize("become", [lambda _: None, Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/etc/passwd")])
 def test_what_became_something_else_since_it_was_listed_is_not_read(
-    tmp_path: Path, become: Callable[[Path], None]
+    tmp_path: Path, become: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    read = FileReader.read
+
+    def replaced(reader: FileReader, path: str) -> bytes:
+        (tmp_path / path).unlink()
+        become(tmp_path / path)
+        return read(reader, path)
+
+    monkeypatch.setattr(FileReader, "read", replaced)
     grow(tmp_path, {"a": b"root", "d/b": b"root"})
-    store = Replacing(Workspace.open(tmp_path))
-    store.becomes = become
+    store = DirectStore(Workspace.open(tmp_path))
     found = grep(store, "r[o]ot")
     store.close()
     store.workspace.close()
     assert (found.total, found.files_searched, found.total_is_complete, found.warnings) == (0, 2, True, [])
 
 
-class Failing(DirectStore):
-    """Has one file that changes at each reading."""
+def test_a_file_that_cannot_be_read_is_named(store: DirectStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = FileReader.read
 
-    def read(self, path: WorkspacePath, *, limit: int | None = None) -> tuple[bytes, FileStat]:
+    def failing(reader: FileReader, path: str) -> bytes:
         if path == "src/App.py":
             raise FileBusyError(path)
-        return super().read(path, limit=limit)
+        return read(reader, path)
 
-
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    grow(tmp_path, TREE)
-    store = Failing(Workspace.open(tmp_path))
+    monkeypatch.setattr(FileReader, "read", failing)
     found = grep(store, "d[e]f")
-    store.close()
-    store.workspace.close()
     assert [warning["code"] for warning in found.warnings] == ["FILE_BUSY"]
     assert ("src/lib/util.py", 1) in [(match.path, match.line) for match in found.matches]
     assert not found.total_is_complete
+
+
+@pytest.mark.parametrize("become", [lambda _: None, Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/etc/passwd")])
+def test_only_regular_files_are_read_through_an_open_folder(store: DirectStore, become: Callable[[Path], None]) -> None:
+    reader = FileReader(store, 1000)
+    assert reader.read("src/App.py") == TREE["src/App.py"]
+    path = store.workspace.root / "src/App.py"
+    path.unlink()
+    become(path)
+    with pytest.raises(FileToolsError):
+        reader.read("src/App.py")
+    path.parent.rename(store.workspace.root / "away")
+    with pytest.raises(FileToolsError):
+        reader.read("src/lib/util.py")
+    reader.close()
+    reader.close()
 
 
 def test_our_own_folder_is_never_searched(store: DirectStore) -> None:

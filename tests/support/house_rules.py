@@ -107,6 +107,7 @@ DISK: Final[Mapping[str, str]] = {
     "project/folder.py": "tells which folder outside the workspace is meant, links resolved",
     "sessions/log_folders.py": "names the folder of a project's logs after its path, links resolved",
     "search/ignores.py": "finds and reads the ignore files that git reads above the root",
+    "search/contents/reading.py": "reads files through the folder that the store opened",
     "search/source.py": "scans directories by the descriptors that the store opened",
     "cli/terminal.py": "gives standard output to nobody when the reader of a pipe has gone",
     "cli/runner.py": "asks at the terminal of the process",

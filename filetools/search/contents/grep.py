@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from itertools import groupby
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from filetools.paths.patterns import matcher_of
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.contents.options import GrepOptions
 from filetools.search.contents.pattern import MAX_COUNTED, line_end_from, plain_lines
+from filetools.search.contents.reading import FileReader
 from filetools.search.contents.unsaved import Unsaved, merged, place_of, without_file
 from filetools.search.options import CursorValue, decode_cursor, encode_cursor
 from filetools.search.source import GONE, Abort, Listable, Source
@@ -196,11 +198,12 @@ class _Page:
         if cursor is not None:
             fields = decode_cursor(cursor, {"after": str, "line": int, "found": int}, of=self._fingerprint)
             self._after, self._found = (str(fields["after"]), int(fields["line"])), max(int(fields["found"]), 0)
-        for path in self._files():
-            self._source.check()
-            self._search(path)
-            if self._is_full:
-                break
+        with closing(FileReader(self._store, self._options.max_file_bytes)) as self._reader:
+            for path in self._files():
+                self._source.check()
+                self._search(path)
+                if self._is_full:
+                    break
         return self._result()
 
     def _files(self) -> Iterator[str]:
@@ -285,7 +288,7 @@ class _Page:
         if self._unsaved.has(path) and (unsaved := self._unsaved.text(path)) is not None:
             return plain_lines(unsaved), "buffer"
         try:
-            content, _ = self._store.read(WorkspacePath(path), limit=self._options.max_file_bytes)
+            content = self._reader.read(path)
         except FileToolsError as error:
             if isinstance(error, AccessDeniedError) or not isinstance(error, _REPLACED):
                 self._warn(error)
