@@ -286,6 +286,8 @@ def _refuse_malformed(buffer_version: object, edits: object, text: object, chang
     """Refuse arguments of a wrong type or form; the code below trusts the types."""
     if (edits is None) == (text is None):
         raise InvalidArgumentError("Give either edits or the whole text")
+    if edits is not None and not (isinstance(edits, Sequence) and all(isinstance(edit, TextEdit) for edit in edits)):
+        raise InvalidArgumentError("edits must be a list of filetools.TextEdit")
     given = {"buffer_version": buffer_version, "edits": edits, "text": text, "change_id": change_id}
     try:
         convert(to_builtins(given, builtin_types=(bytes, bytearray)), _SentChange)  # otherwise they would become text

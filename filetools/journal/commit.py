@@ -87,9 +87,11 @@ class Recorder:
         reversal = [each for change in draft.changes for each in change.relations if each.kind in REVERSALS][:1]
         records = list[ChangeRecord]()
         related = set[int]()
+        unsynced = _unsynced_keys(connection) if any(change.external for change in draft.changes) else set[str]()
         for change in draft.changes:
-            unsynced = _unsynced_keys(connection) if change.external else frozenset()
             record = self._insert(connection, change, draft.actor, now, batch, unsynced)
+            if not change.external:
+                unsynced.update((change.key, change.old_key or change.key))
             _move_heads(connection, change, record.number)
             if change.document is not None:
                 apply_to_document(connection, change.document, draft.actor, record.number)
@@ -164,7 +166,7 @@ def _set_back(connection: sqlite3.Connection, changes: Sequence[Change]) -> set[
     return related
 
 
-def _unsynced_keys(connection: sqlite3.Connection) -> Set[str]:
+def _unsynced_keys(connection: sqlite3.Connection) -> set[str]:
     query = "SELECT key, coalesce(old_key, key) FROM records INDEXED BY records_open WHERE synced = 0"
     return {key for pair in connection.execute(query) for key in pair}
 

@@ -640,6 +640,8 @@ async def test_a_handle_is_its_actors_alone_while_it_is_open(desk: Desk) -> None
         {"buffer_version": 1.5, "text": "x"},
         {"buffer_version": 1, "text": 5},
         {"buffer_version": 1, "edits": ["x"]},
+        {"buffer_version": 1, "edits": [{"start": 0, "end": 0, "text": "x"}]},
+        {"buffer_version": 1, "edits": {TextEdit(0, 0, "x")}},
         {"buffer_version": 1, "edits": [TextEdit(0, 0, 5)]},  # type: ignore[arg-type]
         {"buffer_version": 1, "edits": [TextEdit("a", 0, "x")]},  # type: ignore[arg-type]
         {"buffer_version": 1, "edits": 5},

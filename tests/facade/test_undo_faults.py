@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import shutil
+import time
 from functools import partial
 from pathlib import Path
 
@@ -72,6 +73,29 @@ async def test_folders_left_by_a_failed_undo_do_not_make_it_count(tmp_path: Path
         result = await alice.undo()
         assert [(change.operation, change.outcome) for change in result.changes] == [("delete", "undone")]
         assert (tmp_path / "n" / "m" / "new.txt").read_text() == "n\n"
+
+
+@pytest.mark.parametrize("method", ["remove", "Prepared.exchange"])
+async def test_a_restore_in_two_transactions_that_is_cancelled_in_one_is_finished(tmp_path: Path, method: str) -> None:
+    grow(tmp_path, {"x": b"file\n"})
+    async with filetools.open(tmp_path, settings=QUIET) as files:
+        alice = files.for_actor(ALICE)
+        await alice.read_file("x")
+        await alice.checkpoint("before")
+        await alice.delete_file("x")
+        await alice.write_file("x/a.txt", "in a folder\n")
+
+    def cancel() -> None:
+        loop.call_soon_threadsafe(restoring.cancel)
+        time.sleep(0.1)
+
+    loop, hook = asyncio.get_running_loop(), Once(method, cancel)
+    async with ScriptedOpening(tmp_path, before=hook) as files:
+        restoring = asyncio.ensure_future(files.for_actor(ALICE).restore("before"))
+        with pytest.raises(asyncio.CancelledError):
+            await restoring
+        assert snapshot(tmp_path) == {"x": b"file\n"}
+        await assert_at_rest(files, tmp_path)
 
 
 @pytest.mark.parametrize("policy", ["eventual", "strict"])

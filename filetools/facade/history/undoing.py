@@ -34,7 +34,7 @@ from filetools.facade.history.undo_steps import (
     with_blocked,
 )
 from filetools.facade.parts import Parts
-from filetools.facade.runner import CallRunner
+from filetools.facade.runner import CallRunner, is_late
 from filetools.facade.steps.files import MoveFile, PutFile, RemoveFile
 from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.facade.steps.pipeline import Outcome
@@ -356,6 +356,22 @@ async def carry_out(
     if len(plan.phases) > 1 and actor.call is None:
         # Both transactions are undone together because they belong to one call.
         actor = structs.replace(actor, call=f"back-{secrets.token_hex(6)}")
+    work = asyncio.ensure_future(_carry_out(runner, actor, plan, kind, allowed))
+    try:
+        # A single transaction handles the caller's cancellation itself. Two must not be separated by it.
+        return await (work if len(plan.phases) == 1 else asyncio.shield(work))
+    except asyncio.CancelledError:
+        while not work.done():
+            with suppress(asyncio.CancelledError):  # the caller may be cancelled more than once
+                await asyncio.wait([work])
+        if not work.cancelled() and work.exception() is None and is_late():
+            return work.result()
+        raise
+
+
+async def _carry_out(
+    runner: CallRunner, actor: Actor, plan: UndoPlan, kind: RelationKind, allowed: Permit | None
+) -> Outcome:
     parts, outcomes = runner.parts, list[Outcome]()
     folders = await parts.workers.run(partial(_open_folders, parts, plan.steps))
     try:
@@ -363,8 +379,7 @@ async def carry_out(
             # The approval is checked before anything is changed.
             outcomes.append(await runner.change(phase, actor, permits=[] if outcomes else [allowed]))
     except BaseException:
-        # The caller may be cancelled again.
-        await asyncio.shield(_set_back(runner, actor, outcomes, kind, folders))
+        await _set_back(runner, actor, outcomes, kind, folders)
         raise
     await runner.afterwards(partial(_close_folders, parts, _as_left(folders, plan.steps)))
     return Outcome(
