@@ -12,12 +12,12 @@ from tests.support.house_rules import Module, Rule, disk_accesses, modules
 
 PLANTED: list[tuple[Rule, str, str]] = [
     (house.stands_on_its_floor, "stores/local.py", "from filetools.facade import Runner"),
-    (house.stands_on_its_floor, "stores/local.py", "import filetools.facade.steps.pipeline"),
+    (house.stands_on_its_floor, "stores/local.py", "import filetools.changes.steps.pipeline"),
     (house.stands_on_its_floor, "stores/local.py", "from filetools.locks import LockTable"),
     (house.stands_on_its_floor, "stores/local.py", "from ..locks import LockTable"),
     (house.stands_on_its_floor, "stores/local.py", "def f():\n    from filetools.sync import Recovery"),
     (house.stands_on_its_floor, "stores/local.py", "if TYPE_CHECKING:\n    from filetools.sync import Recovery"),
-    (house.stands_on_its_floor, "facade/steps/pipeline.py", "from filetools import open"),
+    (house.stands_on_its_floor, "changes/steps/pipeline.py", "from filetools import open"),
     (house.stands_on_its_floor, "models.py", "from filetools.errors import FileToolsError"),
     (house.stands_on_its_floor, "errors.py", "from filetools.paths import Workspace"),
     (house.stands_on_its_floor, "servers/http.py", "from filetools.journal import Journal"),
@@ -27,10 +27,10 @@ PLANTED: list[tuple[Rule, str, str]] = [
     (house.is_named_after_a_thing, "common/names.py", ""),
     (house.is_named_after_a_thing, "stores/local.py", "class LockManager: ..."),
     (house.is_named_after_a_thing, "stores/local.py", "def f():\n    class PathUtils: ..."),
-    (house.leaves_packages_to_their_owner, "facade/steps/pipeline.py", "from pyee.asyncio import AsyncIOEventEmitter"),
-    (house.leaves_packages_to_their_owner, "facade/steps/pipeline.py", "import sqlite3"),
-    (house.imports_only_what_is_declared, "facade/steps/pipeline.py", "import requests"),
-    (house.imports_only_what_is_declared, "facade/steps/pipeline.py", "from rich.text import Text"),
+    (house.leaves_packages_to_their_owner, "changes/steps/pipeline.py", "from pyee.asyncio import AsyncIOEventEmitter"),
+    (house.leaves_packages_to_their_owner, "changes/steps/pipeline.py", "import sqlite3"),
+    (house.imports_only_what_is_declared, "changes/steps/pipeline.py", "import requests"),
+    (house.imports_only_what_is_declared, "changes/steps/pipeline.py", "from rich.text import Text"),
     (
         house.imports_only_what_is_declared,
         "search/names.py",
@@ -39,23 +39,23 @@ PLANTED: list[tuple[Rule, str, str]] = [
     (house.imports_only_what_is_declared, "cli/app.py", "import fastapi"),
     (house.leaves_the_environment_alone, "app/opening.py", "import os\nos.environ['HOME']"),
     (house.leaves_the_environment_alone, "cli/app.py", "from os import environ"),
-    (house.prints_only_at_the_door, "facade/steps/pipeline.py", "print('here')"),
-    (house.prints_only_at_the_door, "facade/steps/pipeline.py", "show = print"),
-    (house.leaves_files_to_the_stores, "facade/steps/pipeline.py", "open('a.txt')"),
-    (house.leaves_files_to_the_stores, "facade/steps/pipeline.py", "import os\nos.rename('a', 'b')"),
-    (house.leaves_files_to_the_stores, "facade/steps/pipeline.py", "from os import rename"),
-    (house.leaves_files_to_the_stores, "facade/steps/pipeline.py", "import shutil"),
-    (house.leaves_files_to_the_stores, "facade/steps/pipeline.py", "import io\nio.open('a')"),
-    (house.leaves_files_to_the_stores, "facade/steps/pipeline.py", "path.read_text()"),
-    (house.leaves_files_to_the_stores, "facade/steps/pipeline.py", "(folder / name).stat()"),
-    (house.leaves_files_to_the_stores, "facade/steps/pipeline.py", "Path(name).open()"),
-    (house.is_read_in_one_sitting, "facade/steps/pipeline.py", "x = 1\n" * 501),
-    (house.is_read_in_one_sitting, "facade/steps/pipeline.py", "def f() -> None:\n" + "    x = 1\n" * 60),
+    (house.prints_only_at_the_door, "changes/steps/pipeline.py", "print('here')"),
+    (house.prints_only_at_the_door, "changes/steps/pipeline.py", "show = print"),
+    (house.leaves_files_to_the_stores, "changes/steps/pipeline.py", "open('a.txt')"),
+    (house.leaves_files_to_the_stores, "changes/steps/pipeline.py", "import os\nos.rename('a', 'b')"),
+    (house.leaves_files_to_the_stores, "changes/steps/pipeline.py", "from os import rename"),
+    (house.leaves_files_to_the_stores, "changes/steps/pipeline.py", "import shutil"),
+    (house.leaves_files_to_the_stores, "changes/steps/pipeline.py", "import io\nio.open('a')"),
+    (house.leaves_files_to_the_stores, "changes/steps/pipeline.py", "path.read_text()"),
+    (house.leaves_files_to_the_stores, "changes/steps/pipeline.py", "(folder / name).stat()"),
+    (house.leaves_files_to_the_stores, "changes/steps/pipeline.py", "Path(name).open()"),
+    (house.is_read_in_one_sitting, "changes/steps/pipeline.py", "x = 1\n" * 501),
+    (house.is_read_in_one_sitting, "changes/steps/pipeline.py", "def f() -> None:\n" + "    x = 1\n" * 60),
 ]
 
 ALLOWED: list[tuple[Rule, str, str]] = [
-    (house.stands_on_its_floor, "facade/steps/pipeline.py", "from filetools.sync import Recovery"),
-    (house.stands_on_its_floor, "facade/steps/pipeline.py", "from filetools.facade.parts import Parts"),
+    (house.stands_on_its_floor, "changes/steps/pipeline.py", "from filetools.sync import Recovery"),
+    (house.stands_on_its_floor, "changes/steps/pipeline.py", "from filetools.changes.parts import Parts"),
     (house.stands_on_its_floor, "cli/app.py", "from filetools.servers import serve"),
     (house.stands_on_its_floor, "__init__.py", "from filetools.app import open_workspace as open"),
     (house.is_named_after_a_thing, "sync/manager.py", "class SyncManager: ..."),
@@ -65,9 +65,9 @@ ALLOWED: list[tuple[Rule, str, str]] = [
     (house.leaves_the_environment_alone, "settings.py", "import os\nos.environ['HOME']"),
     (house.prints_only_at_the_door, "cli/app.py", "print('here')"),
     (house.leaves_files_to_the_stores, "stores/local.py", "import os\nos.rename('a', 'b')"),
-    (house.leaves_files_to_the_stores, "facade/steps/pipeline.py", "parts.store.open(path)"),
-    (house.leaves_files_to_the_stores, "facade/steps/pipeline.py", "text.replace('a', 'b')"),
-    (house.is_read_in_one_sitting, "facade/steps/pipeline.py", 'def f() -> None:\n    """' + "a\n" * 100 + '"""\n'),
+    (house.leaves_files_to_the_stores, "changes/steps/pipeline.py", "parts.store.open(path)"),
+    (house.leaves_files_to_the_stores, "changes/steps/pipeline.py", "text.replace('a', 'b')"),
+    (house.is_read_in_one_sitting, "changes/steps/pipeline.py", 'def f() -> None:\n    """' + "a\n" * 100 + '"""\n'),
 ]
 
 
@@ -95,9 +95,9 @@ def test_all_modules_are_looked_at() -> None:
     assert {
         "__init__.py",
         "__main__.py",
-        "facade/steps/pipeline.py",
+        "changes/steps/pipeline.py",
         "cli/demo/play.py",
-        "facade/steps/files.py",
+        "changes/steps/files.py",
     } <= found
 
 

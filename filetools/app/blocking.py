@@ -17,8 +17,8 @@ from filetools.errors import InvalidArgumentError
 from filetools.events.bus import EventBus
 from filetools.events.subscriptions import Subscription
 from filetools.facade.body_calls import OpenedFile, Upload
+from filetools.facade.buffers import Buffers
 from filetools.facade.descriptor_calls import DescriptorCalls
-from filetools.facade.documents.buffers import Buffers
 from filetools.facade.facade import FileToolsFacade
 from filetools.facade.project_calls import ProjectCalls
 from filetools.facade.run_calls import RunCalls

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from filetools.changes.requests import OnLocked, View
 from filetools.changes.writing import NewlineChoice, OnStale
 from filetools.content.editing.edits import Edit
 from filetools.content.editing.text_edits import TextEdit
@@ -13,8 +14,8 @@ from filetools.events.types import Event
 from filetools.facade.descriptor_calls import T
 from filetools.facade.progress import Abort, Looked, Progress
 from filetools.facade.reading.feed import FeedPage
-from filetools.facade.requests import OnLocked, View
 from filetools.facade.transactions.transaction import TransactionResult
+from filetools.history.selection import Moment
 from filetools.locks.holder import LockInfo
 from filetools.models import Actor
 from filetools.models.buffers import BufferChange, BufferClose, BufferResult, BufferSave
@@ -33,7 +34,6 @@ from filetools.search.contents.options import OutputMode
 from filetools.sessions.runs import Run, RunStatus
 from filetools.settings import DescriptorSettings, Settings
 from filetools.stores.store import Store
-from filetools.versions.selection import Moment
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Never

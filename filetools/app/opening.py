@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from filetools.app.mirrors import MirrorFolders, mirror_of, place_of, refuse_overlaps
 from filetools.app.state import StateLocation, prepare_state, temporary_state
+from filetools.changes.parts import Parts
+from filetools.changes.read_tracker import ReadTracker
+from filetools.changes.runner import CallRunner
 from filetools.content.identity_cache import IdentityCache
 from filetools.editors.documents import Documents
 from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, InvalidArgumentError, NoStateError
 from filetools.events.bus import EventBus
 from filetools.facade.background.background_tasks import BackgroundTasks
-from filetools.facade.background.observing import TreeObserver
 from filetools.facade.facade import FileToolsFacade, ToolCaller
-from filetools.facade.parts import Parts
 from filetools.facade.reading.feed import Feed
-from filetools.facade.runner import CallRunner
 from filetools.journal.changes import MirrorRow
 from filetools.journal.journal import Journal
 from filetools.journal.storage.database import Reserve
@@ -42,7 +42,7 @@ from filetools.stores.store import Store
 from filetools.sync.manager import SyncManager
 from filetools.sync.recovery import Recovery
 from filetools.tree.notifier import Notifier
-from filetools.versions.read_tracker import ReadTracker
+from filetools.tree.observing import TreeObserver
 from filetools.writer.worker_pool import WorkerPool
 
 _log = logging.getLogger(__name__)

@@ -1,1 +1,1 @@
-"""What a call changes: decisions as pure functions, and overlays over the tree."""
+"""Changes of the tree: decisions, the steps that apply them, their pipeline, and what other programs did."""

@@ -1,1 +1,1 @@
-"""The facade: what agents, editors and servers call. `pipeline.py` is the one way by which anything changes."""
+"""The facade: what agents, editors and servers call. Changes go through `changes/steps/pipeline.py`."""

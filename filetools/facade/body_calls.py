@@ -12,6 +12,8 @@ from typing import Final
 
 from aiofiles.tempfile import SpooledTemporaryFile
 
+from filetools.changes.deciding.texts import TextChange, decide_write
+from filetools.changes.parts import Parts
 from filetools.changes.writing import WriteRequest
 from filetools.content.identity_cache import IdentityCache
 from filetools.content.patching.patches import apply_file_patch, parse_patch
@@ -25,8 +27,6 @@ from filetools.errors import (
     StorageFailedError,
 )
 from filetools.events.types import FileRead
-from filetools.facade.deciding.texts import TextChange, decide_write
-from filetools.facade.parts import Parts
 from filetools.facade.reading import streaming
 from filetools.facade.write_calls import WriteCalls
 from filetools.models.files import EditResult, WriteResult

@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from filetools.changes.deciding.proposals import Act, Taken
+from filetools.changes.runner import CallRunner
+from filetools.changes.steps.files import PutFile
+from filetools.changes.steps.step import Step
 from filetools.errors import ChangedMeanwhileError
 from filetools.events.bus import EventBus
-from filetools.facade.deciding.proposals import Act, Taken
 from filetools.facade.reading.feed import Feed
-from filetools.facade.runner import CallRunner
-from filetools.facade.steps.files import PutFile
-from filetools.facade.steps.step import Step
 from filetools.models.records import Actor
 from filetools.models.words import OnConflict
 from filetools.paths.workspace_path import WorkspacePath

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeVar
 
+from filetools.changes.parts import Parts
 from filetools.descriptors.descriptors import Descriptors
-from filetools.facade.parts import Parts
 from filetools.models.records import Actor
 from filetools.writer.worker_pool import WorkerPool
 

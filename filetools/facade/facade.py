@@ -10,11 +10,12 @@ from typing import Any, Protocol
 
 from msgspec.structs import replace
 
+from filetools.changes.runner import CallRunner
 from filetools.events.subscriptions import Listener, Subscription, known_pattern
 from filetools.facade import descriptor_calls, project_calls, run_calls
 from filetools.facade.body_calls import BodyCalls
+from filetools.facade.buffers import Buffers
 from filetools.facade.descriptor_calls import DescriptorCalls
-from filetools.facade.documents.buffers import Buffers
 from filetools.facade.history_calls import HistoryCalls
 from filetools.facade.project_calls import ProjectCalls
 from filetools.facade.read_calls import ReadCalls
@@ -22,7 +23,6 @@ from filetools.facade.reading import information
 from filetools.facade.reading.feed import Feed, FeedPage
 from filetools.facade.reading.watching import concerns, filtered, listed, wanted
 from filetools.facade.run_calls import RunCalls
-from filetools.facade.runner import CallRunner
 from filetools.facade.search_calls import SearchCalls
 from filetools.facade.transactions import transaction
 from filetools.facade.transactions.transaction import Transaction

@@ -8,20 +8,22 @@ from typing import Any, Final, TypeVar
 
 from msgspec import structs
 
+from filetools.changes.parts import Parts
+from filetools.changes.tree_look import TreeLook, current_tree
 from filetools.content.differences.diff import unified_diff
 from filetools.content.extracts.whole import whole_start
 from filetools.content.facts import inspect
 from filetools.content.version import version_of
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError, PathNotFoundError
-from filetools.facade.background.tree_look import TreeLook, current_tree
 from filetools.facade.calls import ActorCalls
-from filetools.facade.history import restoring, tree_diff, undoing
-from filetools.facade.history.checkpoints import take
-from filetools.facade.parts import Parts
 from filetools.facade.reading import information
 from filetools.facade.reading.expected import full_version
 from filetools.facade.reading.feed import PAGE_RECORDS, number_of
 from filetools.facade.run_calls import runs_of
+from filetools.history import restoring, selection, tree_diff, undo, undoing
+from filetools.history.checkpoints import take
+from filetools.history.provenance import AuthoredLines, LineHistory, lineage
+from filetools.history.selection import Moment
 from filetools.journal.changes import RelationKind
 from filetools.journal.checkpoints import Checkpoint, Tree, readable
 from filetools.journal.history import RecordFilter
@@ -40,9 +42,6 @@ from filetools.paths.lexical import AnyPath
 from filetools.paths.names import require_printable
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sessions.runs import Run
-from filetools.versions import selection, undo
-from filetools.versions.provenance import AuthoredLines, LineHistory, lineage
-from filetools.versions.selection import Moment
 
 T = TypeVar("T")
 

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from filetools.changes.steps.pipeline import ReportProgress, ignore_progress
 from filetools.errors import AbortedError
-from filetools.facade.steps.pipeline import ReportProgress, ignore_progress
 
 Abort = Callable[[], bool]
 """Returns True once the caller wants the call to stop, such as `asyncio.Event().is_set`."""

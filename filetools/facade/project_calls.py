@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+from filetools.changes.parts import Parts
 from filetools.errors import AccessDeniedError, InvalidArgumentError
 from filetools.events.types import Event
-from filetools.facade.parts import Parts
 from filetools.models.records import Actor
 from filetools.project import git
 from filetools.project.folder import ProjectFolder, below, folder_path, holder, opened_folder, real_folders

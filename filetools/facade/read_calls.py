@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import Final
 
+from filetools.changes.requests import OnLocked, ReadRequest, View, refuse_many
 from filetools.errors import FileToolsError, LockTimeoutError, PathNotFoundError
 from filetools.events.types import FileRead
 from filetools.facade.calls import ActorCalls
 from filetools.facade.progress import Abort, Progress, progress_reporter
 from filetools.facade.reading import information, reading
 from filetools.facade.reading.streaming import stream
-from filetools.facade.requests import OnLocked, ReadRequest, View, refuse_many
 from filetools.models.files import InfoResult, ReadBatchResult, ReadItem, ReadResult
 from filetools.models.searching import ListResult
 from filetools.models.words import Row

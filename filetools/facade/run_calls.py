@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
+from filetools.changes.parts import Parts
 from filetools.errors import FileToolsError, InvalidArgumentError
-from filetools.facade.history.checkpoints import PREFIX
-from filetools.facade.parts import Parts
 from filetools.facade.reading.feed import Feed, number_of
+from filetools.history.checkpoints import PREFIX
+from filetools.history.selection import MOST_NUMBER
 from filetools.journal.history import RecordFilter
 from filetools.models.history import UndoResult
 from filetools.models.records import ChangeRecord, Operation
@@ -25,7 +26,6 @@ from filetools.sessions.discovery import Discovery, RunScope, from_records, meta
 from filetools.sessions.log import entries_of
 from filetools.sessions.runs import Run, Runs, RunStatus, new_run_id
 from filetools.settings import session_name
-from filetools.versions.selection import MOST_NUMBER
 
 if TYPE_CHECKING:
     from filetools.facade.facade import FileToolsFacade

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol, TypeVar
 
+from filetools.changes.parts import Parts
 from filetools.facade.calls import ActorCalls
-from filetools.facade.parts import Parts
 from filetools.facade.progress import Abort, Looked, no_look, paced
 from filetools.facade.reading.watching import watch
 from filetools.models.records import Actor

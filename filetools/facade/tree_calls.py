@@ -7,14 +7,15 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
+from filetools.changes.deciding import folders
+from filetools.changes.deciding.actor_knowledge import permit_move, permit_removal, record_steps
+from filetools.changes.deciding.outcomes import delete_result, directory_result, move_result
+from filetools.changes.steps.files import MoveFile, RemoveFile
+from filetools.changes.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.errors import AbortedError, DiskFullError
 from filetools.facade.calls import ActorCalls
-from filetools.facade.deciding import batches, folders
-from filetools.facade.deciding.actor_knowledge import permit_move, permit_removal, record_steps
-from filetools.facade.deciding.outcomes import delete_result, directory_result, move_result
 from filetools.facade.progress import Abort, Progress, progress_reporter
-from filetools.facade.steps.files import MoveFile, RemoveFile
-from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
+from filetools.facade.transactions import batches
 from filetools.models.files import BatchResult, DeleteResult, DirectoryResult, MoveResult
 from filetools.paths.lexical import AnyPath
 from filetools.permissions.gatekeeper import Permit

@@ -8,19 +8,9 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from filetools.changes.writing import NewlineChoice, OnStale, WriteRequest
-from filetools.content.editing.edits import Edit, apply_edits_to_bytes, insert_lines_in_bytes
-from filetools.errors import (
-    ApprovalDeniedError,
-    ChangedMeanwhileError,
-    InvalidArgumentError,
-)
-from filetools.facade.calls import MOST_QUESTIONS, ActorCalls
-from filetools.facade.deciding import batches
-from filetools.facade.deciding.outcomes import edit_result, number_of, write_result
-from filetools.facade.deciding.patching import PatchCall
-from filetools.facade.deciding.proposals import Texts, conflict_proposal
-from filetools.facade.deciding.texts import (
+from filetools.changes.deciding.outcomes import edit_result, number_of, write_result
+from filetools.changes.deciding.proposals import Texts, conflict_proposal
+from filetools.changes.deciding.texts import (
     AnsweredPut,
     DecideWrite,
     TextChange,
@@ -30,11 +20,21 @@ from filetools.facade.deciding.texts import (
     decide_create,
     decide_write,
 )
+from filetools.changes.requests import chosen_edits
+from filetools.changes.steps import unsaved
+from filetools.changes.steps.files import Decide, PutFile
+from filetools.changes.steps.pipeline import Outcome, try_steps
+from filetools.changes.writing import NewlineChoice, OnStale, WriteRequest
+from filetools.content.editing.edits import Edit, apply_edits_to_bytes, insert_lines_in_bytes
+from filetools.errors import (
+    ApprovalDeniedError,
+    ChangedMeanwhileError,
+    InvalidArgumentError,
+)
+from filetools.facade.calls import MOST_QUESTIONS, ActorCalls
 from filetools.facade.progress import Abort, Progress, progress_reporter
-from filetools.facade.requests import chosen_edits
-from filetools.facade.steps import unsaved
-from filetools.facade.steps.files import Decide, PutFile
-from filetools.facade.steps.pipeline import Outcome, try_steps
+from filetools.facade.transactions import batches
+from filetools.facade.transactions.patching import PatchCall
 from filetools.models.files import BatchResult, EditResult, PatchResult, WriteResult
 from filetools.models.records import EXTERNAL
 from filetools.models.words import OnConflict

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import filetools
+from filetools.changes.deciding.proposals import LARGEST_COMPARED_BYTES
+from filetools.changes.parts import Parts
+from filetools.changes.runner import CallRunner
+from filetools.changes.steps.folders import MoveFolder, RemoveFolderStep
 from filetools.errors import BatchFailedError, ChangedMeanwhileError, FileToolsError, VersionMismatchError
-from filetools.facade.deciding.proposals import LARGEST_COMPARED_BYTES
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.parts import Parts
-from filetools.facade.runner import CallRunner
-from filetools.facade.steps.folders import MoveFolder, RemoveFolderStep
 from filetools.permissions.policy import Rule
 from filetools.permissions.requests import ApprovalRequest
 from tests.support.crashing import QUIET, grow, snapshot

@@ -12,8 +12,8 @@ import pytest
 
 import filetools
 from filetools import ApprovalDecision, Edit
+from filetools.changes.requests import View
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.requests import View
 from tests.support import inside
 from tests.support.crashing import QUIET
 from tests.support.opened import outcome_of, refused, steps_until

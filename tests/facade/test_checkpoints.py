@@ -12,8 +12,8 @@ from msgspec import structs
 
 import filetools
 from filetools import Actor, Edit
+from filetools.changes.foreign import ForeignChanges, Uncertain
 from filetools.facade.background.background_tasks import tidy_trash
-from filetools.facade.background.foreign import ForeignChanges, Uncertain
 from filetools.facade.facade import FileToolsFacade
 from filetools.journal.changes import Change
 from filetools.models.records import EXTERNAL, Operation

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.facade.background.observing import TreeObserver
 from filetools.facade.facade import FileToolsFacade
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.local import LocalStore
+from filetools.tree.observing import TreeObserver
 from tests.support import inside
 from tests.support.crashing import CrashingOpening, leftovers
 from tests.support.facade_worker import RELAXED

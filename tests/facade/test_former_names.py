@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
+from filetools.history.draft_tree import within
+from filetools.history.undo import FormerNames
 from filetools.models.records import EXTERNAL, ChangeRecord, Operation
-from filetools.versions.draft_tree import within
-from filetools.versions.undo import FormerNames
 from tests.support.dose import dose
 
 FOLDERS = ("", "a/", "b/", "a/b/", "b/c/")

@@ -9,8 +9,8 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
+from filetools.changes.syncer import sync_files
 from filetools.errors import VersionMismatchError
-from filetools.facade.background.syncer import sync_files
 from filetools.facade.facade import FileToolsFacade
 from tests.support.facade_worker import RELAXED
 from tests.support.opened import steps_until

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.facade.background import observing
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import ChangeRecord
+from filetools.tree import observing
 from tests.support.dose import dose
 from tests.support.inside import parts
 from tests.support.mirror_worlds import Hang

@@ -12,11 +12,11 @@ import pytest
 from filetools import Actor, Edit
 from filetools.errors import AccessDeniedError, FileBusyError
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.history.undo_steps import with_blocked
+from filetools.history.undo import Clash, UndoFinding
+from filetools.history.undo_steps import with_blocked
 from filetools.models.history import UndoResult
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.policy import Rule
-from filetools.versions.undo import Clash, UndoFinding
 from tests.support.crashing import Tree, grow, snapshot
 from tests.support.inside import damage_version, lose_version, parts
 from tests.support.opened import refused, version

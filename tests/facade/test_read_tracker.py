@@ -9,8 +9,8 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
+from filetools.changes.read_tracker import owner_of
 from filetools.facade.facade import FileToolsFacade
-from filetools.versions.read_tracker import owner_of
 from tests.support.facade_worker import RELAXED
 from tests.support.opened import refused
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from filetools.changes import runner
+from filetools.changes.deciding import texts
 from filetools.changes.decision import PutDecision
-from filetools.facade import runner
-from filetools.facade.deciding import texts
-from filetools.facade.parts import Parts
-from filetools.facade.steps import files
-from filetools.facade.steps.files import PutFile
+from filetools.changes.parts import Parts
+from filetools.changes.steps import files
+from filetools.changes.steps.files import PutFile
 from filetools.models.records import Actor
 from tests.support.dose import dose
 from tests.support.schedules.running import run_at_once, run_in_order

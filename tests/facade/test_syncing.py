@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import filetools
+from filetools.changes.syncer import sync_files
 from filetools.errors import AccessDeniedError
-from filetools.facade.background.syncer import sync_files
 from filetools.facade.facade import FileToolsFacade
 from filetools.tree.leader import Leadership
 from tests.support.crashing import CrashingOpening

@@ -14,7 +14,7 @@ import pytest
 import filetools
 from filetools import Actor, Edit
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.history.tree_diff import LARGEST_DIFFED_BYTES
+from filetools.history.tree_diff import LARGEST_DIFFED_BYTES
 from filetools.models.history import TreeDiffResult
 from filetools.permissions.policy import Rule
 from tests.facade.test_checkpoints import forget_snapshots
@@ -211,7 +211,7 @@ async def test_where_there_is_no_diff_it_says_why(root: Path, monkeypatch: pytes
             "large": "too large", "unkept": "not kept", "data.bin": "binary", "made": None, "run.sh": None,
             "docs/note.md": None,
         }  # fmt: skip
-        monkeypatch.setattr("filetools.facade.history.tree_diff.MOST_DIFF_CHARACTERS", 1)
+        monkeypatch.setattr("filetools.history.tree_diff.MOST_DIFF_CHARACTERS", 1)
         found = {each.path: each.diff_omitted for each in (await files.diff_tree("x", patch=True)).changes}
         assert [path for path, why in found.items() if why == "too many"] == ["large", "run.sh", "unkept"]
 

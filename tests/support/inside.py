@@ -17,9 +17,9 @@ from msgspec import structs
 
 from filetools.app import trust
 from filetools.app.registration import Registration
-from filetools.facade.background.foreign import ForeignChanges
+from filetools.changes.foreign import ForeignChanges
+from filetools.changes.parts import Parts
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.parts import Parts
 from filetools.journal.journal import Journal
 from filetools.journal.storage.birth import DATABASE_NAME, connect, keep_mark
 from filetools.journal.storage.contents import VERSION_TEXT

@@ -25,9 +25,9 @@ from typing import Any, Final
 
 import filetools
 import filetools.stores.local
+from filetools.changes.steps import folders
 from filetools.errors import EditConflictError
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.steps import folders
 from filetools.journal.storage.contents import BlobFolder
 from filetools.models.records import Actor, ChangeRecord
 from filetools.sync import recovery

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import filetools
+from filetools.changes.deciding import actor_knowledge
 from filetools.facade import tree_calls
-from filetools.facade.deciding import actor_knowledge
 from filetools.tools.deadline import AbortSignal
 from filetools.tools.registry import ToolRegistry
 from tests.support.crashing import QUIET

@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import Final
 
 import filetools.events as events
+from filetools.changes.documents.files import sweep_handles
+from filetools.changes.foreign import ForeignChanges
+from filetools.changes.parts import Parts
+from filetools.changes.runner import CallRunner
+from filetools.changes.syncer import sync_files
+from filetools.changes.tree_look import look_at_tree
 from filetools.errors import FileToolsError, LockTimeoutError, StateDamagedError, WorkspaceGoneError
-from filetools.facade.background.foreign import ForeignChanges
 from filetools.facade.background.leftovers import sweep
-from filetools.facade.background.syncer import sync_files
-from filetools.facade.background.tree_look import look_at_tree
-from filetools.facade.documents.files import sweep_handles
-from filetools.facade.history.checkpoints import SessionCheckpoints
-from filetools.facade.parts import Parts
 from filetools.facade.reading.feed import Feed
-from filetools.facade.runner import CallRunner
+from filetools.history.checkpoints import SessionCheckpoints
 from filetools.models.records import SYSTEM, ChangeRecord
 from filetools.paths.workspace_path import ROOT
 from filetools.tree.leader import Leadership

@@ -16,10 +16,10 @@ from typing import Final
 
 from msgspec import structs
 
+from filetools.changes.parts import Parts
+from filetools.changes.runner import CallRunner
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError, LockTimeoutError
-from filetools.facade.parts import Parts
-from filetools.facade.runner import CallRunner
 from filetools.journal.changes import Change
 from filetools.models.records import SYSTEM, ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath

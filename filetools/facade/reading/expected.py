@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from filetools.changes.deciding.actor_knowledge import versions_had
+from filetools.changes.parts import Parts
 from filetools.errors import InvalidArgumentError, VersionGoneError
-from filetools.facade.deciding.actor_knowledge import versions_had
-from filetools.facade.parts import Parts
 from filetools.models.records import Actor
 from filetools.models.words import VERSION_PREFIX
 from filetools.paths.workspace_path import WorkspacePath

@@ -10,8 +10,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from filetools.changes.parts import Parts
 from filetools.errors import InvalidArgumentError, WorkspaceGoneError
-from filetools.facade.parts import Parts
 from filetools.models.records import ChangeRecord, Operation, RecordState
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.writer.worker_pool import CLOSED

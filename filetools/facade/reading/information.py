@@ -9,9 +9,9 @@ from typing import Any
 
 from msgspec.structs import asdict
 
+from filetools.changes.parts import Parts
 from filetools.content.facts import inspect
 from filetools.errors import FileToolsError, PathNotFoundError
-from filetools.facade.parts import Parts
 from filetools.facade.reading.reading import moment
 from filetools.models.files import InfoResult, VersionEntry, VersionsResult
 from filetools.models.records import EXTERNAL, WITHOUT_BYTES, Operation, RecordState

@@ -10,6 +10,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from filetools.changes.parts import Parts
+from filetools.changes.read_tracker import END_OF_FILE, Span
+from filetools.changes.requests import ReadRequest
 from filetools.content.extracts.ranges import ByteSource, memory_source, read_byte_range, read_text_range
 from filetools.content.extracts.windows import read_lines
 from filetools.content.facts import ContentFacts, describe, inspect
@@ -22,14 +25,11 @@ from filetools.errors import (
     InvalidArgumentError,
     VersionGoneError,
 )
-from filetools.facade.parts import Parts
 from filetools.facade.reading.expected import full_version
-from filetools.facade.requests import ReadRequest
 from filetools.models.files import ReadResult
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Reader
-from filetools.versions.read_tracker import END_OF_FILE, Span
 
 NO_HOP_BYTES: Final = 256 * 1024
 """Largest file to decode on the event loop; above that, memory allocation alone would stall the loop."""

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from functools import partial
 from typing import Final
 
+from filetools.changes.parts import Parts
 from filetools.errors import ChangedMeanwhileError, InvalidArgumentError
-from filetools.facade.parts import Parts
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Reader
 

@@ -1,1 +1,1 @@
-"""Transactions of a caller: buffered in memory, applied all or nothing at the end of their block."""
+"""Calls on several files, all or nothing: batches, patches and transactions."""

@@ -10,16 +10,17 @@ from typing import Final, cast
 
 from msgspec import structs
 
+from filetools.changes.deciding.actor_knowledge import record_steps
+from filetools.changes.parts import Parts
+from filetools.changes.read_tracker import ReadTracker, Rows, added, owner_of
+from filetools.changes.runner import CallRunner
+from filetools.changes.steps.files import MoveFile, PutFile, RemoveFile
+from filetools.changes.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
+from filetools.changes.steps.pipeline import Outcome, ReportProgress, decide_all, ignore_progress
+from filetools.changes.steps.step import Step
 from filetools.editors.documents import Documents
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
 from filetools.events.bus import EventBus
-from filetools.facade.deciding.actor_knowledge import record_steps
-from filetools.facade.parts import Parts
-from filetools.facade.runner import CallRunner
-from filetools.facade.steps.files import MoveFile, PutFile, RemoveFile
-from filetools.facade.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
-from filetools.facade.steps.pipeline import Outcome, ReportProgress, decide_all, ignore_progress
-from filetools.facade.steps.step import Step
 from filetools.facade.transactions.held import FOLDER_MODE, HeldTree, OverlayStore
 from filetools.journal.changes import HeadMovedError
 from filetools.journal.journal import Journal
@@ -30,7 +31,6 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.gatekeeper import Permit
 from filetools.search.walk import walk_tree
 from filetools.stores.store import Store
-from filetools.versions.read_tracker import ReadTracker, Rows, added, owner_of
 from filetools.writer.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
 
 OUTSIDE: Final = "A transaction works inside its block only; begin another with `async with files.transaction() as tx`"

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from filetools.changes.knowledge import SeenPath
 from filetools.changes.overlay import BaseTree, Overlay
+from filetools.changes.steps.look import Look
 from filetools.content.version import stat_version, version_of
 from filetools.errors import (
     DirectoryNotFoundError,
@@ -25,7 +26,6 @@ from filetools.errors import (
     PathNotFoundError,
     VersionMismatchError,
 )
-from filetools.facade.steps.look import Look
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Reader, ScanEntry, Store

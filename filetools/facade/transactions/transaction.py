@@ -10,20 +10,20 @@ from typing import Any, Final, Never
 
 from pydantic import Field
 
+from filetools.changes.deciding.proposals import Taken, taken_by
+from filetools.changes.deciding.texts import DecideWrite, decide_as_allowed
 from filetools.changes.decision import PutDecision
+from filetools.changes.parts import Parts
+from filetools.changes.runner import CallRunner
+from filetools.changes.steps.files import Decide, MoveFile, PutFile, RemoveFile
+from filetools.changes.steps.look import Look
+from filetools.changes.steps.pipeline import Outcome
+from filetools.changes.steps.step import Step
 from filetools.changes.writing import WriteRequest
 from filetools.errors import EditConflictError, InvalidArgumentError
 from filetools.facade.calls import ActorCalls
-from filetools.facade.deciding.proposals import Taken, taken_by
-from filetools.facade.deciding.texts import DecideWrite, decide_as_allowed
-from filetools.facade.parts import Parts
 from filetools.facade.read_calls import ReadCalls
 from filetools.facade.reading.feed import Feed
-from filetools.facade.runner import CallRunner
-from filetools.facade.steps.files import Decide, MoveFile, PutFile, RemoveFile
-from filetools.facade.steps.look import Look
-from filetools.facade.steps.pipeline import Outcome
-from filetools.facade.steps.step import Step
 from filetools.facade.transactions.buffering import BufferingRunner
 from filetools.facade.transactions.plan import DecidePut, steps_of
 from filetools.facade.tree_calls import TreeCalls

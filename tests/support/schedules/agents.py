@@ -8,8 +8,8 @@ from typing import Any
 
 import filetools
 from filetools import Edit
+from filetools.changes.requests import View
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.requests import View
 from filetools.models.files import BatchResult, ReadResult, WriteResult
 from filetools.models.result import Result
 from tests.support.schedules.ledger import NONE, Deed, Tokens

@@ -9,9 +9,9 @@ from random import Random
 from typing import Any
 
 import filetools
+from filetools.changes.documents.files import sweep_handles
 from filetools.content.version import version_of
 from filetools.content.wire import wire_text
-from filetools.facade.documents.files import sweep_handles
 from filetools.facade.facade import FileToolsFacade
 from tests.support.crashing import leftovers, snapshot
 from tests.support.faulty import Plan

@@ -1,0 +1,1 @@
+"""Decisions about changes: whole texts, edits and folders; questions to people; results."""

@@ -1,0 +1,261 @@
+"""Decides what a call makes of one file's text: writes, edits and copies, beside unsaved text, and after a person's answer."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from filetools.changes import writing as changes
+from filetools.changes.deciding.actor_knowledge import seen_by
+from filetools.changes.decision import PutDecision
+from filetools.changes.knowledge import (
+    Knowledge,
+    SeenPath,
+    bytes_now,
+    facts_now,
+    is_version,
+    read_as,
+    refuse_changed,
+    refuse_size,
+    require_file_or_nothing,
+    require_version,
+)
+from filetools.changes.parts import Parts
+from filetools.changes.steps.files import Decide
+from filetools.changes.steps.look import Look, content_of
+from filetools.changes.steps.unsaved import (
+    disk_text,
+    overwritten,
+    put_beside,
+    unsaved_text,
+    with_document,
+)
+from filetools.changes.writing import CONTEXT_LINES, ChangeBytes, WriteRequest, changed_text, with_text
+from filetools.content.differences.diff import structured_patch
+from filetools.content.facts import inspect
+from filetools.content.formats import UTF8, TextFormat
+from filetools.content.version import version_of
+from filetools.editors.documents import OpenText
+from filetools.errors import (
+    EditNotFoundError,
+    InvalidArgumentError,
+    PathExistsError,
+    PathNotFoundError,
+    VersionMismatchError,
+)
+from filetools.models.records import Actor
+from filetools.models.words import OnConflict
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.gatekeeper import Permit
+
+
+class DecideWrite(Protocol):
+    """One of the `decide_…` functions below."""
+
+    def __call__(self, parts: Parts, look: Look, request: WriteRequest, actor: Actor) -> PutDecision:
+        """Return what the write puts there, or raise the refusal."""
+
+
+def decide_write(
+    parts: Parts, look: Look, request: WriteRequest, actor: Actor, *, is_forced: bool = False
+) -> PutDecision:
+    """Replace or create a file: what its writer knows is replaced; what others have changed since is merged or refused.
+
+    With `is_forced` the bytes replace the file's, whatever their writer knows.
+
+    Raises:
+        VersionMismatchError, EditConflictError, EncodingError, FileTooLargeError, InvalidArgumentError
+    """
+    now, knowledge = seen_by(parts, look, actor)
+    return changes.decide_write(now, new=request, knowledge=knowledge, settings=parts.settings, is_forced=is_forced)
+
+
+def decide_create(parts: Parts, look: Look, request: WriteRequest, actor: Actor) -> PutDecision:
+    """Create only.
+
+    Raises:
+        PathExistsError: Something is there.
+    """
+    if look.stat is not None:
+        raise PathExistsError(look.path)
+    now, knowledge = seen_by(parts, look, actor)
+    # What its writer knew of an earlier file is not its base.
+    return changes.decide_write(
+        now, new=replace(request, expected_version=None), knowledge=replace(knowledge, rows=()), settings=parts.settings
+    )
+
+
+def decide_append(parts: Parts, look: Look, request: WriteRequest, actor: Actor) -> PutDecision:
+    """Add to the end of a file; a missing one is created.
+
+    Raises:
+        VersionMismatchError, EncodingError, FileTooLargeError, InvalidArgumentError
+    """
+    now, knowledge = seen_by(parts, look, actor)
+    if look.stat is None:
+        require_version(now, knowledge, request.expected_version)
+        return decide_create(parts, look, request, actor)
+    return changes.decide_append(now, new=request, knowledge=knowledge, settings=parts.settings)
+
+
+def decide_copy(parts: Parts, look: Look, source: WorkspacePath, actor: Actor, *, overwrite: bool) -> PutDecision:
+    """Copy another file's bytes and mode.
+
+    Raises:
+        PathExistsError: Something is there, and `overwrite` is False.
+        VersionMismatchError: Others have changed what it would cover since its actor saw it.
+        PathNotFoundError, PathIsDirectoryError, NotRegularFileError: Of the source.
+    """
+    if look.stat is not None and not overwrite:
+        raise PathExistsError(look.path)
+    if parts.workspace.key(source) == look.key:
+        raise InvalidArgumentError(f"Source and destination are the same file: {source}", path=source)
+    refuse_changed(*seen_by(parts, look, actor))
+    content, stat = parts.store.read(source, limit=parts.settings.max_write_bytes)
+    return PutDecision(content=content, facts=inspect(content, name=look.path)[0], mode=stat.mode, is_strict=True)
+
+
+class TextChange(Struct, frozen=True, kw_only=True):
+    """One change of a file's text; its `decide` is called in a turn."""
+
+    path: WorkspacePath
+    apply: ChangeBytes
+    actor: Actor
+    expected_version: str | None = None
+    on_conflict: OnConflict = "merge"
+    """What to do where it overlaps with unsaved text: "allow" replaces only what overlaps."""
+    context_lines: int = CONTEXT_LINES
+    mode: int | None = None
+    """Permission bits that the file gets; None keeps its own."""
+
+    def decide(self, parts: Parts, seen: Look) -> PutDecision:
+        """Apply the change to the current content.
+
+        Raises:
+            EditNotFoundError, EditAmbiguousError, EncodingError, VersionMismatchError, PathNotFoundError
+        """
+        now, knowledge = seen_by(parts, seen, self.actor)
+        opened = unsaved_text(parts, seen)
+        if opened is not None:
+            return self._of_unsaved(parts, seen, opened, now, knowledge)
+        require_file_or_nothing(now, parts.settings)
+        if now.kind is None:
+            raise PathNotFoundError(now.path)
+        require_version(now, knowledge, self.expected_version)
+        return self.made(bytes_now(now), facts_now(now, knowledge).text_format)
+
+    def _of_unsaved(
+        self, parts: Parts, seen: Look, opened: OpenText, now: SeenPath, knowledge: Knowledge
+    ) -> PutDecision:
+        """Apply the change to the unsaved text, or to the file's if only that contains what is edited."""
+        content, version = parts.documents.texts.bytes_of(opened)
+        if self.expected_version is not None and not is_version(version, self.expected_version):
+            require_version(now, knowledge, self.expected_version)
+        form = opened.document.text_format
+        try:
+            return replace(self.made(content, form), base=version)
+        except EditNotFoundError:
+            if seen.stat is not None and disk_text(parts, seen) is not None:
+                with suppress(EditNotFoundError):
+                    return self.made(content_of(parts, seen), form)
+            raise
+
+    def format_of(self, parts: Parts, path: WorkspacePath, content: bytes) -> TextFormat | None:
+        """Return how a file's text is stored, as its actor reads it."""
+        known = Knowledge(actor=self.actor, rows=parts.tracker.rows(self.actor, parts.workspace.key(path)))
+        is_foreign = known.is_outdated(version_of(content))
+        return read_as(content, known.encoding, name=path, is_foreign=is_foreign)[0].text_format
+
+    def made(self, content: bytes, text_format: TextFormat | None) -> PutDecision:
+        """Return the decision for a file's bytes.
+
+        Args:
+            content: The bytes.
+            text_format: How they are text; None if they are not.
+
+        Raises:
+            InvalidArgumentError: They are not text.
+            EditNotFoundError, EditAmbiguousError, EncodingError: The change does not fit them.
+        """
+        # Hunks are made here, in the worker, and not on the loop: the time for them grows with the text.
+        made = changed_text(self.path, content, text_format, self.apply, context_lines=self.context_lines)
+        return replace(made, is_strict=self.expected_version is not None, mode=self.mode, on_conflict=self.on_conflict)
+
+
+class AnsweredPut(Struct, frozen=True, kw_only=True):
+    """Applies a person's answer if the file and its unsaved text are still what they saw. A `Decide`."""
+
+    text: str
+    """The text that the person allowed or gave."""
+    unsaved_version: str | None
+    disk_version: str | None
+    own: Decide
+    """The call's own decision; what it refuses is refused."""
+    drops_unsaved: bool
+    """True if they saw unsaved text that would be dropped; they are asked again if there is another one."""
+    actor: Actor
+
+    def __call__(self, parts: Parts, look: Look) -> PutDecision:
+        """Return the decision for the person's text.
+
+        Raises:
+            VersionMismatchError: The file is not what the person saw.
+            UnsavedQuestion: The unsaved text is not what they saw, so they must be asked again.
+            FileToolsError: As the call itself.
+        """
+        opened = unsaved_text(parts, look)
+        unsaved = None if opened is None else parts.documents.texts.bytes_of(opened)[1]
+        is_seen = (unsaved, look.version) == (self.unsaved_version, self.disk_version)
+        if not is_seen and not self.drops_unsaved:
+            seen, current = (self.unsaved_version or self.disk_version), (unsaved or look.version)
+            reason = "it is not what the person saw who gave it another text; repeat the call unchanged"
+            raise VersionMismatchError(look.path, seen, current, reason=reason)
+        own = self.own(parts, look)
+        if self.drops_unsaved:
+            own = replace(own, on_conflict="allow" if is_seen else "ask")
+        if not is_seen:
+            return own
+        own = with_document(parts, look, own)
+        if own.text_for(look.path) == self.text:
+            return own
+        made = self._instead(parts, look, own, (disk_text(parts, look) or "") if opened is None else opened.text)
+        if opened is not None and not self.drops_unsaved:
+            # They saw the unsaved text, and their change of it is merged into it like any other change.
+            made = put_beside(parts, look, opened, opened.text, self.text, made)
+        elif opened is not None:
+            made = overwritten(parts, look, opened, made)
+        hunks = structured_patch(own.text_for(look.path) or "", made.text_for(look.path) or "")
+        return replace(made, is_merged=True, foreign=tuple(dict(hunk.to_dict()) for hunk in hunks))
+
+    def _instead(self, parts: Parts, look: Look, own: PutDecision, before: str) -> PutDecision:
+        """Return the decision for the person's text, ignoring unsaved text."""
+        now, knowledge = seen_by(parts, look, self.actor)
+        there = look.facts
+        form = own.facts.text_format or (there and there.text_format) or UTF8
+        made = with_text(own, look.path, self.text, form, before)
+        refuse_size(look.path, len(made.content), parts.settings)
+        known = knowledge.newest
+        if made.sent is None and known is not None and known.base in now.standing:
+            # Its actor knows only what it sent, so that its next whole text is merged with the person's.
+            if own.shown is not None and known.base == own.shown.before:
+                made = replace(made, sent=own.shown.content, sent_version=own.shown.version)
+            elif own.in_buffer:  # it knows the file as it is
+                made = replace(made, sent=content_of(parts, look), sent_version=known.base)
+            else:
+                made = replace(made, sent=own.content, sent_version=own.facts.version)
+        return made
+
+
+def decide_as_allowed(permit: Permit, own: Decide, actor: Actor) -> Decide:
+    """Return the decision of a call that a person has allowed: its own one, or that for the text that they saw or gave."""
+    proposal = permit.proposal
+    text = proposal.replacing_unsaved if permit.edited_text is None else permit.edited_text
+    if text is None:
+        return own
+    return AnsweredPut(
+        text=text, unsaved_version=proposal.unsaved_version, disk_version=proposal.version, own=own,
+        drops_unsaved=proposal.replacing_unsaved is not None, actor=actor,
+    )  # fmt: skip

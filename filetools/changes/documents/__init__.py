@@ -1,0 +1,1 @@
+"""How open documents follow their files, are saved to them, and are published."""

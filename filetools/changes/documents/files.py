@@ -1,0 +1,195 @@
+"""Documents and their files: opening and following a file, saving to it, keeping the text of an abandoned document."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Final, Literal
+
+from msgspec import Struct, structs
+from msgspec.structs import replace
+
+from filetools.changes.decision import PutDecision
+from filetools.changes.parts import Parts
+from filetools.changes.rebasing import overlapping, unmergeable
+from filetools.changes.steps.look import Look, content_of
+from filetools.changes.steps.unsaved import aside, disk_text, replaced
+from filetools.content.differences.diff import minimal_edits, refined
+from filetools.content.differences.merging import merge, merge_bytes
+from filetools.content.facts import inspect
+from filetools.content.formats import UTF8, TextFormat, encode
+from filetools.editors.documents import OpenText, changed
+from filetools.errors import BufferClosedError, InvalidArgumentError, PathNotFoundError, VersionGoneError
+from filetools.journal.changes import HeadMovedError, Relation
+from filetools.journal.documents import Document, DocumentChange, DocumentClosing
+from filetools.models.records import EXTERNAL, Actor
+from filetools.models.words import OnConflict
+from filetools.paths.workspace_path import WorkspacePath
+
+MOST_TRIES: Final = 20
+Followed = Literal["level", "behind", "closed"]
+
+
+def follow_disk(parts: Parts, document: Document) -> Followed:
+    """Update a document to the newest version of its file. Call it in a worker thread; it needs no lock.
+
+    Returns:
+        "behind" if the file's content cannot be merged into the unsaved text; the document and its base are unchanged.
+    """
+    for _ in range(MOST_TRIES):
+        opened = parts.documents.texts.newest(document.id)
+        if opened is None:
+            return "closed"
+        head = parts.view(opened.document.key).head
+        # A deleted file does not change its document, which can be saved again. A write that is not applied yet may still
+        # fail; its process updates the documents afterwards, or else the leader does.
+        if head is None or not head.applied or head.version in (None, opened.document.base):
+            return "level"
+        change = _updated(parts, opened, head.version or "")
+        if change is None:
+            return "behind"
+        if parts.documents.advance(change, _author(parts, opened.document.key, head.number)):
+            return "level"
+    return "behind"
+
+
+def _updated(parts: Parts, opened: OpenText, version: str) -> DocumentChange | None:
+    try:
+        facts, text = inspect(parts.journal.contents.get(version), name=opened.document.path)
+    except VersionGoneError:
+        return None
+    if text is None or facts.text_format is None:
+        return None
+    if not opened.document.is_dirty:
+        return replaced(opened, text, facts)
+    merged = merge(opened.base_text, opened.text, text, by_words=parts.settings.is_prose(opened.document.path))
+    if merged.text is None:
+        return None
+    # The merge's edits replace whole lines, which would lose carets and selections.
+    edits = refined(opened.text, merged.edits)
+    made = changed(opened, merged.text, edits, base=version, is_dirty=merged.text != text, reason="disk")
+    return replace(made, text_format=facts.text_format)
+
+
+def _author(parts: Parts, key: str, number: int) -> Actor:
+    """Return the author of a head, as the actor of the document's change."""
+    records = parts.journal.records(key=key, limit=10, newest_first=True)
+    return next((record.actor for record in records if record.number == number), EXTERNAL)
+
+
+def text_to_open(parts: Parts, path: WorkspacePath) -> tuple[str | None, TextFormat, str]:
+    """Return version, format and text of a file that an editor opens; keeps its bytes for later merges.
+
+    Raises:
+        InvalidArgumentError: The file is binary.
+        FileTooLargeError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError
+    """
+    try:
+        content, _ = parts.store.read(path, limit=parts.settings.max_read_bytes)
+    except PathNotFoundError:
+        return None, UTF8, ""
+    facts, text = inspect(content, name=path)
+    if text is None or facts.text_format is None:
+        raise InvalidArgumentError(f"{path} is binary; an editor opens text", path=path)
+    parts.journal.contents.keep(content, facts.version)
+    return facts.version, facts.text_format, text
+
+
+class DocumentSave(Struct, frozen=True):
+    """Decides what a save of a document writes."""
+
+    document_id: str
+    on_conflict: OnConflict
+    actor: Actor
+    text_format: TextFormat | None = None
+    """Format to store the file in from now on; None keeps its own."""
+
+    def __call__(self, parts: Parts, seen: Look) -> PutDecision:
+        """Return the document's text, with newer changes of the file merged in.
+
+        Raises:
+            BufferClosedError: The document was closed or moved to another path.
+            EditConflictError: The file has changed in the same places.
+            EncodingError: The file's encoding lacks a character of the text.
+        """
+        document = seen.view.document
+        if document is None or document.id != self.document_id:
+            raise BufferClosedError(seen.path)
+        opened = parts.documents.texts.at(document)
+        if self.text_format is not None:
+            opened = structs.replace(
+                opened, document=structs.replace(document, text_format=self.text_format), base=None
+            )
+        is_level = seen.stat is None or seen.version == document.base or self.on_conflict == "allow"
+        content = opened.to_bytes() if is_level else _merged(parts, seen, opened, self.text_format)
+        encoding = None if self.text_format is None else self.text_format.encoding
+        facts, text = inspect(content, name=seen.path, encoding=encoding)
+        text = opened.text if is_level else text or ""
+        edits = minimal_edits(opened.text, text)
+        change = changed(opened, text, edits, base=facts.version, is_dirty=False, reason="saved")
+        if not is_level:
+            change = structs.replace(change, text_format=facts.text_format or change.text_format)
+        # The editor gets what was merged in.
+        decision = PutDecision(
+            content=content, facts=facts, sent=content, sent_version=facts.version, is_merged=not is_level
+        )
+        if facts.version != seen.version:
+            parents = tuple(Relation(kind="parent", number=number) for number in document.parents)
+            return structs.replace(decision, document=change, relations=parents)
+        # The file already has these bytes, so nothing is recorded; keep them as the document's base.
+        parts.journal.contents.keep(content, facts.version)
+        is_news = document.is_dirty or document.base != facts.version
+        if is_news and not parts.documents.advance(change, self.actor):
+            raise HeadMovedError(seen.path)
+        return decision
+
+
+def _merged(parts: Parts, seen: Look, opened: OpenText, text_format: TextFormat | None) -> bytes:
+    facts, on_disk = seen.facts, disk_text(parts, seen)
+    if on_disk is None or facts is None or facts.text_format is None:
+        raise unmergeable(seen.path, opened.document.base, seen.version, reason="it is binary now")
+    content = content_of(parts, seen) if text_format is None else encode(on_disk, text_format, path=seen.path)
+    by_words = parts.settings.is_prose(seen.path)
+    merged = merge_bytes(
+        opened.base_text, content, opened.text, text_format=text_format or facts.text_format, path=seen.path,
+        by_words=by_words,
+    )  # fmt: skip
+    if merged.content is None:
+        version = opened.document.base or ""
+        raise overlapping(seen.path, version, seen.version, merged.result, on_disk, opened.base_text)
+    return merged.content
+
+
+def keep_and_close(parts: Parts, document: Document) -> str | None:
+    """Record the unsaved text of a document without handles as a version of its path and close it, in one commit.
+
+    Returns:
+        The version; None if the document was opened again or is closed.
+    """
+    for _ in range(MOST_TRIES):
+        opened = parts.documents.texts.newest(document.id)
+        if opened is None or parts.journal.documents.handles(document.id):
+            return None
+        content, version = parts.documents.texts.bytes_of(opened)
+        closing = DocumentClosing(id=document.id, expected_version=opened.document.version)
+        draft = structs.replace(aside(parts, opened.document, content), document=closing)
+        try:
+            parts.journal.commit([draft], parts.documents.author(opened.document))
+        except HeadMovedError:
+            continue
+        return version
+    return None
+
+
+def sweep_handles(parts: Parts) -> Iterator[tuple[Document, str, Actor]]:
+    """Release expired handles; yields each abandoned document with the version of its kept text, and its author."""
+    now, documents = time.time(), parts.journal.documents
+    for handle in documents.handles():
+        if handle.leased_until < now:
+            documents.release(handle.name)
+    held = {handle.document_id for handle in documents.handles()}
+    for document in [each for each in documents.all() if each.id not in held]:
+        author = parts.documents.author(document)
+        kept = keep_and_close(parts, document)
+        if kept is not None:
+            yield document, kept, author

@@ -1,0 +1,393 @@
+"""Runs calls in turns and publishes their events. Shared by the facades of all actors."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from filetools.changes.deciding.actor_knowledge import record_steps
+from filetools.changes.documents.document_news import DocumentNews
+from filetools.changes.parts import Parts
+from filetools.changes.steps import pipeline
+from filetools.changes.steps.folders import FolderStep
+from filetools.changes.steps.look import is_as_recorded
+from filetools.changes.steps.pipeline import Outcome
+from filetools.changes.steps.step import Step
+from filetools.changes.tree_look import TreeLook
+from filetools.content.facts import inspect
+from filetools.errors import (
+    AbortedError,
+    FileToolsError,
+    InvalidPathError,
+    LockTimeoutError,
+    WorkspaceGoneError,
+)
+from filetools.events.types import Event, from_record
+from filetools.models.history import LookResult
+from filetools.models.records import Actor, ChangeRecord
+from filetools.paths.lexical import AnyPath, names_folder, plain_path
+from filetools.paths.unmeant import refuse_unmeant
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.call_watch import current_watch
+from filetools.permissions.gatekeeper import Permit
+from filetools.writer.turn_calls import Publication, TurnCall, TurnTask, quietly
+from filetools.writer.turns import Turns
+from filetools.writer.worker_pool import CLOSED, InFlight
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+LARGEST_EVENT_CONTENT_BYTES: Final = 1024 * 1024
+READER_WAIT_SECONDS: Final = 2.0
+
+
+class CallRunner:
+    """Runs the calls of an opened workspace."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self.news = DocumentNews(parts)
+        """Publishes the events of open documents."""
+        self.on_changes: Callable[[Sequence[ChangeRecord]], None] = lambda _: None
+        """Called on the loop with the records of every change, before its events."""
+        self.look_at_tree: Callable[..., Coroutine[Any, Any, TreeLook]]
+        """Records foreign changes anywhere in the tree, for calls that report on all of it."""
+        self.before_change: Callable[[Actor], Awaitable[None]] = nothing_before
+        """Called before a change waits for its turn."""
+        self._at_work: Counter[str] = Counter()
+        self.turns = Turns(
+            parts.workspace,
+            parts.journal,
+            parts.workers,
+            parts.recovery.settle_all,
+            lambda: parts.sync.is_strict,
+            parts.sync.wake,
+            self._publish,
+        )
+        self._changes = InFlight()
+        self._long: set[asyncio.Task[Any]] = set()
+        self._is_closed = False
+
+    async def aclose(self) -> None:
+        """Refuse new calls and those waiting for their turn; finish and publish changes in progress.
+
+        Long work, such as a look at the tree, is cancelled. May be called twice.
+        """
+        self._is_closed = True
+        for task in self._long:
+            task.cancel()
+        await self.turns.aclose()
+        await self._changes.none()
+
+    def resolve(self, raw_path: AnyPath, *, allow_root: bool = False) -> WorkspacePath:
+        """Return the normal form of a caller's path, with symbolic links resolved if the settings say so.
+
+        Raises:
+            WorkspaceGoneError: The workspace was closed.
+        """
+        path = self._meant(plain_path(raw_path), allow_root=allow_root)
+        return self.parts.workspace.locate(path) if self.parts.workspace.follow_symlinks else path
+
+    def resolve_name(self, raw_path: AnyPath, *, allow_root: bool = False) -> WorkspacePath:
+        """As `resolve`, but without following a link at the end of the path, as unlink and rename do."""
+        path = self._meant(plain_path(raw_path), allow_root=allow_root)
+        return path if path.is_root else self.parts.workspace.locate(path.parent).child(path.name)
+
+    def _meant(self, raw_path: str, *, allow_root: bool) -> WorkspacePath:
+        self.check_open()
+        path = self.parts.workspace.resolve(raw_path, allow_root=allow_root)
+        if raw_path.startswith("/"):
+            refuse_unmeant(self.parts.workspace, raw_path, path)
+        return path
+
+    def resolve_new(
+        self, raw_path: AnyPath, *, as_name: bool = False, is_folder: bool = False, source: WorkspacePath | None = None
+    ) -> WorkspacePath:
+        """As `resolve` or `resolve_name`, for a path that may be created: one that is almost certainly a mistake is refused.
+
+        A path that ends in a slash is a folder: `source` goes into it, as with `mv`; without a source it is refused.
+
+        Args:
+            raw_path: The caller's path.
+            as_name: True to not follow a link at the end.
+            is_folder: True if a folder is created.
+            source: The path that is moved or copied there.
+
+        Raises:
+            InvalidPathError, AbsolutePathError
+        """
+        resolve, text = self.resolve_name if as_name else self.resolve, plain_path(raw_path)
+        if is_folder or not names_folder(text):
+            path = resolve(text)
+        elif source is None:
+            path = resolve(text)
+            action = "Name a file in the folder, or leave out the '/' at the end."
+            raise InvalidPathError(text, "it ends in '/', so it names a folder", suggested_action=action)
+        else:
+            path = resolve(text, allow_root=True)
+            if path != source and not self._is_renamed(source, path):
+                path = path.child(source.name)
+        refuse_unmeant(self.parts.workspace, text, path)
+        return path
+
+    def _is_renamed(self, source: WorkspacePath, destination: WorkspacePath) -> bool:
+        """True if a folder is renamed, because its destination does not exist."""
+        of_source = self.parts.store.stat(source)
+        return of_source is not None and of_source.type == "directory" and self.parts.store.stat(destination) is None
+
+    async def look(self) -> LookResult:
+        """Record foreign changes in the whole tree; does nothing if the workspace is read-only.
+
+        Raises:
+            WorkspaceGoneError: The workspace was closed.
+        """
+        self.check_open()
+        if self.parts.gatekeeper.refusal is not None:
+            return LookResult(recorded=False)
+        seen = await self.while_open(self.look_at_tree())
+        return LookResult(unread=seen.unread)
+
+    def check_open(self) -> None:
+        """Raise WorkspaceGoneError if the workspace was closed."""
+        if self._is_closed:
+            raise WorkspaceGoneError(CLOSED)
+
+    async def while_open(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await work that may take long; closing the workspace cancels it.
+
+        Raises:
+            WorkspaceGoneError: The workspace was closed.
+        """
+        task = asyncio.ensure_future(work)
+        self._long.add(task)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            current = asyncio.current_task()
+            if self._is_closed and not (current and current.cancelling()):
+                raise WorkspaceGoneError(CLOSED) from None
+            raise
+        finally:
+            self._long.discard(task)
+
+    def is_at_work(self, path: WorkspacePath) -> bool:
+        """True if a call of this process is changing a path or waits to."""
+        return bool(self._at_work) and self.parts.workspace.key(path) in self._at_work
+
+    async def wait_for_writers(self, path: WorkspacePath) -> bool:
+        """Wait up to 2 s for earlier calls on a path; False if they have not finished."""
+        try:
+            await self.turns.do(_nothing, path=path, owner="reader", timeout_seconds=READER_WAIT_SECONDS)
+        except LockTimeoutError:
+            return False
+        return True
+
+    async def observe(self, path: WorkspacePath) -> None:
+        """Record and publish foreign changes of a file. Errors are ignored, such as another process's long turn."""
+        parts = self.parts
+        with suppress(FileToolsError):
+            if not await parts.workers.run(partial(is_as_recorded, parts, path)):
+                await self.record(partial(parts.observer.whole, path), path, "reader", READER_WAIT_SECONDS)
+
+    async def record(
+        self, work: Callable[[], Sequence[ChangeRecord]], path: str, owner: str, timeout_seconds: float
+    ) -> None:
+        """Run work in a turn and publish the records that it returns.
+
+        Raises:
+            LockTimeoutError: Another process's turn took too long.
+            FileToolsError: The work raised it.
+        """
+        task = TurnTask(work)
+        call = TurnCall(
+            task, (), path=path, owner=owner, timeout_seconds=timeout_seconds,
+            collect=lambda publications, _found, is_over: self._collect(
+                [record for records in task.results for record in records] if is_over else (), publications
+            ),
+        )  # fmt: skip
+        await self.turns.run(call)
+
+    async def change(
+        self,
+        steps: Sequence[Step],
+        actor: Actor,
+        *,
+        lock_timeout_seconds: float | None = None,
+        report_progress: pipeline.ReportProgress = pipeline.ignore_progress,
+        happened: Callable[[], None] | None = None,
+        permits: Iterable[Permit | None] = (),
+    ) -> Outcome:
+        """Apply steps in a turn, then publish the changes.
+
+        Cancellation while waiting for the turn takes effect at once; later, the change is first finished or undone, and its
+        events are published. Foreign changes found by a refused call are published too.
+
+        Args:
+            steps: What to change.
+            actor: Who changes it.
+            lock_timeout_seconds: Longest wait for the turn; None as in the settings.
+            report_progress: Called with the progress in a worker thread.
+            happened: Called on the loop after a success, even if the caller is cancelled; None records what the actor then
+                knows.
+            permits: What people have approved; the turn checks that the steps still do exactly that.
+
+        Raises:
+            ChangedMeanwhileError: The change is no longer what was approved.
+            LockTimeoutError: Other turns took too long.
+            FileToolsError: A step refused or failed; nothing was changed.
+            UnsavedQuestion: A person must decide first; nothing was changed.
+        """
+        self.check_open()
+        await self.before_change(actor)
+        self.check_open()
+        self._changes.begin()
+        try:
+            checks = [permit.check for permit in permits if permit is not None]
+            return await self._change(steps, actor, lock_timeout_seconds, report_progress, happened, checks)
+        finally:
+            self._changes.end()
+
+    async def _change(
+        self,
+        steps: Sequence[Step],
+        actor: Actor,
+        lock_timeout_seconds: float | None,
+        report_progress: pipeline.ReportProgress,
+        happened: Callable[[], None] | None,
+        checks: Sequence[Callable[[], None]],
+    ) -> Outcome:
+        parts = self.parts
+        paths = [path for step in steps for path in step.paths]
+        if checks:
+            changing = frozenset(paths)
+            for step in steps:
+                if isinstance(step, FolderStep):
+                    step.be_allowed(changing)
+        keys = [parts.workspace.key(path) for path in paths]
+
+        def report(done: int, total: int) -> None:
+            if call.hop.is_cancelled:  # before the commit, so that nothing needs to be set back
+                raise AbortedError("The call", {"done": 0, "total": total})
+            report_progress(done, total)
+
+        def collect(publications: list[Publication], found: Sequence[ChangeRecord], is_over: bool) -> None:
+            self._collect(found, publications)  # foreign changes first: they are older than the call's own
+            if is_over and applying.outcome is not None:
+                self._collect(applying.outcome.records, publications, call.acquired)
+                (happened or partial(record_steps, parts, actor, steps))()
+
+        applying = pipeline.Pipeline(parts, steps, actor, report, lambda records: call.found.extend(records), checks)
+        timeout = parts.settings.lock_timeout_seconds if lock_timeout_seconds is None else lock_timeout_seconds
+        call = TurnCall(
+            applying,
+            keys,
+            path=paths[0],
+            owner=actor.id,
+            timeout_seconds=timeout,
+            collect=collect,
+        )
+        is_cancelled = False
+        try:
+            self._at_work.update(keys)
+            try:
+                await self.turns.run(call)
+            finally:
+                self._at_work -= Counter(keys)  # in-place subtraction also drops zero counts
+        except asyncio.CancelledError:
+            if call.hop.cancelled() or not call.hop.done():
+                raise
+            is_cancelled = True
+        if is_cancelled and not (applying.outcome is not None and is_late()):
+            raise asyncio.CancelledError
+        call.hop.result()
+        assert applying.outcome is not None
+        return await self._followed(applying.outcome)
+
+    async def _followed(self, outcome: Outcome) -> Outcome:
+        """Wait briefly for mirrors, and for the documents of moved files."""
+        if self.parts.documents.known.is_any and _is_moved(outcome.records):
+            with suppress(FileToolsError):  # it will be published later
+                await self.news.publish()  # the next read must find unsaved text at its new path
+        if not outcome.followed:
+            return outcome
+        try:
+            return outcome.with_mirror(await self.parts.sync.follow(outcome.followed))
+        except asyncio.CancelledError:
+            if not is_late():
+                raise
+        return outcome.with_mirror("pending")
+
+    async def afterwards(self, work: Callable[[], T]) -> T:
+        """Run `work` after a change; a caller stopped by its time limit still gets the result of the change."""
+        hop = self.parts.workers.start(work)
+        try:
+            return await hop
+        except asyncio.CancelledError:
+            if not is_late():
+                raise
+        return hop.result()
+
+    def notice(self, records: Sequence[ChangeRecord]) -> None:
+        """Tell each actor about changes by others to files it has read."""
+        self.parts.tracker.notice(records, self.parts.workspace.key)
+
+    def _collect(
+        self, records: Sequence[ChangeRecord], publications: list[Publication], acquired: float | None = None
+    ) -> None:
+        if records:
+            self.notice(records)
+            publications.extend([(record, acquired) for record in records])
+
+    def _publish(self, publications: Sequence[Publication]) -> None:
+        if publications:
+            quietly(partial(self.on_changes, [record for record, _ in publications]))
+        for record, acquired in publications:
+            quietly(partial(self._publish_one, record, acquired))
+
+    def _publish_one(self, record: ChangeRecord, acquired: float | None) -> None:
+        for event in self.events_of(record, acquired, None if acquired is None else time.time()):
+            self.parts.bus.publish(event)
+
+    def events_of(
+        self, record: ChangeRecord, acquired: float | None = None, released: float | None = None
+    ) -> list[Event]:
+        """Return the events of a record, with a loader for its text."""
+        loader = partial(self._load, record) if record.after is not None else None
+        return from_record(record, content_loader=loader, lock_acquired=acquired, lock_released=released)
+
+    async def _load(self, record: ChangeRecord) -> str | None:
+        if record.after is None or (record.size or 0) > LARGEST_EVENT_CONTENT_BYTES:
+            return None
+        return await self.parts.workers.run(partial(_text_of, self.parts, record.path, record.after))
+
+
+def _is_moved(records: Sequence[ChangeRecord]) -> bool:
+    return any(record.old_path is not None for record in records)
+
+
+async def nothing_before(actor: Actor) -> None:
+    """Do nothing before a change."""
+
+
+def _nothing() -> None:
+    """Only wait for a turn."""
+
+
+def is_late() -> bool:
+    """True if a call is cancelled only by its time limit or abort signal; a finished change is then still returned."""
+    task, watch = asyncio.current_task(), current_watch()
+    return task is not None and task.cancelling() == 1 and watch is not None and watch.is_over()
+
+
+def _text_of(parts: Parts, path: str, version: str) -> str | None:
+    try:
+        return inspect(parts.journal.contents.get(version), name=path)[1]
+    except FileToolsError:
+        return None

@@ -1,0 +1,166 @@
+"""The interface of a step, one change that `pipeline.py` applies together with others."""
+
+from __future__ import annotations
+
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+
+from msgspec import structs
+
+from filetools.changes.parts import Parts
+from filetools.changes.steps.look import Look
+from filetools.content.identity_cache import tick_of
+from filetools.content.version import version_of
+from filetools.journal.changes import Change, Relation
+from filetools.models.records import ChangeRecord, Operation
+from filetools.paths.workspace_path import WorkspacePath
+from filetools.stores.store import Displaced, FileStat
+
+
+class Step(ABC):
+    """One change: looked at, decided, prepared, recorded, exchanged, in this order. Used once."""
+
+    def __init__(self, *paths: WorkspacePath) -> None:
+        self.paths: Sequence[WorkspacePath] = paths
+        """Paths that the step changes."""
+        self.path = paths[0]
+        self.looks: Sequence[Look] = ()
+        """The current try's looks at files."""
+        self.missing: Sequence[WorkspacePath] = ()
+        """Folders above that must be made before, outermost first; set by `decide`."""
+        self.undone: Sequence[Relation] = ()
+        """Relations for its record: the records that it undoes."""
+        self.record: ChangeRecord | None = None
+        """The record of the change; None if there was nothing to change."""
+        self._displaced: Displaced | None = None
+
+    @abstractmethod
+    def look(self, parts: Parts) -> None:
+        """Look at the current state of the paths, replacing an earlier look."""
+
+    @abstractmethod
+    def decide(self, parts: Parts) -> bool:
+        """Decide what to do, or raise; False if there is nothing to change."""
+
+    def prepare(self, parts: Parts) -> None:
+        """Do what can fail for lack of space or rights, without any visible change."""
+        if self.missing:
+            parts.store.prepare(self.missing[0], b"", new=True).discard()  # fails where a folder cannot be made
+
+    @abstractmethod
+    def drafts(self) -> Sequence[Change]:
+        """Return the drafts of this change's records; the last one is the change itself."""
+
+    def recorded(self, record: ChangeRecord | None) -> None:
+        """Receive the record of the change; None if there is nothing to change."""
+        self.record = record
+
+    @property
+    def _number(self) -> int:
+        return 0 if self.record is None else self.record.number
+
+    @abstractmethod
+    def exchange(self, parts: Parts) -> None:
+        """Apply the change to the tree atomically; if it raises, nothing has changed."""
+
+    def sync(self, parts: Parts) -> None:  # noqa: B027 - most steps need not
+        """Make names durable after the exchange, and after it was set back, if the journal does not hold the bytes.
+
+        Recovery rewrites files whose bytes the journal has. For a folder it would have to guess.
+        """
+
+    def surprises(self, parts: Parts) -> Sequence[Change]:
+        """Return records that keep a foreign save between look and exchange."""
+        return ()
+
+    def _foreign_save(self, parts: Parts, seen: Look, again: Change) -> Sequence[Change]:
+        """Return the record of what another program saved between look and exchange, then this change again.
+
+        Args:
+            parts: The workspace.
+            seen: The look.
+            again: The record of this change, without the version before it.
+        """
+        displaced = self._displaced
+        if displaced is None or is_same_file(parts, seen, displaced.stat):
+            return ()
+        content = displaced.read()
+        version = version_of(content)
+        if version == seen.version:
+            return ()
+        foreign = Change(
+            operation=Operation.CREATE if again.after is None else Operation.MODIFY, path=seen.path, key=seen.key,
+            before=again.after, after=version, content=content, size=len(content), mode=displaced.stat.mode,
+            applied=True, external=True,
+        )  # fmt: skip
+        return (foreign, structs.replace(again, before=version))
+
+    @abstractmethod
+    def set_back(self, parts: Parts) -> None:
+        """Undo the exchange because another step of the call failed; a newer save by another program stays."""
+
+    @abstractmethod
+    def compensations(self, parts: Parts) -> Sequence[Change]:
+        """Return the records that set the heads back to what the look saw."""
+
+    def finish(self, parts: Parts) -> None:
+        """Discard the displaced file, or keep it if a program has it open; called last after a success."""
+        displaced = self._taken()
+        if displaced is None:
+            return
+        if displaced.is_untouched():
+            displaced.discard()
+        else:
+            self._keep_displaced(displaced)
+
+    def shelve(self, parts: Parts) -> None:
+        """Keep the displaced file for the leader's sweep, because it cannot be recorded now."""
+        displaced = self._taken()
+        if displaced is not None:
+            self._keep_displaced(displaced)
+
+    def abandon(self, parts: Parts) -> None:
+        """Discard what `prepare` made; called before another try and after a failure, perhaps twice.
+
+        A displaced file that could not be put back is discarded if its bytes are kept; otherwise it is kept.
+        """
+        displaced = self._taken()
+        if displaced is None or not displaced.temporary:
+            return
+        if displaced.stat.type == "file" and not parts.journal.contents.has(version_of(displaced.read())):
+            self._keep_displaced(displaced)
+        else:
+            displaced.discard()
+
+    def _taken(self) -> Displaced | None:
+        """Return the displaced file to dispose of, once."""
+        displaced, self._displaced = self._displaced, None
+        return displaced
+
+    def _keep_displaced(self, displaced: Displaced) -> None:
+        """Keep a displaced file, named by the record that displaced it."""
+        displaced.keep(f"{self._number}-{secrets.token_hex(4)}")
+
+
+def sync_names(parts: Parts, *paths: WorkspacePath) -> None:
+    """Sync the folders that hold some names."""
+    for path in paths:
+        parts.store.sync(path.parent)
+
+
+def put_back(displaced: Displaced, is_ours: Callable[[FileStat], bool]) -> None:
+    """Put a displaced file back, unless another program has saved a newer one in its place."""
+    displaced.put_back()
+    if displaced.temporary and not is_ours(displaced.stat):
+        displaced.put_back()
+
+
+def is_same_file(parts: Parts, seen: Look, stat: FileStat) -> bool:
+    """True if a displaced file is certainly the one that was looked at."""
+    if seen.stat is None:
+        return False
+    same = (stat.inode, stat.size, stat.modified_ns) == (seen.stat.inode, seen.stat.size, seen.stat.modified_ns)
+    # Within one tick of the file system's clock a file can change and keep its mtime; then only its bytes differ.
+    tick_ns = tick_of(stat.modified_ns, parts.store.tick_ns)
+    return same and (tick_ns == 0 or seen.taken_ns - stat.modified_ns > tick_ns)

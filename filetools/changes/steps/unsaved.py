@@ -1,0 +1,342 @@
+"""Decides what a change does to a file with unsaved text in an editor.
+
+A person's text is never saved without them. If every hunk of the change applies to the file, the file is written and the
+change is merged into the document, which stays dirty. A change that needs unsaved text goes to the document alone, as a
+record of state `buffer`. A change that cannot be merged into the document is a conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final
+
+from msgspec import structs
+
+from filetools.changes.decision import PutDecision, ShownText
+from filetools.changes.knowledge import BASE_GONE
+from filetools.changes.parts import Parts
+from filetools.changes.rebasing import overlapping, unmergeable
+from filetools.changes.steps.look import Look, content_of
+from filetools.changes.writing import with_text
+from filetools.content.differences.diff import minimal_edits, refined
+from filetools.content.differences.merging import MergeResult, merge, merge_bytes
+from filetools.content.editing.text_edits import TextEdit, apply_text_edits
+from filetools.content.facts import ContentFacts, describe, inspect
+from filetools.content.formats import TextFormat, decode, encode
+from filetools.content.version import version_of
+from filetools.editors.documents import OpenText, changed, typed
+from filetools.errors import EditConflictError, VersionGoneError, VersionMismatchError
+from filetools.journal.changes import Change
+from filetools.journal.documents import Document, DocumentChange
+from filetools.models.records import Operation
+from filetools.paths.workspace_path import WorkspacePath
+
+RECENT_RECORDS: Final = 100
+"""Newest records of a path that are searched for the version of its unsaved text; if it is older, it is recorded again."""
+
+
+class UnsavedQuestion(Exception):  # noqa: N818  # not an error: a person is asked, and the call continues
+    """Raised in a turn if a person must decide about unsaved text; they are asked after the turn."""
+
+    def __init__(
+        self, path: WorkspacePath, opened: OpenText, *, base_text: str, proposed: str, disk_version: str | None
+    ) -> None:
+        super().__init__(path)
+        self.path = path
+        self.opened = opened
+        self.base_text = base_text
+        self.proposed = proposed
+        self.disk_version = disk_version
+        self.unsaved_version = version_of(opened.shown_bytes())
+
+
+def unsaved_text(parts: Parts, seen: Look) -> OpenText | None:
+    """Return the document of a path if it has unsaved text.
+
+    Raises:
+        HeadMovedError: It has changed since the look.
+    """
+    document = seen.view.document
+    return None if document is None or not document.is_dirty else parts.documents.texts.at(document)
+
+
+def disk_text(parts: Parts, seen: Look) -> str | None:
+    """Return the text of a look's file: empty if there is no file, None if it is binary."""
+    if seen.stat is None:
+        return ""
+    facts = seen.facts
+    if facts is None or facts.text_format is None:
+        return None
+    return decode(content_of(parts, seen), facts.text_format, path=seen.path)
+
+
+def with_document(parts: Parts, seen: Look, decision: PutDecision) -> PutDecision:
+    """Return a decision with the change of the path's open document added, unless it already has one.
+
+    Raises:
+        EditConflictError: The change cannot be merged into the unsaved text, or must not be.
+        VersionMismatchError: The text that the change was made from is no longer kept.
+        HeadMovedError: The document has changed since the look.
+        UnsavedQuestion: A person must decide first.
+    """
+    document = seen.view.document
+    is_unchanged = decision.facts.version == seen.version and decision.base is None
+    if document is None or decision.in_buffer or decision.document is not None or is_unchanged:
+        return decision
+    opened = parts.documents.texts.at(document)
+    text, is_edit, on_conflict = decision.text_for(seen.path), decision.report is not None, decision.on_conflict
+    if not document.is_dirty:
+        if text is None:
+            return decision
+        return structs.replace(decision, document=replaced(opened, text, decision.facts, decision.edits))
+    text = text if decision.text is None else decision.text
+    if on_conflict == "cancel" and not is_edit:
+        raise unsaved_error(seen.path, document.version, is_cancelled=True)
+    if text is None:
+        raise unsaved_error(seen.path, document.version, "and what would replace it is binary")
+    if on_conflict == "allow" and not is_edit:
+        return overwritten(parts, seen, opened, decision)
+    base = _text_of(parts, seen, opened, decision.base)
+    question = partial(UnsavedQuestion, seen.path, opened, base_text=base, disk_version=seen.version)
+    if on_conflict == "ask" and not is_edit:
+        raise question(proposed=text)
+    try:
+        return put_beside(parts, seen, opened, base, text, decision)
+    except EditConflictError as overlap:
+        if on_conflict in ("merge", "cancel"):
+            raise
+        if is_edit:
+            # An edit replaces only what it overlaps with; other unsaved text stays.
+            by_words = parts.settings.is_prose(seen.path)
+            merged = merge(base, opened.text, text, keep="theirs", by_words=by_words).text
+            text = text if merged is None else merged
+            if on_conflict == "allow":
+                made = with_text(decision, seen.path, text, document.text_format, opened.text)
+                return overwritten(parts, seen, opened, made)
+        raise question(proposed=text) from overlap
+
+
+def _text_of(parts: Parts, seen: Look, opened: OpenText, version: str | None) -> str:
+    """Return the text of a version of a file with unsaved text; None for the file as it is."""
+    if version == parts.documents.texts.bytes_of(opened)[1]:
+        return opened.text
+    if version is None or version == seen.version:
+        on_disk = disk_text(parts, seen)
+        if on_disk is None:
+            raise unsaved_error(seen.path, opened.document.version, "and its file is binary")
+        return on_disk
+    try:
+        text = inspect(parts.tracker.text(version), name=seen.path)[1]
+    except VersionGoneError as exc:
+        raise VersionMismatchError(seen.path, version, seen.version, reason=BASE_GONE) from exc
+    if text is None:
+        raise unmergeable(seen.path, version, seen.version, reason="it was binary then")
+    return text
+
+
+def replaced(
+    opened: OpenText, text: str, facts: ContentFacts, edits: Sequence[TextEdit] | None = None
+) -> DocumentChange:
+    """Return the change that makes a document equal to the file; `edits` are used if they lead there."""
+    if edits is None or apply_text_edits(opened.text, edits) != text:
+        edits = minimal_edits(opened.text, text)
+    made = changed(opened, text, edits, base=facts.version, is_dirty=False, reason="disk")
+    return made if facts.text_format is None else structs.replace(made, text_format=facts.text_format)
+
+
+def put_beside(parts: Parts, seen: Look, opened: OpenText, base: str, proposed: str, plain: PutDecision) -> PutDecision:
+    """Decide whether a change of a file with unsaved text goes to the file, too.
+
+    Args:
+        parts: The workspace.
+        seen: The file on disk.
+        opened: The document with the unsaved text.
+        base: The text that the change starts from.
+        proposed: The text that it results in.
+        plain: The decision without regard to unsaved text; its edits, if it has any, lead from `base` to `proposed`.
+
+    Raises:
+        EditConflictError: The change overlaps with unsaved text.
+        EncodingError: The file's encoding lacks a character of the new text.
+    """
+    edits = plain.edits
+    # What is appended is added to both texts, whatever they end with.
+    is_addition = plain.added_bytes is not None and proposed.startswith(base)
+    caught_up = _caught_up(parts, seen, opened)
+    current = opened.text if caught_up is None else caught_up
+    foreign: tuple[dict[str, Any], ...] = ()
+    if is_addition:
+        added = proposed.removeprefix(base)
+        text, edits = current + added, (TextEdit(len(current), len(current), added),)
+    elif edits is not None and current == base:
+        text = proposed
+    else:
+        merged = _merged(parts, seen, opened, base, current, proposed)
+        text, foreign = merged.text or "", tuple(dict(hunk.to_dict()) for hunk in merged.foreign)
+        # The merge's edits replace whole lines, which would lose carets and selections.
+        edits = refined(current, merged.edits)
+    if current != opened.text:
+        edits = minimal_edits(opened.text, text)
+    on_disk = _on_disk(parts, seen, base, proposed, is_addition=is_addition)
+    form = opened.document.text_format
+    is_merged = text != proposed
+    before = parts.documents.texts.bytes_of(opened)[1]
+    if on_disk is None:
+        change = structs.replace(typed(opened, edits, reason="merged"), is_parent=True)
+        content = structs.replace(opened, text=text).shown_bytes()
+        facts = describe(content, text, form, name=seen.path, version=version_of(content))
+        is_new = text != opened.text
+        return structs.replace(
+            plain, content=content, facts=facts, is_merged=is_merged, foreign=foreign, edits=None, in_buffer=True,
+            document=change if is_new else None,
+            shown=ShownText(before=before, version=facts.version, content=content, text=text),
+        )  # fmt: skip
+    facts, file_text = inspect(on_disk, name=seen.path)
+    if caught_up is None:
+        # Keep the document's base, so that saving it reports the conflict.
+        change = changed(opened, text, edits, base=opened.document.base, is_dirty=True, reason="merged")
+        after = structs.replace(opened, text=text)
+    else:
+        change = changed(opened, text, edits, base=facts.version, is_dirty=text != file_text, reason="merged")
+        change = structs.replace(change, text_format=facts.text_format or form)
+        document = structs.replace(opened.document, text_format=change.text_format)
+        after = structs.replace(opened, text=text, document=document, base=on_disk, base_text=file_text or "")
+    shown = after.shown_bytes()
+    return structs.replace(
+        plain, content=on_disk, facts=facts, is_merged=is_merged, foreign=foreign, edits=None, in_buffer=False,
+        document=change, shown=ShownText(before=before, version=version_of(shown), content=shown, text=text),
+    )  # fmt: skip
+
+
+def overwritten(parts: Parts, seen: Look, opened: OpenText, decision: PutDecision) -> PutDecision:
+    """Return a decision that replaces the unsaved text and keeps it as a version."""
+    text = decision.text_for(seen.path)
+    if text is None:
+        raise unsaved_error(seen.path, opened.document.version, "and what would replace it is binary")
+    kept, before = parts.documents.texts.bytes_of(opened)
+    shown = ShownText(before=before, version=decision.facts.version, content=decision.content, text=text)
+    document = replaced(opened, text, decision.facts)
+    return structs.replace(decision, document=document, kept_unsaved=kept, shown=shown)
+
+
+def unsaved_error(
+    path: str, buffer_version: int | None, reason: str = "", *, is_cancelled: bool = False
+) -> EditConflictError:
+    """Return the error for a change that conflicts with unsaved text.
+
+    Args:
+        path: The file.
+        buffer_version: Version of the document; None if an editor has only reported unsaved changes.
+        reason: Why the two cannot be merged, if that is not obvious.
+        is_cancelled: True if the caller asked to cancel without a person's approval.
+    """
+    joined = f", {reason}" if reason else ""
+    version = {} if buffer_version is None else {"buffer_version": buffer_version}
+    return EditConflictError(
+        f"File {path} has unsaved changes{joined}.{' Approval required.' if is_cancelled else ''}",
+        path=path,
+        suggested_action="Ask the person to save or discard the changes in the editor, then call again.",
+        details={"unsaved": True, **version},
+    )
+
+
+def _caught_up(parts: Parts, seen: Look, opened: OpenText) -> str | None:
+    """Return a document's text with newer changes of its file merged in; None if they cannot be merged."""
+    if seen.stat is None or seen.version == opened.document.base:
+        return opened.text
+    on_disk = disk_text(parts, seen)
+    if on_disk is None:
+        return None
+    return merge(opened.base_text, opened.text, on_disk, by_words=parts.settings.is_prose(seen.path)).text
+
+
+def _on_disk(parts: Parts, seen: Look, base: str, proposed: str, *, is_addition: bool) -> bytes | None:
+    """Return the file's bytes after a change; None if the change needs unsaved text, or does not alter the file."""
+    facts = seen.facts
+    if seen.stat is None or facts is None or facts.text_format is None:
+        return None
+    content = content_of(parts, seen)
+    if is_addition:
+        bare = TextFormat(encoding=facts.text_format.encoding, bom=b"")
+        return content + encode(proposed.removeprefix(base), bare, path=seen.path)
+    by_words = parts.settings.is_prose(seen.path)
+    merged = merge_bytes(
+        base, content, proposed,
+        text_format=facts.text_format, path=seen.path, by_words=by_words, with_foreign=False,
+    )  # fmt: skip
+    return None if merged.content is None or merged.content == content else merged.content
+
+
+def _merged(parts: Parts, seen: Look, opened: OpenText, base: str, current: str, proposed: str) -> MergeResult:
+    """Return a document's text with a change merged in.
+
+    Raises:
+        EditConflictError: They overlap.
+    """
+    merged = merge(base, current, proposed, by_words=parts.settings.is_prose(seen.path))
+    if merged.text is None:
+        base_version = version_of(base.encode("utf-8", "surrogatepass"))
+        version = parts.documents.texts.bytes_of(opened)[1]
+        raise overlapping(seen.path, base_version, version, merged, current, base)
+    return merged
+
+
+def refuse_unsaved_below(parts: Parts, folder: WorkspacePath, key: str) -> None:
+    """Refuse to delete a folder in which an editor has unsaved text.
+
+    Raises:
+        EditConflictError: Names the first such document.
+    """
+    for document in parts.journal.documents.all(key):
+        if document.is_dirty and document.key != key:
+            raise unsaved_error(document.path, document.version, f"and lies in {folder}")
+
+
+def keep_unsaved(parts: Parts, seen: Look, decision: PutDecision) -> None:
+    """Keep unsaved text that a decision replaces; called before the decision is recorded."""
+    document = seen.view.document
+    if document is None:
+        return
+    kept = decision.kept_unsaved
+    if decision.in_buffer and document.is_dirty:
+        content, version = parts.documents.texts.bytes_of(parts.documents.texts.at(document))
+        newest = parts.journal.records(key=seen.key, limit=RECENT_RECORDS, newest_first=True)
+        # A record, not only the bytes, so that the text is found among the versions of the path.
+        kept = None if any(record.after == version for record in newest) else content
+    if kept is not None:
+        parts.journal.commit([aside(parts, document, kept)], parts.documents.author(document))
+
+
+def aside(parts: Parts, document: Document, content: bytes) -> Change:
+    """Return the draft that records a document's text as a version that was never the head."""
+    return Change(
+        operation=Operation.MODIFY,
+        path=document.path,
+        key=document.key,
+        before=document.base,
+        after=version_of(content),
+        content=content,
+        size=len(content),
+        aside=True,
+    )
+
+
+def taken_back(parts: Parts, seen: Look, decision: PutDecision) -> DocumentChange | None:
+    """Return the change that undoes a commit's change of a document and keeps what was typed since.
+
+    Unsaved text gets its former base back, so that it counts as unsaved again. Returns None if there is nothing to undo, or
+    it cannot be undone.
+    """
+    made, former = decision.document, seen.view.document
+    back = None if made is None or former is None else parts.documents.taken_back(made)
+    if made is None or former is None or back is None:
+        return None
+    is_newer = back.expected_version != made.expected_version + 1
+    return structs.replace(
+        back,
+        base=former.base,
+        text_format=former.text_format,
+        is_dirty=former.is_dirty or is_newer,
+        parents=former.parents,
+    )

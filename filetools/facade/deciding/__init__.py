@@ -1,1 +1,0 @@
-"""Decisions about changes: whole texts, edits, patches, several files; questions to people; results."""

@@ -1,1 +1,0 @@
-"""Unsaved text of editors: open buffers, how they follow their files, saving."""

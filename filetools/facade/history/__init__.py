@@ -1,1 +1,0 @@
-"""Taking changes back: undo and redo, checkpoints, restores, comparisons of trees."""

@@ -1,0 +1,1 @@
+"""What was: undo, restore, checkpoints, differences between trees, and who wrote which line."""

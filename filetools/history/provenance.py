@@ -1,0 +1,137 @@
+"""Provenance: the last author of each line, from the diffs between a file's kept versions, oldest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+
+from msgspec import Struct
+
+from filetools.content.differences.alignment import MAX_COST, differences
+from filetools.content.differences.myers import common_prefix, common_suffix
+from filetools.content.ends import split_lines
+from filetools.content.facts import text_of
+from filetools.errors import VersionGoneError
+from filetools.history.draft_tree import within
+from filetools.journal.history import History, RecordFilter
+from filetools.models.records import ChangeRecord, Operation
+
+
+def lineage(
+    history: History,
+    key: str,
+    key_of: Callable[[str], str],
+    *,
+    below: int | None = None,
+    limit: int = 2**62,
+) -> Iterator[ChangeRecord]:
+    """Yield the records of a file, newest first, back to its creation, over moves of the file and of folders above it.
+
+    Args:
+        history: The journal's past records.
+        key: Lock key of the file now or, with `below`, before that record.
+        key_of: Returns the lock key of a path.
+        below: Only records with a smaller number.
+        limit: Most records under one name.
+    """
+    while True:
+        # The newest move or deletion of a folder above.
+        removal = history.folder_change([*within(key)][1:], below=below)
+        first = 0 if removal is None else removal.number
+        step = None
+        for record in history.of_key(key, below=below, limit=limit):
+            if record.number < first:
+                break
+            yield record
+            step = record
+            if record.before is None and not record.before_unknown:
+                return
+            if record.operation is Operation.MOVE:
+                break
+        if step is not None and step.operation is Operation.MOVE and step.old_path is not None:
+            key, below = key_of(step.old_path), step.number
+        elif removal is not None and removal.old_path is not None and key.startswith(f"{key_of(removal.path)}/"):
+            key, below = key_of(removal.old_path) + key[len(key_of(removal.path)) :], removal.number
+        else:
+            return
+
+
+class Author(Struct, frozen=True, kw_only=True):
+    """The author of a line."""
+
+    record: ChangeRecord | None = None
+    """The change; None if it is not recorded yet, or older than the known records."""
+    before: int | None = None
+    """For older lines: the number of the change before which they were written."""
+
+
+AuthoredLines = tuple[int, int, Author]
+"""Consecutive lines of one author: number of the first line, from 1, of the last line, and the author."""
+
+
+class LineHistory:
+    """The lines of one file and their authors, updated from version to version. Lives for one call in a worker thread."""
+
+    def __init__(self, history: History, kept: Callable[[str], bytes]) -> None:
+        """Take the journal's past records, and a function that returns a version's bytes or raises VersionGoneError."""
+        self._history = history
+        self._kept = kept
+        self._lines: list[str] | None = None
+        """None if the file did not exist, or its text is not kept."""
+        self._authors: list[Author] = []
+
+    def authors(self, records: Sequence[ChangeRecord], text: str, *, now: int) -> list[AuthoredLines]:
+        """Return the last author of each line.
+
+        Args:
+            records: The file's records, oldest first.
+            text: The current text.
+            now: The number that the next record would have.
+        """
+        parents = self._history.targets([record.number for record in records], "parent")
+        for record in records:
+            self._follow(record, parents.get(record.number, ()))
+        self._change(text, Author() if records else Author(before=now))
+        several = (list(lines) for _, lines in groupby(enumerate(self._authors, start=1), lambda each: id(each[1])))
+        return [(lines[0][0], lines[-1][0], lines[0][1]) for lines in several]
+
+    def _change(self, text: str, author: Author) -> None:
+        """Replace the lines by the next text; lines that differ are by its author."""
+        old, new = self._lines or [], split_lines(text)
+        head = common_prefix(old, new)
+        # Equal lines at both ends need no search and no renumbering.
+        tail = common_suffix(old, new, head)
+        middle = differences(old[head : len(old) - tail], new[head : len(new) - tail], max_cost=MAX_COST)
+        for old_start, old_end, new_start, new_end in reversed(middle):
+            self._authors[head + old_start : head + old_end] = [author] * (new_end - new_start)
+        self._lines = new
+
+    def _follow(self, record: ChangeRecord, parents: Sequence[int]) -> None:
+        if record.before == record.after and self._lines is not None:
+            return  # a move, or a change of mode
+        text = None if record.after is None else self._text(record.after, record.path)
+        if text is None:
+            self._lines, self._authors = None, []
+            return
+        author = Author(record=record)
+        if self._lines is None:
+            older, is_found = Author(before=record.number), record.operation is Operation.FOUND
+            former = None if record.before is None or is_found else self._text(record.before, record.path)
+            if former is None:
+                self._change(text, author if record.before is None and not is_found else older)
+                return
+            self._change(former, older)
+        related = self._history.select(RecordFilter(numbers=tuple(parents)), limit=len(parents)) if parents else []
+        for parent in reversed(related):
+            for version, by in ((parent.before, author), (parent.after, Author(record=parent))):
+                between = None if version is None else self._text(version, record.path)
+                if between is not None:
+                    self._change(between, by)
+        self._change(text, author)
+
+    def _text(self, version: str, path: str) -> str | None:
+        """Return the text of a version; None if it is not kept, or binary."""
+        try:
+            return text_of(self._kept(version), name=path)
+        except VersionGoneError:
+            return None
