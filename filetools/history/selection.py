@@ -66,13 +66,12 @@ def filter_of(
         kind, name, session = actor.kind, actor.id, session or actor.session
     elif actor is not None:
         kind, name = None, None if actor == EVERYBODY else actor
-    elif caller.kind == "agent" or (call is None and numbers is None and session is None):
-        kind, name = caller.kind, caller.id
-        if session is None and numbers is None:
-            # Another conversation of the same agent does other work, and many clients number the calls of each from one.
-            session = caller.session
+    elif call is not None or numbers is not None or session is not None:
+        # An agent means its own changes, unless the request names an actor.
+        kind, name = (caller.kind, caller.id) if caller.kind == "agent" else (None, None)
     else:
-        kind, name = None, None
+        # Another conversation of the same agent does other work.
+        kind, name, session = caller.kind, caller.id, caller.session
     return RecordFilter(
         numbers=numbers,
         kind=kind,
@@ -87,12 +86,11 @@ def filter_of(
     )
 
 
-def choose(history: History, wanted: RecordFilter) -> list[ChangeRecord]:
+def choose(history: History, caller: Actor, wanted: RecordFilter) -> list[ChangeRecord]:
     """Return the selected records that are not taken back yet, newest first.
 
     Raises:
-        InvalidArgumentError: A named call or number does not exist, or belongs to another actor; or several sessions of the
-            actor have a call of that name.
+        InvalidArgumentError: A named call or number does not exist, or belongs to another actor.
     """
     records = history.select(wanted, limit=MOST_NUMBER)
     missing = set(wanted.numbers or ()) - {record.number for record in records}
@@ -103,12 +101,7 @@ def choose(history: History, wanted: RecordFilter) -> list[ChangeRecord]:
             f"There is no change of a call {wanted.call!r} that you could undo",
             suggested_action="Name a call that changed something, or leave it out to undo the last change.",
         )
-    sessions = {record.actor.session for record in records}
-    if wanted.call is not None and wanted.id is not None and len(sessions) > 1:
-        raise InvalidArgumentError(
-            f"Several sessions have a call {wanted.call!r}: {', '.join(sorted(map(str, sessions)))}",
-            suggested_action="Undo it in the session that made the call.",
-        )
+    records = _of_one_conversation(records, caller, wanted)
     return records if wanted.numbers is not None else effective(history, records)
 
 
@@ -116,6 +109,25 @@ def selected(history: History, filters: Sequence[RecordFilter], *, limit: int = 
     """Return up to `limit` records that one of the filters selects, newest first."""
     found = [record for each in filters for record in history.select(each, limit=limit)]
     return sorted(found, key=lambda record: -record.number)[:limit]
+
+
+def _of_one_conversation(records: list[ChangeRecord], caller: Actor, wanted: RecordFilter) -> list[ChangeRecord]:
+    """Omit records of other conversations of the same agent: clients name calls themselves, and many count from one.
+
+    Raises:
+        InvalidArgumentError: Several conversations have a call of this name, and none of them is the caller's.
+    """
+    if wanted.call is None or wanted.id is None or wanted.session is not None:
+        return records
+    sessions = {record.actor.session for record in records}
+    if len(sessions) <= 1:
+        return records
+    if caller.session not in sessions:
+        raise InvalidArgumentError(
+            f"Several sessions have a call {wanted.call!r}: {', '.join(sorted(map(str, sessions)))}",
+            suggested_action="Undo it in the session that made the call.",
+        )
+    return [record for record in records if record.actor.session == caller.session]
 
 
 def choose_last(history: History, wanted: RecordFilter, *, redo: bool = False) -> list[ChangeRecord]:
