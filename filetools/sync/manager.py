@@ -197,8 +197,10 @@ class SyncManager:
         waiting = [mirror for mirror in self._mirrors if mirror.worker.waits_for_look]
         if not waiting:
             return
+        context = self.context
         try:
-            await look()
+            if await context.workers.run(context.journal.tree_index.looked) is None:  # a mirror that pauses waits longer
+                await look()
         except FileToolsError as exc:
             for mirror in waiting:
                 mirror.report(error=f"it is filled later: the tree could not be looked at ({exc})")

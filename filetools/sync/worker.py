@@ -111,8 +111,8 @@ class BacklogWorker:
         self._unsynced: dict[tuple[str, bool], BacklogEntry] = {}
         """Paths written since the last sync."""
         self._sync_at = math.inf
-        self._is_doubtful = False
-        """True if a sync has failed: written files may be lost although the mirror seems to have them."""
+        self._doubtful: set[str] = set()
+        """Keys of paths whose last sync has failed: their bytes may be lost although the mirror seems to have them."""
         self._retries: dict[str, _Retry] = {}
         """Paths that are tried again, by key."""
         self._backlog_at = 0.0
@@ -180,14 +180,14 @@ class BacklogWorker:
                 may be lost.
         """
         batch, self._unsynced, self._sync_at = self._unsynced, {}, math.inf
-        was_doubtful, self._is_doubtful = self._is_doubtful, True
+        keys = {entry.key for entry in batch.values()}
+        self._doubtful |= keys
         synced: set[WorkspacePath] = set()
         for entry in batch.values():
             path = WorkspacePath(entry.path)
             if not self._context.left_out(path, False):
                 sync_place(self.files.store, path, synced)
-        # Not before the paths that are tried again, which the next sync may miss.
-        self._is_doubtful = was_doubtful and bool(self._retries)
+        self._doubtful -= keys
         if batch:
             self._context.journal.backlog.advance(self._place, self._seen, batch.values())
 
@@ -316,7 +316,7 @@ class BacklogWorker:
         is_renamed = record is not None and self._move_again(record, path, goal)
         if goal.kind == "file":
             if not is_renamed:
-                must_write = entry.number == 0 or self._is_doubtful
+                must_write = entry.number == 0 or entry.key in self._doubtful
                 self.files.put(path, goal.content, goal.version, goal.mode, must_write=must_write)
             return
         self.files.make_folder(path, goal.mode)

@@ -503,6 +503,25 @@ async def test_a_look_that_fails_is_tried_again_before_a_mirror_is_filled(tmp_pa
     assert len(looks) == 3
 
 
+async def test_the_tree_is_looked_at_once_for_a_mirror_that_pauses_before_it_is_filled(
+    tmp_path: Path, inner: LocalStore
+) -> None:
+    looks: list[int] = []
+
+    async def look() -> None:
+        opened.manager.pause()
+        looks.append(1)
+
+    async with world(tmp_path, inner, is_looked=False, is_filled=False, is_started=False) as opened:
+        (opened.root / "a").write_bytes(b"1")
+        await opened.begin(look)
+        await opened.until(lambda: looks == [1])
+        await asyncio.sleep(0.5)  # ten times as long as the mirror's probing takes
+        assert looks == [1]
+        opened.manager.resume()
+        await opened.until(lambda: tree(inner) == {"a": b"1"})
+
+
 async def test_a_mirror_says_why_it_is_not_filled_yet(tmp_path: Path, inner: LocalStore) -> None:
     async def look() -> None:
         raise LockTimeoutError("the tree", 1.0, "somebody")

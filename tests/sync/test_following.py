@@ -448,6 +448,31 @@ async def test_a_file_whose_sync_failed_is_written_anew(tmp_path: Path) -> None:
     assert order == ["prepare", "sync", "prepare", "sync"]
 
 
+async def test_each_file_of_a_batch_whose_sync_failed_is_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner, written, has_failed = local_store(tmp_path / "mirror"), list[str](), False
+    names = ["a", "b", "c", "d"]
+
+    def fail(method: str, path: str) -> None:
+        nonlocal has_failed
+        if method == "prepare" and path in names:
+            written.append(path)
+        elif method == "sync" and path == "d" and not has_failed:
+            has_failed = True
+            monkeypatch.setattr(
+                "filetools.sync.worker.MOST_UNSYNCED", 3
+            )  # "d" comes after the first batch that succeeds
+            raise StorageFailedError(path, "I/O error")
+
+    async with world(tmp_path, scripted(inner, before=fail), is_started=False) as opened:
+        for name in names:
+            opened.put(name, b"1")
+        await opened.manager.start()
+        await opened.until_paid()
+    assert sorted(written) == sorted([*names, *names])
+
+
 async def test_a_folder_that_could_not_be_listed_when_a_mirror_was_filled_comes_later(tmp_path: Path) -> None:
     root, mirror = tmp_path / "root", tmp_path / "mirror"
     grow(root, {"d": None, "d/x": b"x", "d/e": None, "d/e/y": b"y"})
