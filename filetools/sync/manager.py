@@ -199,7 +199,9 @@ class SyncManager:
             return
         context = self.context
         try:
-            if await context.workers.run(context.journal.tree_index.looked) is None:  # a mirror that pauses waits longer
+            if (
+                await context.workers.run(context.journal.tree_index.looked) is None
+            ):  # a mirror that pauses waits longer
                 await look()
         except FileToolsError as exc:
             for mirror in waiting:

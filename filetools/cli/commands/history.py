@@ -292,9 +292,12 @@ def _replace(place: Path, content: bytes) -> None:
     temporary = place.parent / f".filetools-{secrets.token_hex(8)}"
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(content)
-        if mode is not None:
-            temporary.chmod(stat.S_IMODE(mode))
+        with temporary.open("xb") as file:
+            if mode is not None:  # first: others may not read the new content either
+                os.fchmod(file.fileno(), stat.S_IMODE(mode))
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # otherwise a power cut could leave an empty file
         temporary.replace(place)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(place)) from error
