@@ -16,7 +16,7 @@ from click.shell_completion import get_completion_class
 from filetools.cli.runner import READING, CommandRunner, SharedOptions
 from filetools.cli.terminal import FAILED, INTERRUPTED, STDERR, leave_quietly, print_error, use_terminal
 from filetools.distribution import version_line
-from filetools.errors import FileToolsError, InvalidArgumentError
+from filetools.errors import AccessDeniedError, FileToolsError, InvalidArgumentError
 from filetools.models.words import Durability
 
 _NAME: Final = "filetools"
@@ -203,6 +203,9 @@ def command(
                 sys.stdout.flush()
             except FileToolsError as error:
                 runner.fail(error)
+                runner.end()
+            except PermissionError as error:  # a folder on the way to the state
+                runner.fail(AccessDeniedError(str(error.filename)))
                 runner.end()
             except BrokenPipeError:
                 leave_quietly()

@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import os
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from dataclasses import fields
 from pathlib import Path
+
+import pytest
 
 from filetools.settings import Settings
 from tests.support.terminal import CommandLine
@@ -19,6 +24,19 @@ def test_doctor_fails_on_a_damaged_journal_and_names_the_way_out(run: CommandLin
     done = run("doctor")
     assert (done.code, "STATE_DAMAGED" in done.error, "--repair" in done.error) == (1, True, True)
     assert run("ls").code == 1
+
+
+@pytest.mark.parametrize("command", ["status", "doctor", "log", "read"])
+def test_a_state_that_may_not_be_looked_at_is_an_error(run: CommandLine, command: str) -> None:
+    run("write", "a.txt", "--content", "x")
+    (run.folder / ".filetools").chmod(0)
+    drop = "-dac_override,-dac_read_search"  # root may look everywhere
+    as_owner = ["setpriv", f"--inh-caps={drop}", f"--bounding-set={drop}"] if os.geteuid() == 0 else []
+    line = [*as_owner, sys.executable, "-m", "filetools", command, *(["a.txt"] if command == "read" else [])]
+    done = subprocess.run(line, cwd=run.folder, capture_output=True, text=True, check=False, timeout=60)
+    (run.folder / ".filetools").chmod(0o700)
+    assert "Traceback" not in done.stderr
+    assert (done.returncode, "PERMISSION_DENIED" in done.stderr) == (5, True)
 
 
 def test_doctor_repairs_a_damaged_journal_and_leaves_the_files(run: CommandLine) -> None:
