@@ -228,3 +228,14 @@ async def test_a_mode_that_a_stranger_sets_right_after_an_exchange_is_recorded(t
         await files.write_file("a.txt", "A")
         await files.look()
         assert [record.mode for record in (await files.changes()).records] == [0o644, 0o600]
+
+
+async def test_a_mode_that_a_stranger_sets_between_look_and_preparation_is_recorded(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a")
+    hook = Once("prepare", lambda: (tmp_path / "a.txt").chmod(0o600))
+    async with ScriptedOpening(tmp_path, before=hook) as files:
+        await files.look()
+        await files.replace_file("a.txt", b"A")
+        await files.look()
+        assert [record.mode for record in (await files.changes()).records] == [0o644, 0o600]
+        assert (tmp_path / "a.txt").stat().st_mode & 0o777 == 0o600

@@ -145,10 +145,11 @@ class PutFile(Step):
         if self._prepared is None:
             return ()
         taken_ns = time.time_ns()
+        # Another mode is another program's, set since the look or the exchange, and the next look records it.
+        mode = self._change.mode if self.decision.mode is None else self._prepared.stat.mode
         with suppress(FileToolsError):  # only a cache: the next look reads the file instead
             stat = parts.store.stat(self.path)
-            # Another mode is another program's, and the next look records it.
-            if stat is not None and self._is_ours(stat) and stat.mode == self._prepared.stat.mode:
+            if stat is not None and self._is_ours(stat) and stat.mode == mode:
                 parts.facts.put(stat.identity, self.decision.facts, taken_ns=taken_ns)
                 self.identity = settled_identity(stat, taken_ns, parts.store.tick_ns)
         return self._foreign_save(parts, self.seen, structs.replace(self._change, applied=True, document=None))
