@@ -323,14 +323,6 @@ async def test_of_several_changes_those_of_others_in_between_are_left_standing(
     assert text(root) == "one\ntwo\n3\nfour\nfive\n"
 
 
-async def test_an_agents_call_is_looked_for_in_its_own_session(files: FileToolsFacade, root: Path) -> None:
-    await files.for_actor(Actor(kind="agent", id="alice", session="s1", call="c1")).write_file("n.txt", "n\n")
-    later = files.for_actor(Actor(kind="agent", id="alice", session="s2"))
-    assert "no change of a call 'c1'" in (await refused("INVALID_ARGUMENT", later.undo(call="c1"))).message
-    await later.undo(call="c1", session="s1")
-    assert snapshot(root) == BEFORE
-
-
 async def test_own_changes_on_top_of_each_other_are_no_conflict(
     alice: FileToolsFacade, bob: FileToolsFacade, root: Path
 ) -> None:
