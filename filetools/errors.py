@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import errno
 import os
 from collections.abc import Mapping, Sequence
@@ -59,15 +60,8 @@ class FileToolsError(Exception):
         return self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_rebuild, (type(self), self.message, self.path, self.suggested_action, self.details))
-
-
-def _rebuild(
-    kind: type[FileToolsError], message: str, path: str | None, action: str | None, details: dict[str, Any]
-) -> FileToolsError:
-    error = kind.__new__(kind, message)
-    FileToolsError.__init__(error, message, path=path, suggested_action=action, details=details)
-    return error
+        # Subclasses build the message from other arguments, so unpickling must not call their constructors.
+        return copyreg.__newobj__, (type(self), self.message), self.__dict__
 
 
 class _AtPathError(FileToolsError):

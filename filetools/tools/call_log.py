@@ -307,11 +307,6 @@ class CallReport:
             except Exception:  # the callback is foreign code; its errors must not fail the call
                 logger.exception("The progress callback of call %s failed", self._record.id)
 
-    def warn(self, limit_seconds: float, used_seconds: float) -> None:
-        """Report that the call is close to its time limit."""
-        message = f"{self._record.tool} has used {used_seconds:g} of its {limit_seconds:g} seconds"
-        self.progress(round(used_seconds), round(limit_seconds), message)
-
     def _publish(self, kind: type[ToolStarted | ToolCompleted | ToolFailed], **facts: Any) -> None:
         if self._bus.has_listeners(kind.name):
             facts |= {"result": facts_of(facts["result"])} if "result" in facts else {}

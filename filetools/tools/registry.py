@@ -33,7 +33,7 @@ from filetools.tools.answers.seen import ShownCall, TextLimits
 from filetools.tools.answers.shown import shown, shown_failure
 from filetools.tools.arguments import MAX_SHOWN_CHARACTERS, Parameters, nearest_name, read_arguments
 from filetools.tools.call_log import CallLog, CallRecord, CallReport, summarised
-from filetools.tools.deadline import WARNING_SHARE, AbortSignal, Deadline
+from filetools.tools.deadline import AbortSignal, Deadline
 from filetools.tools.envelope import failure_envelope, news_of, success_envelope
 from filetools.tools.handlers.announcing import Announcer
 from filetools.tools.handlers.buffers import BUFFERS
@@ -319,7 +319,7 @@ class ToolCall:
 
     async def _within_limit(self, tool: AnyTool, parameters: Parameters) -> Result | Mapping[str, Any]:
         limit = tool.time_limit_seconds or self._registry.files.settings.tool_timeout_seconds
-        deadline = Deadline(tool.name, limit, lambda: self._report.warn(limit, limit * WARNING_SHARE))
+        deadline = Deadline(tool.name, limit)
         self._abort.add_callback(deadline.abort)
         try:
             if self._abort.is_aborted():  # set meanwhile; callbacks added afterwards never run
