@@ -228,7 +228,7 @@ class _ArgumentReader:
         return [self.object(items, item, f"{where}[{index}].") for index, item in enumerate(made)]
 
     def _known_name(self, schema: Mapping[str, Any], raw_name: str, where: str) -> str | None:
-        names = list(schema["properties"])
+        names: list[str] = list(schema["properties"])
         if raw_name in names:
             return raw_name
         snake = _snake(raw_name[:MAX_SHOWN_CHARACTERS]).replace("-", "_")
@@ -243,11 +243,7 @@ class _ArgumentReader:
             return None
         nearest = nearest_name(snake, names)
         hint = (
-            f"did you mean {nearest!r}?"
-            if nearest
-            else f"known are {', '.join(names)}"
-            if names
-            else "there are none"
+            f"did you mean {nearest!r}?" if nearest else f"known are {', '.join(names)}" if names else "there are none"
         )
         if snake in ("append", "mode") and "content" in names:
             self._action += " Use append_file to add to the end of a file."
