@@ -63,40 +63,29 @@ def summarised(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def facts_of(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the scalar values of a result, without contents."""
-    single = {name: value for name, value in data.items() if not isinstance(value, Mapping | list | tuple)}
-    return summarised(single)
+    return summarised({name: value for name, value in data.items() if not isinstance(value, Mapping | list | tuple)})
 
 
 def _of_mapping(values: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    kept = {
-        (cut := str(name)[:MAX_NAME_CHARACTERS]): _of_named(cut, value, depth)
-        for name, value in islice(values.items(), MAX_ITEMS)
-    }
-    if len(values) > MAX_ITEMS:
-        kept["..."] = f"{len(values) - MAX_ITEMS} more"
-    return kept
+    named = ((str(name)[:MAX_NAME_CHARACTERS], value) for name, value in islice(values.items(), MAX_ITEMS))
+    more = {"...": f"{len(values) - MAX_ITEMS} more"} if len(values) > MAX_ITEMS else {}
+    return {name: _of_value(name, value, depth) for name, value in named} | more
 
 
-def _of_named(name: str, value: Any, depth: int) -> Any:
+def _of_value(name: str, value: Any, depth: int) -> Any:
     if value is not None and _SECRET_NAME.search(name):
         return HIDDEN
-    if isinstance(value, str) and name.replace("_", "").lower() in _BODIES:
-        return f"<{len(value)} characters>"
-    return _of_value(value, depth)
-
-
-def _of_value(value: Any, depth: int) -> Any:
+    if isinstance(value, str):
+        return f"<{len(value)} characters>" if name.replace("_", "").lower() in _BODIES else _short(value)
     if value is None or isinstance(value, bool | int | float):
         return value
-    if isinstance(value, str):
-        return _short(value)
     if depth == 0:
         return "..."
     if isinstance(value, Mapping):
         return _of_mapping(value, depth - 1)
     if isinstance(value, Sequence):
-        kept = [_of_value(item, depth - 1) for item in value[:MAX_ITEMS]]
-        return kept if len(value) <= MAX_ITEMS else [*kept, f"... {len(value) - MAX_ITEMS} more"]
+        more = [f"... {len(value) - MAX_ITEMS} more"] if len(value) > MAX_ITEMS else []
+        return [_of_value("", item, depth - 1) for item in value[:MAX_ITEMS]] + more
     return f"<{type(value).__name__}>"
 
 
