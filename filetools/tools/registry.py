@@ -39,7 +39,7 @@ from filetools.tools.handlers.announcing import Announcer
 from filetools.tools.handlers.buffers import BUFFERS
 from filetools.tools.handlers.changing import CHANGING
 from filetools.tools.handlers.context import CONTEXT, RUNS
-from filetools.tools.handlers.descriptors import DESCRIPTORS, OneFd, wrapped
+from filetools.tools.handlers.descriptors import DESCRIPTORS, wrapped
 from filetools.tools.handlers.reading import READING
 from filetools.tools.handlers.searching import SEARCHING
 from filetools.tools.roots import Roots
@@ -283,12 +283,7 @@ class ToolCall:
 
     async def _perform(self) -> Result | Mapping[str, Any]:
         tool = self._registry.tool(self._name)
-        try:
-            parameters, self._repairs = read_arguments(tool.parameters, self._arguments)
-        except InvalidArgumentError as error:
-            if isinstance(self._arguments, Mapping) and issubclass(tool.parameters, OneFd):
-                error.details["fd"] = str(self._arguments.get("fd", ""))
-            raise
+        parameters, self._repairs = read_arguments(tool.parameters, self._arguments)
         self._parameters = parameters
         self._report.path = parameters.about()
         if tool.level == "block":
@@ -355,6 +350,8 @@ class ToolCall:
         return await tool.handler(context, parameters)
 
     def _failed(self, error: FileToolsError) -> dict[str, Any]:
+        if isinstance(self._arguments, Mapping) and "fd" in self._arguments:  # the frames of all errors name it
+            error.details.setdefault("fd", str(self._arguments["fd"]))
         self._registry.offered.rephrase(error, self._name)
         self._report.failed(error, self._attempts)
         return failure_envelope(error, self._attempts)
