@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import copyreg
 import errno
 import os
 from collections.abc import Mapping, Sequence
@@ -60,8 +59,12 @@ class FileToolsError(Exception):
         return self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Subclasses build the message from other arguments, so unpickling must not call their constructors.
-        return copyreg.__newobj__, (type(self), self.message), self.__dict__
+        return _without_constructor, (type(self), self.message), self.__dict__
+
+
+def _without_constructor(kind: type[FileToolsError], message: str) -> FileToolsError:
+    """Make an error for unpickling: constructors of subclasses take other arguments than the message."""
+    return kind.__new__(kind, message)
 
 
 class _AtPathError(FileToolsError):
