@@ -226,7 +226,12 @@ def _names(header: _Header) -> tuple[str, str]:
             raise malformed(header.line, "the name of the file cannot be determined")
         return name, name
     if _NOTHING not in (header.old, header.new):
-        return _two_names(header, header.old, header.new)
+        same = _same_name(header.old, header.new)
+        if same is None and header.both:
+            raise malformed(header.line, f"it names two files, {header.old!r} and {header.new!r}, without renaming")
+        # Outside git, the old name may be that of a copy, such as "file.orig".
+        name = same or header.new.removeprefix("b/")
+        return name, name
     side, name = ("b/", header.new) if header.old == _NOTHING else ("a/", header.old)
     if name == _NOTHING:
         raise malformed(header.line, "it names no file")
@@ -234,18 +239,6 @@ def _names(header: _Header) -> tuple[str, str]:
     if plain is None or not name.endswith(plain):
         raise malformed(header.line, f"the name of the file cannot be determined from {name!r}")
     return plain, plain
-
-
-def _two_names(header: _Header, old: str, new: str) -> tuple[str, str]:
-    if (same := _same_name(old, new)) is not None:
-        return same, same
-    if old.startswith("a/") and new.startswith("b/"):
-        old, new = old[2:], new[2:]
-    if header.both:
-        raise malformed(header.line, f"it names two files, {old!r} and {new!r}, without renaming")
-    # Outside git, a second name such as "file.new" or "file.orig" means the same file.
-    name = new if old.startswith(new) or old.endswith(f"/{new}") else old
-    return name, name
 
 
 def _same_name(old: str, new: str) -> str | None:
