@@ -102,7 +102,7 @@ class Turns:
             self._queue.add(call)
             await call.hop
         finally:
-            call.resume_watch()
+            call.resume_deadline()
             self._in_flight.end()
 
     async def do(self, work: Callable[[], T], *, path: str, owner: str, timeout_seconds: float) -> T:
