@@ -241,7 +241,7 @@ async def test_a_look_in_the_smallest_parts_finds_the_same(tmp_path: Path, monke
 KILLED = """
 import asyncio, os, sys, filetools
 from filetools.journal.tree_rows import TreeTable
-from filetools.tree.observe import Observation
+from filetools.tree.observation import Observation
 def dying(self, *values, **options):
     os.kill(os.getpid(), 9)
 setattr({"_take_away": Observation, "note_whole_look": TreeTable}[sys.argv[2]], sys.argv[2], dying)
