@@ -168,7 +168,7 @@ class BufferEvent(Event, frozen=True, kw_only=True):
     path: str
     """Workspace-relative path of the document."""
     actor: Actor
-    document: str = ""
+    document: str
     """Opaque name of the document, as `files.buffers` returns it; a document that is reopened after its last editor left
     gets another one, even at the same path."""
 

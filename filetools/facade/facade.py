@@ -194,20 +194,19 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         self._runner.check_open()
         return await self._feed.position()
 
-    def answer_approvals(self, approver: Approver, *, everywhere: bool = True) -> Attendance:
-        """Register a callback that answers approval requests of this workspace, until the returned attendance is closed.
+    def answer_approvals(self, approver: Approver) -> Attendance:
+        """Register a callback that answers the approval requests of this process, until the returned attendance is closed.
 
         The callback acts for a person, whom the opener of the workspace chooses; it must never act for an agent.
 
         Args:
             approver: Called with a request; returns an answer, or an `ApprovalDecision` with a text to write instead. It
                 should be async if it asks a person, so that other calls continue meanwhile.
-            everywhere: True to also answer requests of other processes on the root.
 
         Raises:
             InvalidArgumentError: The approver is not callable.
         """
-        return self._parts.gatekeeper.approvals.audience.listen(approver, everywhere=everywhere)
+        return self._parts.gatekeeper.approvals.audience.listen(approver)
 
     def attend_approvals(self) -> Attendance:
         """Declare that a person is present and will call `answer_approval`, until the attendance is closed.
