@@ -58,7 +58,7 @@ class CallRunner:
         """Called on the loop with the records of every change, before its events."""
         self.look_at_tree: Callable[..., Coroutine[Any, Any, TreeLook]]
         """Records foreign changes anywhere in the tree, for calls that report on all of it."""
-        self.before_change: Callable[[Actor], Awaitable[None]] = nothing_before
+        self.before_change: Callable[[Actor], Awaitable[None]]
         """Called before a change waits for its turn."""
         self.turns = Turns(
             parts.workspace,
@@ -360,10 +360,6 @@ class CallRunner:
 
 def _is_moved(records: Sequence[ChangeRecord]) -> bool:
     return any(record.old_path is not None for record in records)
-
-
-async def nothing_before(actor: Actor) -> None:
-    """Do nothing before a change."""
 
 
 def _nothing() -> None:
