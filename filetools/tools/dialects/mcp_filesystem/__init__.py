@@ -36,7 +36,7 @@ from filetools.tools.dialects.mcp_filesystem.looking import (
 from filetools.tools.dialects.mcp_filesystem.places import ACTIONS, Handler, naming_its_path, present, present_bytes
 from filetools.tools.handlers.changing import PathAndContent
 from filetools.tools.handlers.reading import OnePath
-from filetools.tools.tool import AnyTool, Published, Tool
+from filetools.tools.tool import AnyTool, Tool
 
 GROUP: Final = "mcp-filesystem"
 TEXT: Final[dict[str, Any]] = {"type": "string"}
@@ -120,13 +120,13 @@ def _published(
     *,
     title: str | None = None,
     output: Mapping[str, Any] = CONTENT,
-) -> Published:
-    return Published(
-        title=title or name.replace("_", " ").title().replace(" With ", " with "),
-        input_schema={"$schema": _DIALECT, **schema},
-        output_schema={"$schema": _DIALECT, **output},
-        annotations=hints,
-    )
+) -> dict[str, Any]:
+    return {
+        "title": title or name.replace("_", " ").title().replace(" With ", " with "),
+        "inputSchema": {"$schema": _DIALECT, **schema},
+        "outputSchema": {"$schema": _DIALECT, **output},
+        "annotations": hints,
+    }
 
 
 _PATH: Final = record(("path",), path=TEXT)
