@@ -74,7 +74,9 @@ def test_something_else_in_the_place_of_a_file_is_not_read(state: Path, relaxed:
 def test_a_file_that_retention_takes_before_the_commit_is_written_again(state: Path, relaxed: Journal) -> None:
     relaxed.contents.put_all({v(LARGE): LARGE})
     (state / "blobs" / LARGE_NAME).unlink()
-    relaxed._database.write(lambda connection: relaxed.contents.record(connection, LARGE, v(LARGE), 1))
+    relaxed._database.write(
+        lambda connection: relaxed.contents.record(connection, 1, before=None, after=v(LARGE), content=LARGE)
+    )
     assert relaxed.contents.get(v(LARGE)) == LARGE
 
 

@@ -58,6 +58,7 @@ IS_FREE: Final = (
 )
 """True if only past records need a row of contents; takes the time since which a base counts, in seconds."""
 _TOUCH: Final = "UPDATE contents SET used = ? WHERE hash = ?"
+_REPLACE: Final = f"{_TOUCH} AND used = 0"
 
 _STORED: Final = f"SELECT size, used, {IS_BLOB} FROM contents WHERE hash = ?"
 Portion = list[tuple[str, bytes, bytes]]
@@ -105,7 +106,7 @@ class Contents:
         """Keep bytes that no record refers to, if they are not kept yet, until retention removes them as the oldest."""
         if not self.has(version):
             self.put_all({version: content})
-            self._database.write(lambda connection: self.record(connection, content, version, 0))
+            self._database.write(lambda connection: self._enter(connection, digest_of(version), content, 0))
 
     def keep_inside(self, digest: bytes, content: bytes) -> None:
         """As `keep`, inside a transaction; large content is durable before its commit.
@@ -129,17 +130,30 @@ class Contents:
         for portion in _portions(new, bytes):
             self._database.write(partial(self._keep_portion, portion, UNSYNCED), durable=False)
 
-    def record(self, connection: sqlite3.Connection, content: bytes | None, version: str, number: int) -> None:
-        """Note inside a commit that the record `number` uses content, and keep it if it is given."""
-        if content is None:
-            connection.execute(_TOUCH, (number, digest_of(version)))
-        else:
-            self._enter(connection, digest_of(version), content, number)
+    def record(
+        self,
+        connection: sqlite3.Connection,
+        number: int,
+        *,
+        before: str | None,
+        after: str | None,
+        content: bytes | None,
+    ) -> None:
+        """Note inside a commit which versions the record `number` replaces and uses.
 
-    def replaced(self, connection: sqlite3.Connection, versions: Iterable[tuple[str, int]]) -> None:
-        """Note inside a commit that records, by number, replace contents that no record has used before."""
-        values = [(number, digest_of(version)) for version, number in versions]
-        connection.executemany("UPDATE contents SET used = ? WHERE hash = ? AND used = 0", values)
+        Args:
+            connection: The writing connection.
+            number: Number of the record.
+            before: The version that it replaces; it counts as used by this record unless an older one has used it.
+            after: The version that it uses.
+            content: Bytes of `after`, to be kept; None if they may be kept already.
+        """
+        if before is not None:
+            connection.execute(_REPLACE, (number, digest_of(before)))
+        if after is not None and content is not None:
+            self._enter(connection, digest_of(after), content, number)
+        elif after is not None:
+            connection.execute(_TOUCH, (number, digest_of(after)))
 
     def _enter(
         self, connection: sqlite3.Connection, digest: bytes, content: bytes, used: int, stored: bytes | None = None
@@ -301,18 +315,15 @@ class BlobFolder:
 
     def _write(self, target: Path, content: bytes, is_synced: bool) -> None:
         temporary = self._directory / f"new-{os.getpid()}-{secrets.token_hex(8)}"
-        descriptor = os.open(temporary, NEW_FILE_FLAGS, 0o600)
         try:
-            try:
-                _write_all(descriptor, content)
+            with open(os.open(temporary, NEW_FILE_FLAGS, 0o600), "wb") as file:
+                file.write(content)
+                file.flush()
                 if is_synced:
-                    os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+                    os.fsync(file.fileno())
             temporary.replace(target)
         except BaseException:
-            with suppress(FileNotFoundError):
-                temporary.unlink()
+            temporary.unlink(missing_ok=True)
             raise
 
 
@@ -320,13 +331,6 @@ def _is_old(entry: os.DirEntry[str]) -> bool:
     with suppress(FileNotFoundError):
         return time.time() - entry.stat(follow_symlinks=False).st_mtime > YOUNG_SECONDS
     return False
-
-
-def _write_all(descriptor: int, content: bytes) -> None:
-    """Write all bytes of content at the file's current offset."""
-    view = memoryview(content)
-    while view:
-        view = view[os.write(descriptor, view) :]
 
 
 def _open_regular(place: Path) -> int:

@@ -326,7 +326,7 @@ class Database:
                 self.connection.close()
                 # Then nobody else has it open: the last one to close it removes the write-ahead file.
                 if self.has_log and not self._wal.exists():
-                    self.position.note_closed(self.directory / PARTS[0])
+                    self.position.note_closed((self.directory / PARTS[0]).lstat().st_ctime_ns)
         except FileToolsError as exc:
             # Everything acknowledged is in the write-ahead file, which the next opening reads.
             _log.warning("the journal was closed without a checkpoint: %s", exc)
