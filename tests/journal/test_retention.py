@@ -106,7 +106,6 @@ def test_unapplied_and_unsynced_records_stay_with_what_they_replaced(relaxed: Jo
     assert kept(relaxed, [b"0", b"unsynced", b"pending", b"1", b"2"]) == [True] * 5
     relaxed.marks.applied([3])
     relaxed.marks.synced([2, 3])
-    relaxed.retention._exhausted = None
     keep(relaxed, contents=0, records=0)
     assert kept(relaxed, [b"0", b"unsynced", b"pending", b"1", b"2"]) == [False, False, True, False, True]
 

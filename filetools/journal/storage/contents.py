@@ -1,8 +1,4 @@
-"""Stores the bytes of versions: in the journal's database, or large ones in a file each.
-
-Contents of snapshots are deflated if that pays: a row with fewer bytes than its `size` is. Contents of commits are not, so
-that no call waits for it. `size` is always that of the content, and so is what retention counts.
-"""
+"""Stores the bytes of versions: in the journal's database, or large ones in a file each."""
 
 from __future__ import annotations
 
@@ -13,8 +9,7 @@ import secrets
 import sqlite3
 import stat
 import time
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -31,14 +26,12 @@ LARGEST_ROW_BYTES: Final = 128 * 1024
 """Contents above this size get a file each, so that the write-ahead file and its checkpoints stay small."""
 SLICE_BYTES: Final = 512 * 1024
 """Bytes of contents written in one transaction, so that commits wait a few milliseconds at most."""
-DEFLATE_LEVEL: Final = 1
-"""Twice as fast as zlib's default; text comes out 5 to 10 % larger."""
 _KEEP: Final = (
     "INSERT INTO contents (hash, size, used, bytes) VALUES (?, ?, ?, ?)"
     # Writes the bytes again, which repairs a damaged row and costs nothing if they are the same.
     " ON CONFLICT (hash) DO UPDATE SET used = max(used, excluded.used), bytes = excluded.bytes"
 )
-_GET: Final = "SELECT bytes, size FROM contents WHERE hash = ?"
+_GET: Final = "SELECT bytes FROM contents WHERE hash = ?"
 VERSION_TEXT: Final = f"CASE WHEN version IS NOT NULL THEN '{VERSION_PREFIX}' || lower(hex(version)) END"
 """The column `version` as text, for queries of so many rows that it matters."""
 UNSYNCED: Final = -1
@@ -61,8 +54,8 @@ _TOUCH: Final = "UPDATE contents SET used = ? WHERE hash = ?"
 _REPLACE: Final = f"{_TOUCH} AND used = 0"
 
 _STORED: Final = f"SELECT size, used, {IS_BLOB} FROM contents WHERE hash = ?"
-Portion = list[tuple[str, bytes, bytes]]
-"""Version, bytes, and the bytes that a row gets."""
+Portion = list[tuple[str, bytes]]
+"""Versions and their bytes."""
 
 
 class Contents:
@@ -80,7 +73,10 @@ class Contents:
         """
         digest = digest_of(version)
         row = self._database.row(_GET, (digest,))
-        content = None if row is None else self._read(digest, *row)
+        content = None if row is None else row[0]
+        if row is not None and content is None:
+            with suppress(FileToolsError, OSError):
+                content = self._blobs.get(digest.hex())
         if content is None or hashlib.sha256(content).digest() != digest:
             raise VersionGoneError(None, str(version_from(digest)))
         return bytes(content)
@@ -119,15 +115,15 @@ class Contents:
             self._enter(self._database.connection, digest, content, 0)
 
     def keep_all(self, contents: Iterable[tuple[str, bytes]]) -> None:
-        """As `keep`, for versions with their bytes, a portion at a time, and deflated; durable with the next commit."""
-        for portion in _portions(contents, deflated):
-            self.put_all({version: content for version, content, _ in portion})
+        """As `keep`, for versions with their bytes, a portion at a time; durable with the next commit."""
+        for portion in _portions(contents):
+            self.put_all(dict(portion))
             self._database.write(partial(self._keep_portion, portion, 0), durable=False)
 
     def keep_read(self, texts: Mapping[str, bytes]) -> None:
         """Keep texts that actors have read, by version, all at once and unsynced; those kept already are skipped."""
         new = [each for each in texts.items() if self._database.row(_STORED, (digest_of(each[0]),)) is None]
-        for portion in _portions(new, bytes):
+        for portion in _portions(new):
             self._database.write(partial(self._keep_portion, portion, UNSYNCED), durable=False)
 
     def record(
@@ -155,27 +151,16 @@ class Contents:
         elif after is not None:
             connection.execute(_TOUCH, (number, digest_of(after)))
 
-    def _enter(
-        self, connection: sqlite3.Connection, digest: bytes, content: bytes, used: int, stored: bytes | None = None
-    ) -> None:
+    def _enter(self, connection: sqlite3.Connection, digest: bytes, content: bytes, used: int) -> None:
         is_large = len(content) > LARGEST_ROW_BYTES
         # Perhaps stored before the gate; retention may have removed it since, and cannot now.
         if is_large and not self._blobs.has(digest.hex(), len(content)):
             self._blobs.put_all({digest.hex(): content}, is_synced=used != UNSYNCED)
-        connection.execute(_KEEP, (digest, len(content), used, None if is_large else stored or content))
+        connection.execute(_KEEP, (digest, len(content), used, None if is_large else content))
 
     def _keep_portion(self, portion: Portion, used: int, connection: sqlite3.Connection) -> None:
-        for version, content, stored in portion:
-            self._enter(connection, digest_of(version), content, used, stored)
-
-    def _read(self, digest: bytes, stored: bytes | None, size: int) -> bytes | None:
-        """Return the stored content of a row, intact or not; None if it cannot be read."""
-        if stored is not None:
-            return inflated(stored, size)
-        try:
-            return self._blobs.get(digest.hex())
-        except (FileToolsError, OSError):
-            return None
+        for version, content in portion:
+            self._enter(connection, digest_of(version), content, used)
 
 
 def remove_unused(database: Database, blobs: BlobFolder, digests: Iterable[bytes]) -> None:
@@ -189,30 +174,13 @@ def remove_unused(database: Database, blobs: BlobFolder, digests: Iterable[bytes
     database.write(work, durable=False, afterwards=blobs.remove)
 
 
-def deflated(content: bytes) -> bytes:
-    """Return content as it is kept for a snapshot: deflated, or unchanged if that does not save an eighth."""
-    packed = zlib.compress(content, DEFLATE_LEVEL)
-    return packed if len(packed) < len(content) - len(content) // 8 else content
-
-
-def inflated(stored: bytes, size: int) -> bytes:
-    """Return content of a size from its stored bytes; other bytes if those are damaged."""
-    if len(stored) >= size or size > LARGEST_ROW_BYTES:
-        return stored
-    try:
-        return zlib.decompressobj().decompress(stored, size)  # never more, even if damaged
-    except zlib.error:
-        return stored
-
-
-def _portions(contents: Iterable[tuple[str, bytes]], packed: Callable[[bytes], bytes]) -> Iterator[Portion]:
-    """Yield contents in portions of one transaction each; `packed` makes the bytes of a row."""
+def _portions(contents: Iterable[tuple[str, bytes]]) -> Iterator[Portion]:
+    """Yield contents in portions of one transaction each."""
     portion: Portion = []
     held = 0
     for version, content in contents:
-        stored = packed(content) if len(content) <= LARGEST_ROW_BYTES else content
-        portion.append((version, content, stored))
-        held += len(stored)
+        portion.append((version, content))
+        held += len(content)
         if held >= SLICE_BYTES:
             yield portion
             portion, held = [], 0
