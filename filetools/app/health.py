@@ -106,12 +106,10 @@ def repair(root: Path, state_directory: Path | None = None) -> StateRepair | Non
             _put_aside(root / STATE_PATH, aside / "root", "id")
         report = examine_journal(directory)
         if report is None or report.problem is None:
-            damage = ", ".join(misplaced)
-            return (
-                StateRepair(damage=f"{damage} cannot be used", aside=aside.name, misplaced=misplaced)
-                if misplaced
-                else None
-            )
+            if not misplaced:
+                return None
+            damage = f"{', '.join(misplaced)} cannot be used"
+            return StateRepair(damage=damage, aside=aside.name, misplaced=misplaced)
         if not isinstance(report.problem, StateDamagedError):
             raise report.problem
         rescue = start_again(directory, aside)

@@ -162,7 +162,7 @@ async def checkpoint_to_compare(files: FileToolsFacade, run: str | None = None) 
 
 def change_lines(result: TreeDiffResult, *, most: int = MOST_LISTED) -> Iterator[Text]:
     """Yield up to `most` lines of changes, without folders whose addition or removal is shown by their files."""
-    shown = list(_without_needless_folders(result.changes))
+    shown = _without_needless_folders(result.changes)
     width = min(max((len(_place(each)) for each in shown[:most]), default=0), WIDEST_PATH)
     for change in shown[:most]:
         yield tree_change_line(change, width=width, actors=change.actors)
@@ -220,25 +220,16 @@ def unsure_lines(result: TreeDiffResult) -> Iterator[Text]:
             yield styled((f"{word:<9} … and {len(paths) - MOST_LISTED:,} more", "dim"))
 
 
-def _without_needless_folders(changes: list[TreeChange]) -> Iterator[TreeChange]:
-    """Yield all changes except folders that were added or removed together with their contents."""
-    inside = {
-        ("added", folder) for each in changes if each.change in ("added", "moved") for folder in _above(each.path)
-    }
-    left = (each.old_path or each.path for each in changes if each.change in ("deleted", "moved"))
-    inside |= {("deleted", folder) for path in left for folder in _above(path)}
-    for each in changes:
-        if (
-            each.kind != "directory"
-            or each.change not in ("added", "deleted")
-            or (each.change, each.path) not in inside
-        ):
-            yield each
-
-
-def _above(path: str) -> Iterator[str]:
-    while path := path.rpartition("/")[0]:
-        yield path
+def _without_needless_folders(changes: Sequence[TreeChange]) -> list[TreeChange]:
+    """Return all changes except folders that were added or removed together with their contents."""
+    ends = [end for each in changes for end in (each.path, each.old_path) if end is not None]
+    return [
+        each
+        for each in changes
+        if each.kind != "directory"
+        or each.change not in ("added", "deleted")
+        or not any(end.startswith(f"{each.path}/") for end in ends)
+    ]
 
 
 def _place(change: TreeChange) -> str:

@@ -9,7 +9,6 @@ from typing import Final
 import click
 from rich.text import Text
 
-import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
 from filetools.cli.parameters import dry_run_option, expected_version_option, force_option, is_folder, path_argument
 from filetools.cli.runner import CHANGING, CommandRunner
@@ -221,20 +220,16 @@ def _show_edit(result: EditResult) -> None:
         print_note("Nothing was written: this is a dry run.")
 
 
-source_argument = click.argument(
-    "source", shell_complete=suggestions.paths, help="Source, relative to the working folder."
-)
+source_argument = click.argument("source", type=click.Path(), help="Source, relative to the working folder.")
 destination_argument = click.argument(
     "destination",
-    shell_complete=suggestions.paths,
+    type=click.Path(),
     help="New path; if it is a folder or ends with a slash, the entry is put into it.",
 )
 
 
 @command("rm", CHANGING, examples=("filetools rm old.txt notes.md", "filetools rm -r build-output"))
-@click.argument(
-    "paths", nargs=-1, required=True, metavar="PATH...", shell_complete=suggestions.paths, help="Files or folders."
-)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(), help="Files or folders.")
 @click.option("-r", "--recursive", is_flag=True, help="Delete folders with everything in them.")
 @expected_version_option
 async def rm(

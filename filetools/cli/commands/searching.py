@@ -12,7 +12,6 @@ import click
 from msgspec import Struct
 from rich.text import Text
 
-import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
 from filetools.cli.runner import READING, CommandRunner
 from filetools.cli.terminal import ENTRY_STYLES, FAILED, STDOUT, print_line, print_note, printable, printable_line
@@ -28,9 +27,7 @@ limit_option = click.option("-m", "--limit", type=click.IntRange(1), help="Stop 
 
 @command("find", READING, examples=("filetools find app.py", "filetools find 'src/**/*.py'", "filetools find -a .env"))
 @click.argument("pattern", help="Part of the path in any case, or a glob.")
-@click.argument(
-    "path", default=".", shell_complete=suggestions.paths, help="Where to search, relative to the working folder."
-)
+@click.argument("path", default=".", type=click.Path(), help="Where to search, relative to the working folder.")
 @all_option
 @limit_option
 async def find(
@@ -58,7 +55,7 @@ async def find(
     "paths",
     nargs=-1,
     metavar="[PATH...]",
-    shell_complete=suggestions.paths,
+    type=click.Path(),
     help="Where to search, relative to the working folder.",
 )
 @click.option("-g", "--glob", metavar="GLOB", help="Only files that match.")
