@@ -7,7 +7,6 @@ import logging
 import os
 import re
 import sys
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
@@ -239,10 +238,6 @@ VERB_STYLES: Final = (
     | {"failed": "bold red"}
 )
 """Styles of the words at the start of rows."""
-
-
-ENTRY_STYLES: Final = defaultdict(lambda: ("", ""), directory=("/", "bold blue"), symlink=("@", "cyan"))
-"""Suffix and style of the names of entries, by type."""
 
 
 def path_text(path: str, old_path: str | None = None, *, is_folder: bool = False) -> str:

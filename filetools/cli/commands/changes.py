@@ -319,7 +319,7 @@ def _show_tree_diff(result: models.TreeDiffResult) -> None:
             print_line(tree_change_line(change), (why, "dim"))
         else:
             print_diff(change.diff)
-    for line in unsure_lines(result):
+    for line in unsure_lines(result.unread, result.unknown):
         STDERR.print(line)
     if result.total > len(result.changes):
         print_note(f"… and {result.total - len(result.changes):,} more")

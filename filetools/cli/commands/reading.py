@@ -12,22 +12,19 @@ import click
 import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
 from filetools.cli.parameters import path_argument
+from filetools.cli.records import show_entries
 from filetools.cli.runner import READING, CommandRunner
 from filetools.cli.terminal import (
-    ENTRY_STYLES,
     FAILED,
     amount,
     print_facts,
-    print_line,
     print_note,
     print_refusal,
-    printable,
     printable_text,
 )
 from filetools.content.formats import encode, format_named, marked
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import InfoResult, ReadResult
-from filetools.models.searching import Entry, ListResult
 from filetools.models.words import VERSION_PREFIX
 
 _PAGE: Final = 1000
@@ -87,7 +84,7 @@ async def ls(
     where, cursor = runner.path(path), None
     while True:
         page = await files.list_files(where, recursive=recursive, limit=limit or _PAGE, cursor=cursor, details=long)
-        runner.show(page, lambda page: _show_page(page, long=long))
+        runner.show(page, lambda page: show_entries(page, long=long))
         cursor = page.next_cursor
         if cursor is None or limit is not None:
             break
@@ -122,18 +119,6 @@ def _bytes_of(result: ReadResult, *, from_start: bool) -> bytes:
         return base64.b64decode(result.content)
     form = marked(format_named(result.encoding), has_mark=bool(result.bom) and from_start)
     return encode(result.content, form, path=result.path)
-
-
-def _show_page(page: ListResult, *, long: bool) -> None:
-    for entry in page.entries:
-        end, style = ENTRY_STYLES[entry.type]
-        print_line(_details(entry) if long else "", (printable(entry.path), style), (end, "dim"))
-
-
-def _details(entry: Entry) -> tuple[str, str]:
-    size = "-" if entry.size is None else f"{entry.size}"
-    modified = "" if entry.modified is None else f"{entry.modified.astimezone():%Y-%m-%d %H:%M:%S}"
-    return f"{size:>12}  {modified:19}  ", "dim"
 
 
 def _facts(result: InfoResult) -> list[tuple[str, Any]]:

@@ -82,8 +82,7 @@ def _show_checkpoint(result: CheckpointResult, verb: str) -> None:
     print_row(verb, result.name, detail=_held(result))
     for path in result.by_hash_alone:
         print_row("not kept", path, detail="too large: it cannot be restored")
-    for path in result.unread:
-        print_row("unread", path, detail="it could not be read, or was changing")
+    print_unread(result.unread)
 
 
 def _show_checkpoints(result: CheckpointsResult) -> None:

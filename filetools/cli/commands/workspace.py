@@ -185,6 +185,7 @@ async def status(runner: CommandRunner, files: FileToolsFacade, *, run: str | No
             _show_changes(changes)
         else:
             _show_latest(latest, has_state=found["has_state"])
+            print_unread(unread)
 
     runner.show(
         state
@@ -250,8 +251,6 @@ def _facts(state: dict[str, Any], *, verbose: bool) -> Iterator[tuple[str, objec
         yield "waiting", f"{waiting} for your answer; see 'filetools approvals'"
     for path in state["unrestored"]:
         yield "unrestored", f"{path} (lost in a power cut; restoring it is tried again every second)"
-    for path in state["unread"][:MOST_SHOWN] if state["changes"] is None else ():
-        yield "unread", f"{path} (it could not be read, or was changing)"
     for document in state["documents"]:
         unsaved = "unsaved, " if document["dirty"] else ""
         yield "open", f"{document['path']} ({unsaved}{', '.join(document['editors'])})"
@@ -292,7 +291,7 @@ def _show_changes(result: models.TreeDiffResult) -> None:
     )
     for line in actor_lines(result):
         print_line("  ", line)
-    for line in (*change_lines(result), *unsure_lines(result)):
+    for line in (*change_lines(result), *unsure_lines(result.unread, result.unknown)):
         print_line(line)
 
 
