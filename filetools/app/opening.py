@@ -42,7 +42,7 @@ from filetools.stores.store import Store
 from filetools.sync.manager import SyncManager
 from filetools.sync.recovery import Recovery
 from filetools.tree.notifier import Notifier
-from filetools.tree.observing import TreeObserver
+from filetools.tree.observer import TreeObserver
 from filetools.writer.worker_pool import WorkerPool
 
 _log = logging.getLogger(__name__)

@@ -137,7 +137,7 @@ class CommandRunner:
             async with opening as files:
                 terminal = open_terminal()
                 if terminal is not None:
-                    files.answer_approvals(asking_at(terminal), everywhere=False)
+                    files.answer_approvals(asking_at(terminal))
                 own = files.for_actor(self._actor())
                 try:
                     await work(own)

@@ -93,7 +93,7 @@ def _repaired(mended: StateRepair | None, directory: Path) -> Iterator[tuple[str
         for what, count in (("records", rescue.records), ("checkpoints", rescue.checkpoints))
     ]
     yield "lost", f"{', '.join(lost)}, undo, runs and projects"
-    yield "next", "run 'filetools sync --verify' if there is a mirror"
+    yield "next", "run 'filetools sync' if there is a mirror"
 
 
 def _is_well(health: Health) -> bool:

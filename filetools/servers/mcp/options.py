@@ -14,6 +14,7 @@ from filetools.tools.call_log import CallLog
 from filetools.tools.dialects import Dialect
 from filetools.tools.handlers.descriptors import descriptors_for
 from filetools.tools.registry import FILE_TOOLS, ToolRegistry, chosen
+from filetools.tools.roots import Roots
 from filetools.tools.tool import AnyTool
 
 DEFAULT_GROUP = "core"
@@ -66,12 +67,18 @@ class McpOptions(Struct, frozen=True, kw_only=True):
             wanted = (*wanted, EDITOR_GROUP)
         return [tool for tool in chosen(present, wanted) if tool.effect == "read" or not self.only_reads]
 
-    def registry(self, files: FileToolsFacade, tools: Sequence[AnyTool], log: CallLog, *, owner: str) -> ToolRegistry:
-        """Return the tools of one caller, identified by `owner`."""
+    def registry(
+        self, files: FileToolsFacade | Roots, tools: Sequence[AnyTool], log: CallLog, *, owner: str
+    ) -> ToolRegistry:
+        """Return the tools of one caller, identified by `owner`, in one workspace or, of a dialect, in several folders."""
+        if isinstance(files, Roots):
+            assert self.dialect is not None
+            return self.dialect.registry(roots=files, tools=tools, log=log)
         if self.dialect is not None:
             return self.dialect.registry(files, tools=tools, log=log)
         # A name given over a network must not give access to the descriptors of a client on this machine.
         owner = f"shared {owner}" if self.is_shared else owner
         # Programs that request JSON get whole results: a page of a descriptor would not match the published schema.
         kept = None if self.structured else descriptors_for(files, tools, owner=owner, is_opaque=self.is_shared)
-        return ToolRegistry(files, tools, log=log, descriptors=kept)
+        # Callers may share a session unknowingly: a version that one has read must not let another overwrite the file.
+        return ToolRegistry(files, tools, require_version=True, log=log, descriptors=kept)

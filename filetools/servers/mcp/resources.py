@@ -169,7 +169,7 @@ class Resources:
         self, request: Request, given: wire.PaginatedRequestParams | None
     ) -> wire.ListResourcesResult:
         """Return one page of all files and folders that are not ignored."""
-        files = self._callers.files(request)
+        files = await self._files(request)
         cursor = None if given is None else given.cursor
         with protocol_errors(request.protocol_version):
             return _listed(
@@ -191,7 +191,7 @@ class Resources:
             address = parse_address(given.uri, self._root)
             if address.kind != "file":
                 raise InvalidPathError(given.uri, "it is not a folder")
-            files = self._callers.files(request)
+            files = await self._files(request)
             return _listed(await files.list_files(address.name, limit=PAGE_ENTRIES, cursor=given.cursor))
 
     async def list_skills(self, request: Request, given: wire.PaginatedRequestParams) -> dict[str, Any]:
@@ -208,19 +208,22 @@ class Resources:
         completion = wire.Completion(values=[], total=0, has_more=False)
         is_path = isinstance(given.ref, wire.ResourceTemplateReference) and given.ref.uri.startswith(FILES)
         if is_path and given.argument.name == "path":
-            completion = await self._paths(self._callers.files(request), given.argument.value)
+            completion = await self._paths(await self._files(request), given.argument.value)
         return wire.CompleteResult(completion=completion)
+
+    async def _files(self, request: Request) -> FileToolsFacade:
+        return (await self._callers.registry(request)).files
 
     async def _contents(
         self, request: Request, address: Address, uri: str
     ) -> wire.TextResourceContents | wire.BlobResourceContents:
-        files = self._callers.files(request)
+        registry = await self._callers.registry(request)
+        files = registry.files
         match address.kind:
             case "descriptor":
-                descriptors = (await self._callers.registry(request)).descriptors
-                if descriptors is None:
+                if registry.descriptors is None:
                     raise InvalidPathError(uri, "this server offers no descriptors")
-                text = await descriptors.run(lambda known: known.text(address.name).text)
+                text = await registry.descriptors.run(lambda known: known.text(address.name).text)
                 return wire.TextResourceContents(uri=uri, mime_type=_TEXT_TYPE, text=text)
             case "buffer":
                 opened = await files.buffers.read(address.name)

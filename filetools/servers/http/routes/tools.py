@@ -13,7 +13,6 @@ from fastapi.responses import JSONResponse, Response
 from pydantic_core import from_json
 
 from filetools.errors import InvalidArgumentError
-from filetools.models.result import Result
 from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text
 from filetools.servers.http.openapi import Described, described_failure, failures
 from filetools.servers.http.problems import Refusal
@@ -178,18 +177,12 @@ async def _streamed(begin: Call) -> AsyncGenerator[str, None]:
     steps: asyncio.Queue[str] = asyncio.Queue(MOST_STEPS)
     abort = AbortSignal()
 
-    def enqueue(event: str) -> None:
-        if steps.full():  # a slow client misses the oldest events; the result is complete
-            steps.get_nowait()
-        steps.put_nowait(event)
-
     def report(current: int, total: int | None, message: str | None) -> None:
-        enqueue(event_text("progress", {"current": current, "total": total, "message": message}))
+        if steps.full():  # a slow client misses the oldest reports
+            steps.get_nowait()
+        steps.put_nowait(event_text("progress", {"current": current, "total": total, "message": message}))
 
-    def report_part(part: Result) -> None:
-        enqueue(event_text("partial", part.to_dict()))
-
-    call = asyncio.ensure_future(begin(abort=abort, progress=report, partial=report_part))
+    call = asyncio.ensure_future(begin(abort=abort, progress=report))
     step: asyncio.Task[str] | None = None
     try:
         while not call.done():
