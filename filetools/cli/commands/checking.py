@@ -11,7 +11,7 @@ import click
 from msgspec import to_builtins
 from rich.text import Text
 
-from filetools.app.health import Health, StateRepair, examine, repair
+from filetools.app.health import Health, JournalReport, StateRepair, examine, repair
 from filetools.app.state import own_directory
 from filetools.app.surroundings import Check, extras, facts, installation, look_around
 from filetools.cli.command import command
@@ -28,7 +28,6 @@ from filetools.cli.terminal import (
     printable,
     styled,
 )
-from filetools.journal.storage.rescue import JournalReport
 from filetools.models.words import STATE_PATH
 from filetools.settings import SETTINGS_FILE, user_directory
 

@@ -15,6 +15,7 @@ from rich.filesize import decimal
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 import filetools.models as models
+from filetools.app.health import examine_journal, registered_in
 from filetools.app.mirrors import ListedMirror, add_mirror, list_mirrors, remove_mirror
 from filetools.app.state import prepare_state
 from filetools.app.trust import accept, set_aside
@@ -46,7 +47,6 @@ from filetools.cli.workplace import find_workplace, refuse_new_root
 from filetools.errors import DiskFullError
 from filetools.events.types import Event
 from filetools.facade.facade import FileToolsFacade
-from filetools.journal.storage.rescue import examine_journal, registered_in
 from filetools.models.files import SyncResult
 from filetools.models.records import ChangeRecord
 from filetools.models.words import STATE_PATH
