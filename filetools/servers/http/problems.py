@@ -178,7 +178,7 @@ def _problem_for(request: Request, error: Exception) -> Problem:
         case HTTPException():
             headers = dict(error.headers or {})
             if error.status_code == 405:
-                headers["Allow"] = ", ".join(_methods(request))
+                headers["Allow"] = ", ".join(_methods(request)) or "GET, HEAD"  # a file of the page
             code = _CODES.get(error.status_code, "INVALID_ARGUMENT")
             return Problem(error.status_code, code, error.detail, headers)
         case _:

@@ -15,8 +15,10 @@ import re
 import time
 from typing import Final
 
+from fastapi import Request
 from fastapi.responses import Response
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from filetools.servers.http.options import Hosts, HttpLimits, HttpOptions
@@ -252,29 +254,31 @@ class Bodies:
         body = bytearray()
         try:
             _refuse_length(scope, most)
-            incoming = limited if is_streamed else await self._read_whole(limited, body)
+            incoming = limited if is_streamed else await self._read_whole(scope, limited, body)
         except Refusal as refusal:
             await refuse(refusal.problem, scope, receive, send)
+        except ClientDisconnect:
+            pass  # nobody reads a response
         else:
             await self._application(scope, incoming, send)
         finally:
             self._held_bytes -= len(body)
 
-    async def _read_whole(self, limited: Receive, body: bytearray) -> Receive:
+    async def _read_whole(self, scope: Scope, limited: Receive, body: bytearray) -> Receive:
         """Read the whole body. Return a `receive` that yields it as one message, then the later messages."""
-        while True:
-            message = await limited()
-            if message["type"] != "http.request":
-                return _replaying(message, limited)
-            body += message.get("body", b"")
-            self._held_bytes += len(message.get("body", b""))
+        async for part in Request(scope, limited).stream():
+            body += part
+            self._held_bytes += len(part)
             if self._held_bytes > self._limits.held_bytes:
                 raise Refusal(
                     429, "RATE_LIMITED", "Too many request bodies at the same time", {"Retry-After": "1", **_CLOSE}
                 )
-            if not message.get("more_body", False):
-                whole = {"type": "http.request", "body": bytes(body), "more_body": False}
-                return _replaying(whole, limited)
+        messages = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+
+        async def replayed() -> Message:
+            return messages.pop() if messages else await limited()
+
+        return replayed
 
 
 def _limited(receive: Receive, limits: HttpLimits, most: int) -> Receive:
@@ -296,16 +300,6 @@ def _limited(receive: Receive, limits: HttpLimits, most: int) -> Receive:
             raise _too_large(most)
         is_whole = not message.get("more_body", False)
         return message
-
-    return received
-
-
-def _replaying(message: Message, receive: Receive) -> Receive:
-    """Return a `receive` that yields a message, and then those of another `receive`."""
-    messages = [message]
-
-    async def received() -> Message:
-        return messages.pop(0) if messages else await receive()
 
     return received
 
