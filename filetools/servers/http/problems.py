@@ -21,7 +21,7 @@ from filetools.tools.envelope import failure_envelope
 
 MEDIA_TYPE: Final = "application/problem+json"
 AGENT_PATHS: Final = frozenset({"/v1/chat/completions", "/v1/models"})
-"""Paths that always need a token or a login and are closed to other origins, because they start a program."""
+"""Paths closed to other origins, because they start a program."""
 MOST_FAULTS: Final = 20
 LONGEST_SENTENCE: Final = 2000
 STATUS: Final[Mapping[int, tuple[str, ...]]] = {
