@@ -411,14 +411,14 @@ class ProjectDeleted(ProjectEvent, frozen=True, kw_only=True):
 
 
 class InstanceChanged(Event, frozen=True, kw_only=True):
-    """An agent or a server was registered, changed its name, folder or status, was pinned, or ended."""
+    """An agent or a server was registered, changed its name or status, or ended."""
 
     name: ClassVar[str] = "instance:changed"
 
     instance: str
     """Its id."""
     status: str
-    """"working", "awaiting", "idle", "error", or "closed"."""
+    """"working", "idle", or "closed"."""
 
 
 def from_record(

@@ -32,11 +32,13 @@ _MOST_START_BYTES: Final = MIB
 _LONGEST_NAME: Final = 200
 _SESSION: Final = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl")
 _AGENT: Final = re.compile(r"agent-.+\.jsonl", re.DOTALL)
-_DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+_UNENCODED: Final = re.compile("[^a-zA-Z0-9]")
 
 
 def encode_project_path(path: str) -> str:
-    """Return the name of the folder with a project's logs. Several paths can have the same name, so it cannot be decoded.
+    """Return the name of the folder with a project's logs; of longer names, the writer keeps 200 characters and adds a hash.
+
+    Several paths can have the same name, so it cannot be decoded.
 
     Args:
         path: Absolute; trailing slashes are ignored.
@@ -48,23 +50,8 @@ def encode_project_path(path: str) -> str:
     """
     if not os.path.isabs(path):
         raise ValueError("project_dir must be an absolute path")
-    path = path.rstrip("/") or "/"
-    data = path.encode("utf-16-le", "surrogatepass")
-    return _named([int.from_bytes(data[at : at + 2], "little") for at in range(0, len(data), 2)])
-
-
-def _named(units: Sequence[int]) -> str:
-    name = "".join(chr(unit) if unit < 128 and chr(unit).isalnum() else "-" for unit in units)
-    if len(name) <= _LONGEST_NAME:
-        return name
-    value = 0
-    for unit in units:
-        value = (value * 31 + unit) & 0xFFFFFFFF
-    number, digits = min(value, 2**32 - value), ""
-    while number:
-        number, digit = divmod(number, len(_DIGITS))
-        digits = _DIGITS[digit] + digits
-    return f"{name[:_LONGEST_NAME]}-{digits or '0'}"
+    units = "".join(char if ord(char) <= 0xFFFF else "--" for char in path.rstrip("/") or "/")
+    return _UNENCODED.sub("-", units)
 
 
 class AgentLog(Struct, frozen=True, kw_only=True):
@@ -242,7 +229,7 @@ def opened_logs(
 
 def _folders(reads: FolderStore, projects: Sequence[str]) -> Iterator[WorkspacePath]:
     names = dict.fromkeys(name for project in projects for name in _names(project))
-    long = tuple({name[: _LONGEST_NAME + 1] for name in names if len(name) > _LONGEST_NAME})
+    long = tuple(f"{name[:_LONGEST_NAME]}-" for name in names if len(name) > _LONGEST_NAME)
     if long:
         # The hash that follows differs between versions.
         names |= dict.fromkeys(entry.name for entry in reads.scan(ROOT) if entry.name.startswith(long))
@@ -271,7 +258,7 @@ def real_project(path: str) -> str:
 def _names(project: str) -> tuple[str, ...]:
     """Return the folder names that versions of the writer use for a project's logs."""
     # The writer's own reader in Python counts code points; the oldest versions replaced only slashes.
-    return encode_project_path(project), _named([ord(char) for char in project]), project.replace("/", "-")
+    return encode_project_path(project), _UNENCODED.sub("-", project), project.replace("/", "-")
 
 
 _COMMAND: Final = re.compile(r"(?>.*?<command-name>)(.*?)</command-name>", re.DOTALL)

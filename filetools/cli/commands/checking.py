@@ -92,7 +92,7 @@ def _print_rescue(rescue: Rescue, aside: Path) -> None:
         for what, count in (("records", rescue.records), ("checkpoints", rescue.checkpoints))
     ]
     print_line((f"          lost: {', '.join(lost)}, undo, runs and projects", "yellow"))
-    print_line(("          then run 'filetools sync --verify' if there is a mirror\n", "dim"))
+    print_line(("          then run 'filetools sync' if there is a mirror\n", "dim"))
 
 
 def _is_well(health: Health) -> bool:

@@ -189,9 +189,9 @@ async def status(runner: CommandRunner, files: FileToolsFacade, *, run: str | No
 @command(
     "sync",
     CHANGING,
-    examples=("filetools sync", "filetools sync --mirror ../backup --preview", "filetools sync --verify"),
+    examples=("filetools sync", "filetools sync --mirror ../backup --preview"),
 )
-@click.option("--verify", is_flag=True, help="Read and hash every file instead of comparing sizes and times.")
+@click.option("--verify", is_flag=True, help="Look at the whole tree before a preview, too.")
 @click.option("--preview", is_flag=True, help="Only show what would be done.")
 async def sync(runner: CommandRunner, files: FileToolsFacade, *, verify: bool, preview: bool) -> None:
     """Make the mirror equal to the workspace.

@@ -131,7 +131,7 @@ async def test_in_a_root_its_instances_and_its_project_are_told(run: CommandLine
     async with filetools.open(run.folder, settings={"durability": "relaxed"}) as files:
 
         def register(registry: Any) -> str:
-            registry.register_instance("claude", str(run.folder))
+            registry.register_instance("claude", str(run.folder), pid=os.getpid())
             return str(registry.ensure_project(str(run.folder), "orders")["id"])
 
         project = await files.projects.run(register)

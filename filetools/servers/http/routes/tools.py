@@ -13,7 +13,6 @@ from fastapi.responses import JSONResponse, Response
 from pydantic_core import from_json
 
 from filetools.errors import InvalidArgumentError
-from filetools.models.result import Result
 from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text
 from filetools.servers.http.openapi import Described, described_failure, failures
 from filetools.servers.http.problems import Refusal
@@ -179,10 +178,7 @@ async def _streamed(begin: Call) -> AsyncGenerator[str, None]:
     def report(current: int, total: int | None, message: str | None) -> None:
         steps.put_nowait(event_text("progress", {"current": current, "total": total, "message": message}))
 
-    def report_part(part: Result) -> None:
-        steps.put_nowait(event_text("partial", part.to_dict()))
-
-    call = asyncio.ensure_future(begin(abort=abort, progress=report, partial=report_part))
+    call = asyncio.ensure_future(begin(abort=abort, progress=report))
     call.add_done_callback(lambda _: steps.put_nowait(None))
     try:
         while (step := await steps.get()) is not None:
