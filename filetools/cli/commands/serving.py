@@ -294,7 +294,7 @@ def serve(
     token = None if token_file is None else read_token(token_file)
     options = HttpOptions(
         host=host, port=port, names=tuple(name), origins=tuple(allow_origin), mcp=mcp_options,
-        person=user_name(), token=token,
+        person=user_name(),
         agent=None if not agent else AgentOptions(command=agent, max_steps=max_steps, limits=AgentLimits(seconds=max_seconds)),
     )  # fmt: skip
     listener = listen(options)
@@ -305,7 +305,7 @@ def serve(
             if open_page and settings.permissions == "ask":
                 await files.require_approvals()  # also for agents that connect by other interfaces
             # Also on the loopback address: every user and every sandboxed program of this machine can reach it.
-            at = listener if token is not None else listener.guarded_by(own_token(secrets))
+            at = listener.guarded_by(own_token(secrets) if token is None else token)
 
             def announce(application: ServerApplication) -> None:
                 new_code = application.shared.logins.new_code if open_page else None
