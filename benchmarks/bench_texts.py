@@ -12,8 +12,6 @@ import random
 import subprocess
 import sys
 import tempfile
-import tracemalloc
-from collections.abc import Callable
 from functools import partial
 from itertools import count, cycle
 from pathlib import Path
@@ -32,11 +30,7 @@ STEP: Final = 262_144
 MEMORY: Final = "--memory"
 TEXT_BYTES: Final = 10_000_000
 """Below `max_read_bytes`, so that it is read whole."""
-TEXTS: Final = {
-    "lines of 80": ("x" * 79 + "\n") * (TEXT_BYTES // 80),
-    "one line": "x" * TEXT_BYTES,
-    "not ASCII": "".join(random.Random(1).choices(["Wörter ", "lang ", "und ", "breit\n"], k=TEXT_BYTES // 5))[:TEXT_BYTES],
-}  # fmt: skip
+TEXT: Final = ("x" * 79 + "\n") * (TEXT_BYTES // 80)
 ROUNDS: Final = 3
 
 
@@ -95,34 +89,9 @@ async def window_memory(root: Path) -> None:
         measure.figure(16, "1 GB: memory", 16 * 2**20, (measure.memory_kib("VmHWM") - idle) * 1024, "bytes")
 
 
-async def descriptors() -> None:
-    """Goal 17 for descriptors in memory."""
-    for case, text in TEXTS.items():
-        content, made = text.encode(), Descriptors()
-        create, floor = partial(made.create, text), partial(hashlib.sha256, content)
-        case = f"{case}, alone"
-        await measure.against(17, "descriptor / SHA-256", 1.5, create, floor, rounds=ROUNDS, calls=3, case=case)
-
-        pages = int(made.create(text).attributes["pages"])
-        pick = partial(random.Random(2).randint, 1, pages)
-        taken = await measure.interleaved({"page": partial(read_page, made, pick)}, rounds=ROUNDS, calls=200)
-        measure.seconds(17, "page of a descriptor", 100e-6, taken["page"], case=case)
-
-        made = Descriptors()
-        tracemalloc.start()
-        made.create(text)
-        held, _ = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        measure.figure(17, "memory of a descriptor / text", 0.15, held / len(content), "x", case=case)
-
-
-def read_page(made: Descriptors, pick: Callable[[], int]) -> object:
-    return made.read("fd:1", start=pick())
-
-
 async def kept_descriptors() -> None:
-    """Goal 17 in a workspace, whose journal keeps descriptors over a restart."""
-    text, ours_at, raw_at = TEXTS["lines of 80"], count(), count()
+    """Goal 17. The journal keeps descriptors over a restart."""
+    text, ours_at, raw_at = TEXT, count(), count()
     async with measure.workspace(durability="commit") as (files, folder):
         made = files.descriptors()
 
@@ -176,7 +145,6 @@ async def main(size: int) -> None:
             await asyncio.to_thread(
                 subprocess.run, [sys.executable, "-m", "benchmarks.bench_texts", MEMORY, folder], check=True
             )
-    await descriptors()
     await kept_descriptors()
     await stalls_of_texts()
 

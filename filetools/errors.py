@@ -59,15 +59,12 @@ class FileToolsError(Exception):
         return self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_rebuild, (type(self), self.message, self.path, self.suggested_action, self.details))
+        return _without_constructor, (type(self), self.message), self.__dict__
 
 
-def _rebuild(
-    kind: type[FileToolsError], message: str, path: str | None, action: str | None, details: dict[str, Any]
-) -> FileToolsError:
-    error = kind.__new__(kind, message)
-    FileToolsError.__init__(error, message, path=path, suggested_action=action, details=details)
-    return error
+def _without_constructor(kind: type[FileToolsError], message: str) -> FileToolsError:
+    """Make an error for unpickling: constructors of subclasses take other arguments than the message."""
+    return kind.__new__(kind, message)
 
 
 class _AtPathError(FileToolsError):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from filetools.errors import AbsolutePathError, FileToolsError, PathNotFoundError, PathTraversalError
+import pickle
+
+from filetools.errors import AbsolutePathError, FileTooLargeError, FileToolsError, PathNotFoundError, PathTraversalError
 
 
 def classes(base: type[FileToolsError] = FileToolsError) -> list[type[FileToolsError]]:
@@ -21,3 +23,9 @@ def test_every_class_suggests_what_to_do_next() -> None:
 def test_an_empty_path_is_the_root_but_where_a_path_is_quoted_as_it_was_sent() -> None:
     said = [str(kind("")) for kind in (PathNotFoundError, AbsolutePathError, PathTraversalError)]
     assert said == ["File not found: .", "Absolute path not allowed: ''", "Path '' contains a '..' segment"]
+
+
+def test_an_error_passes_between_processes_whole() -> None:
+    for error in (PathNotFoundError("a"), FileTooLargeError("a", 3, 2)):
+        copied = pickle.loads(pickle.dumps(error))
+        assert (type(copied), str(copied), vars(copied)) == (type(error), str(error), vars(error))

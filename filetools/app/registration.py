@@ -84,8 +84,7 @@ class Registration:
     def _noted(self, files: FileToolsFacade, is_called: bool, registry: Registry) -> None:
         """Runs in a worker thread."""
         if files not in self._ids:
-            name = self.name or "mcp"
-            self._ids[files] = registry.register_instance(name, _folder(files), pid=os.getpid(), is_server=True)
+            self._ids[files] = registry.register_instance(self.name or "mcp", _folder(files), pid=os.getpid())
         if is_called:
             try:
                 registry.touch_instance(self._ids[files], name=self.name)

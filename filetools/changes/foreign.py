@@ -19,7 +19,7 @@ from filetools.journal.tree_rows import Looked
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.tree.hints import Agenda
-from filetools.tree.observe import Observation
+from filetools.tree.observation import Observation
 from filetools.tree.scope import Scope
 from filetools.tree.watching import TreeWatcher
 

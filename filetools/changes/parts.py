@@ -16,7 +16,7 @@ from filetools.settings import Settings
 from filetools.stores.store import Store
 from filetools.sync.manager import SyncManager
 from filetools.sync.recovery import Recovery
-from filetools.tree.observing import TreeObserver
+from filetools.tree.observer import TreeObserver
 from filetools.writer.worker_pool import WorkerPool
 
 

@@ -28,10 +28,11 @@ _MARKS: Final = (
 _MARK_OF: Final = {encoding: mark for mark, encoding in _MARKS} | {RAW_UTF8: codecs.BOM_UTF8}
 _ALL_MARKS: Final = tuple(mark for mark, _ in _MARKS)
 
-_RAW_ERRORS: Final = "filetools.utf-8-raw"
 _FIRST_PRIVATE: Final = 0xF700
 _PRIVATE: Final = re.compile(rb"\xef[\x9e\x9f][\x80-\xbf]")
 """U+F780 to U+F7FF in UTF-8."""
+_AS_BYTES: Final = re.compile("[\uf780-\uf7ff\udc80-\udcff]+")
+"""These characters, and invalid bytes as decoded with the error handler "surrogateescape"."""
 
 # Codecs whose byte order or mark depends on the content; without a mark they are little-endian, as on the web.
 _BY_MARK: Final = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
@@ -179,24 +180,13 @@ def _codec_name(encoding: str) -> str:
     return "latin-1" if found.name == "iso8859-1" else found.name
 
 
-def _characters(raw: bytes) -> str:
-    return "".join(chr(_FIRST_PRIVATE + byte) for byte in raw)
+def _characters(found: re.Match[str]) -> str:
+    return "".join(chr(_FIRST_PRIVATE + byte) for byte in found[0].encode("utf-8", "surrogateescape"))
 
 
-def _of_error(exc: UnicodeError) -> tuple[str, int]:
-    if not isinstance(exc, UnicodeDecodeError):
-        raise exc
-    return _characters(exc.object[exc.start : exc.end]), exc.end
-
-
-def _decode_raw(content: bytes, errors: str = "strict", final: bool = True) -> tuple[str, int]:
-    parts: list[str] = []
-    start = 0
-    for private in _PRIVATE.finditer(content):
-        parts += codecs.utf_8_decode(content[start : private.start()], _RAW_ERRORS, True)[0], _characters(private[0])
-        start = private.end()
-    last, consumed = codecs.utf_8_decode(content[start:], _RAW_ERRORS, final)
-    return "".join((*parts, last)), start + consumed
+def _decode_raw(content: Any, errors: str = "strict", final: bool = True) -> tuple[str, int]:
+    text, consumed = codecs.utf_8_decode(content, "surrogateescape", final)
+    return _AS_BYTES.sub(_characters, text), consumed
 
 
 def _encode_raw(text: str, errors: str = "strict") -> tuple[bytes, int]:
@@ -212,13 +202,7 @@ class _Decoder(codecs.BufferedIncrementalDecoder):
 def _find_codec(name: str) -> codecs.CodecInfo | None:
     if name.replace("_", "-") != RAW_UTF8:
         return None
-    return codecs.CodecInfo(
-        _encode_raw,
-        lambda content, errors="strict": _decode_raw(bytes(content), errors),
-        incrementaldecoder=_Decoder,
-        name=RAW_UTF8,
-    )
+    return codecs.CodecInfo(_encode_raw, _decode_raw, incrementaldecoder=_Decoder, name=RAW_UTF8)
 
 
-codecs.register_error(_RAW_ERRORS, _of_error)
 codecs.register(_find_codec)

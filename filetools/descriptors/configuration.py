@@ -1,14 +1,12 @@
-"""Validates the configuration of descriptors, and describes them in a system prompt."""
+"""Decides if descriptors are on, and describes them in a system prompt."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
-
-from msgspec import Struct
+from collections.abc import Sequence
+from typing import Final
 
 from filetools.errors import InvalidArgumentError
-from filetools.settings import DescriptorSettings, Settings
+from filetools.settings import DescriptorSettings
 
 SWITCHES: Final = ("read_fd", "fd_to_file", "search_fd")
 """Descriptors need one of these tools."""
@@ -37,59 +35,23 @@ A later mark of the same id replaces the earlier one.
 </reference_instructions>"""
 
 
-class Configuration(Struct, frozen=True, kw_only=True):
-    """A checked configuration."""
-
-    settings: DescriptorSettings
-    is_on: bool
-    """True if long texts become descriptors."""
-    warnings: tuple[str, ...] = ()
-
-
-def configured(config: Mapping[str, Any]) -> Configuration:
-    """Validate a configuration in the form of llmproc programs, from TOML or a dict.
-
-    Args:
-        config: Contains the table `file_descriptor`, and the list `enabled` of tool names in the table `tools`.
-
-    Raises:
-        InvalidArgumentError: A key is unknown (names the most similar one), a value is invalid, or descriptors are enabled
-            without a tool that reads them.
-    """
-    given = config.get("file_descriptor")
-    tools = config.get("tools")
-    enabled = tools.get("enabled") if isinstance(tools, Mapping) else None
-    settings = Settings(file_descriptor=given or DescriptorSettings()).file_descriptor
-    return checked(settings, enabled or (), is_given=bool(given))
-
-
-def checked(settings: DescriptorSettings, tools: Sequence[str], *, is_given: bool) -> Configuration:
-    """Determine if descriptors are on for a set of tools.
+def is_on(settings: DescriptorSettings, tools: Sequence[str]) -> bool:
+    """Return True if long texts become descriptors for a set of tools.
 
     Args:
         settings: The settings of descriptors.
         tools: Names of the tools.
-        is_given: True if any of the settings was set explicitly.
 
     Raises:
         InvalidArgumentError: Descriptors are enabled without a tool that reads them.
     """
     has_tools = any(name in tools for name in SWITCHES)
-    known = ", ".join(SWITCHES)
     if settings.enabled and not has_tools:
         raise InvalidArgumentError(
-            f"file_descriptor.enabled needs one of the tools {known}",
+            f"file_descriptor.enabled needs one of the tools {', '.join(SWITCHES)}",
             suggested_action="Offer them, at the command line with --tools core,descriptors, or set enabled to false.",
         )
-    warnings = []
-    if is_given and not has_tools:
-        warnings.append(f"file_descriptor has no effect without one of the tools {known}")
-    if settings.default_page_size > settings.max_direct_output_chars:
-        warnings.append(
-            f"file_descriptor.default_page_size ({settings.default_page_size}) is over max_direct_output_chars"
-            f" ({settings.max_direct_output_chars}): a page holds more than a text that stays as it is"
-        )
-    return Configuration(settings=settings, is_on=has_tools, warnings=tuple(warnings))
+    return has_tools
 
 
 def instructions(settings: DescriptorSettings) -> str:

@@ -10,14 +10,14 @@ from typing import Any, Final
 
 from filetools.content.extracts.paging import OutOfRangeError, PagedText, PageWindow, WindowMode
 from filetools.descriptors.frames import Frame, attribute
-from filetools.descriptors.rows import DescriptorInfo, MemoryTable, OwnedRows, Source, info_of
+from filetools.descriptors.rows import DescriptorInfo, OwnedRows, Source, info_of
 from filetools.errors import (
     InvalidArgumentError,
     InvalidPageError,
     InvalidRangeError,
 )
 from filetools.journal.storage.contents import Contents
-from filetools.journal.table import Table, TableRow
+from filetools.journal.table import Table
 from filetools.models.words import VERSION_PREFIX
 from filetools.settings import DescriptorSettings
 
@@ -41,7 +41,7 @@ class Descriptors:
 
     Args:
         settings: Sizes and switches.
-        table: Table of their rows; in memory by default.
+        table: Table of their rows.
         contents: Store of the table's texts.
         owner: The owner; to others, the descriptors look like missing ones.
         is_opaque: True for random IDs that expire, for owners who are identified only weakly.
@@ -50,25 +50,23 @@ class Descriptors:
 
     def __init__(
         self,
-        settings: DescriptorSettings | None = None,
+        settings: DescriptorSettings,
         *,
-        table: Table | None = None,
-        contents: Contents | None = None,
-        owner: str = "",
+        table: Table,
+        contents: Contents,
+        owner: str,
         is_opaque: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.settings = settings or DescriptorSettings()
-        memory: dict[str, bytes] = {}
-        kept = memory.__getitem__ if contents is None else contents.get
+        self.settings = settings
 
         @lru_cache(MOST_TEXTS)
         def paged(version: str, page_size: int) -> PagedText:
-            return PagedText(kept(version).decode("utf-8", "surrogatepass"), page_size)
+            return PagedText(contents.get(version).decode("utf-8", "surrogatepass"), page_size)
 
         self._rows = OwnedRows(
-            table=table or MemoryTable(memory), keep_all=memory.update if contents is None else contents.keep_all,
-            paged=paged, owner=owner, is_opaque=is_opaque, max_bytes=self.settings.max_bytes, clock=clock,
+            table=table, keep_all=contents.keep_all, paged=paged, owner=owner, is_opaque=is_opaque,
+            max_bytes=settings.max_bytes, clock=clock,
         )  # fmt: skip
 
     def create(
@@ -211,32 +209,19 @@ class Descriptors:
             {"id": name, "fd_id": f"ref:{name}", "content": content, "length": len(content)} for name, content in found
         ]
 
-    def fork(self) -> Descriptors:
-        """Return an independent copy: settings, all readable descriptors, and the numbers used so far."""
-        return self._with(self._rows.rows())
+    def share(self, owner: str, preload: Iterable[str] = ()) -> list[str]:
+        """Copy the references, if enabled, and the descriptors in `preload` to another owner.
 
-    def spawn_child(self, preload: Iterable[str] = ()) -> Descriptors:
-        """Return descriptors for a child, with the same settings: the references, if enabled, and those in `preload`.
+        Returns:
+            The IDs there; numbers continue after the owner's own.
 
         Raises:
             DescriptorNotFoundError, DescriptorExpiredError: For one in `preload`.
         """
-        return self._with(self._shared(preload))
-
-    def share(self, owner: str, preload: Iterable[str] = ()) -> list[str]:
-        """Copy what `spawn_child` gives a child to another owner; return the IDs there, numbered after the owner's own."""
-        return self._rows.given(owner, self._shared(preload))
-
-    def _shared(self, preload: Iterable[str]) -> Iterable[TableRow]:
         rows = [self._rows.row(name) for name in preload]
         if self.settings.enable_references:
             rows += [self._rows.row(info.id) for info in self.all() if info.id.startswith("ref:")]
-        return {row.key: row for row in rows}.values()
-
-    def _with(self, rows: Iterable[TableRow]) -> Descriptors:
-        child = Descriptors(self.settings)
-        child._rows = self._rows.copied(rows)
-        return child
+        return self._rows.given(owner, {row.key: row for row in rows}.values())
 
     @property
     def _body(self) -> dict[str, str]:

@@ -1,12 +1,11 @@
-"""Rows of descriptors of one owner, in the table shared by all owners or, without a workspace, in memory."""
+"""Rows of descriptors of one owner, in the table shared by all owners."""
 
 from __future__ import annotations
 
 import json
 import re
 import secrets
-import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import lru_cache
 from typing import Final, Literal
@@ -52,57 +51,6 @@ class DescriptorInfo(Struct, frozen=True, kw_only=True):
     """Path of the file that it is a copy of."""
     version: str | None = None
     """Version of that file."""
-
-
-class MemoryTable:
-    """Rows in memory; implements `Table`.
-
-    Args:
-        contents: The stored bytes, by version; unused ones are removed.
-    """
-
-    def __init__(self, contents: dict[str, bytes]) -> None:
-        self._rows: dict[str, TableRow] = {}
-        self._contents = contents
-        self._lock = threading.Lock()
-
-    def get(self, key: str) -> TableRow | None:
-        """Return a row, or None."""
-        return self._rows.get(key)
-
-    def put(self, rows: Sequence[TableRow], *, durable: bool = True, is_news: bool = True) -> bool:
-        """Put or remove all these rows if each still has the revision that it names; otherwise none of them."""
-        with self._lock:
-            known = {row.key: found.revision for row in rows if (found := self._rows.get(row.key)) is not None}
-            if any(row.revision != known.get(row.key, 0) for row in rows):
-                return False
-            self._rows |= {row.key: structs.replace(row, revision=row.revision + 1) for row in rows}
-            for row in rows:
-                if row.is_gone:
-                    del self._rows[row.key]
-        return True
-
-    def scan(self, prefix: str = "") -> list[TableRow]:
-        """Return the rows whose keys begin with a prefix, ordered by key."""
-        with self._lock:
-            return [self._rows[key] for key in sorted(self._rows) if key.startswith(prefix)]
-
-    def release(self, keep_bytes: int, *, unused_since: float) -> None:
-        """Remove bytes of the least recently used rows until at most `keep_bytes` remain, and old rows without bytes."""
-        with self._lock:
-            newest = sorted(self._rows.values(), key=lambda row: row.used, reverse=True)
-            sizes, kept = {row.version: row.size for row in newest if row.version is not None}, 0
-            for version, size in sizes.items():
-                kept += size
-                if kept > keep_bytes:
-                    self._contents.pop(version, None)
-                    lost = [row for row in newest if row.version == version]
-                    self._rows |= {
-                        row.key: structs.replace(row, version=None, revision=row.revision + 1) for row in lost
-                    }
-            for row in newest:
-                if self._rows[row.key].version is None and row.size > 0 and row.used < unused_since:
-                    del self._rows[row.key]
 
 
 class OwnedRows(Struct, frozen=True, kw_only=True):
@@ -215,16 +163,6 @@ class OwnedRows(Struct, frozen=True, kw_only=True):
     def all(self) -> list[DescriptorInfo]:
         """Return the readable descriptors: numbered ones in order, then the others by name."""
         return sorted((info_of(_name_in(row.key), row) for row in self.rows()), key=lambda info: _natural(info.id))
-
-    def copied(self, rows: Iterable[TableRow]) -> OwnedRows:
-        """Return descriptors of a new owner with copies of the given rows; numbering continues after the used numbers."""
-        child = structs.replace(self, owner=f"{self.owner}/{secrets.token_hex(8)}")
-        copies = [structs.replace(row, key=child._key(_name_in(row.key)), revision=0) for row in rows]
-        counter = self.table.get(self._key(""))
-        if counter is not None:
-            copies.append(structs.replace(counter, key=child._key(""), revision=0))
-        self.table.put(copies)
-        return child
 
     def given(self, owner: str, rows: Iterable[TableRow]) -> list[str]:
         """Copy rows to another owner's descriptors, and return their IDs there."""

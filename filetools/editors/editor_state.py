@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
 from typing import Final
 
 from msgspec.structs import replace
@@ -23,7 +22,6 @@ from filetools.events.types import (
     BufferClosed,
     BufferEvent,
     BufferMoved,
-    BufferOpened,
     BufferSaved,
     Event,
     Resync,
@@ -33,8 +31,7 @@ from filetools.models.records import Actor
 from filetools.paths.lexical import AnyPath, plain_path
 
 KEPT_CHANGES: Final = 32
-"""Changes kept for a document that waits for its text; if there are more, it asks for the text again."""
-MOST_MOVED: Final = 100
+"""Events kept for a document that waits for its text; if there are more, it asks for the text again."""
 
 
 class EditorState:
@@ -53,16 +50,15 @@ class EditorState:
         self._actor = actor
         self._ask_resync = ask_resync
         self._documents: dict[str, ShownDocument] = {}
-        self._pending: defaultdict[str, deque[BufferChanged]] = defaultdict(partial(deque, maxlen=KEPT_CHANGES))
-        """Changes of documents that are stale or not shown; a text shown later may be older than these."""
-        self._moved: dict[str, str] = {}
-        """New paths of documents that moved while they were not shown."""
+        """By id."""
+        self._pending: defaultdict[str, deque[BufferEvent]] = defaultdict(partial(deque, maxlen=KEPT_CHANGES))
+        """Events of documents that are stale or not shown; a text shown later may be older than these."""
         self._subscriptions: list[Subscription] = []
 
     @property
     def documents(self) -> Mapping[str, ShownDocument]:
         """The shown documents, by path."""
-        return MappingProxyType(self._documents)
+        return {each.path: each for each in self._documents.values()}
 
     def attach(self, bus: EventBus) -> None:
         """Subscribe to a bus; call it before the first document is opened."""
@@ -86,24 +82,27 @@ class EditorState:
         Returns:
             The shown document, including changes received since that version.
         """
-        path = self._moved.pop(opened.document, opened.path)
-        known = self._documents.get(path)
-        if known is None or (known.document and opened.document and known.document != opened.document):
-            known = ShownDocument(path=path, text=opened.text, version=opened.buffer_version, document=opened.document)
+        known = self._documents.get(opened.document)
+        if known is None:
+            self.close(opened.path)  # another document there was closed, and the event is missing
+            known = ShownDocument(
+                path=opened.path, text=opened.text, version=opened.buffer_version, document=opened.document
+            )
         if known.is_stale or opened.buffer_version >= known.version:
             known = known.changed(in_utf16(known.text, minimal_edits(known.text, opened.text)), sticks="left")
             known = replace(
                 known,
+                path=opened.path if known.is_stale else known.path,
                 version=opened.buffer_version,
                 is_dirty=opened.dirty,
                 is_stale=False,
                 is_behind=opened.behind,
                 disk_version=opened.disk_version if opened.behind else None,
             )
-        self._documents[path] = known
-        for event in self._pending.pop(opened.document or path, ()):
-            self._change(event)
-        return self._documents[path]
+        self._documents[opened.document] = known
+        for event in self._pending.pop(opened.document, ()):
+            self.apply(event)
+        return self._documents[opened.document]
 
     def look(
         self,
@@ -125,98 +124,61 @@ class EditorState:
             InvalidArgumentError: The document is not shown, or an offset or line is not in its text.
         """
         path = plain_path(path)
-        if path not in self._documents:
+        document = self.documents.get(path)
+        if document is None:
             raise InvalidArgumentError(f"No document {path!r} is shown", path=path)
-        self._documents[path] = self._documents[path].placed(carets, selections, first_line)
-        return self._documents[path]
+        self._documents[document.document] = placed = document.placed(carets, selections, first_line)
+        return placed
 
     def close(self, path: AnyPath) -> None:
         """Stop showing a document; no effect if it is not shown."""
-        self._documents.pop(plain_path(path), None)
+        document = self.documents.get(plain_path(path))
+        if document is not None:
+            del self._documents[document.document]
 
     def apply(self, event: Event) -> None:
         """Apply one event; unrelated and already applied events are ignored."""
+        if isinstance(event, BufferClosed | BufferAbandoned):
+            self._pending.pop(event.document, None)
+            self._documents.pop(event.document, None)
+        elif isinstance(event, BufferEvent):
+            document = self._documents.get(event.document)
+            if document is None or document.is_stale:
+                self._pending[event.document].append(event)
+            else:
+                self._follow(document, event)
+        elif isinstance(event, Resync):
+            for document in [*self._documents.values()]:
+                self._miss(document)
+
+    def _follow(self, document: ShownDocument, event: BufferEvent) -> None:
         match event:
-            case BufferOpened():
-                self._pending.pop(_name(event), None)
-                if (document := self._shown(event, event.path)) is not None and event.version > document.version:
-                    self._miss(event.path)
-            case BufferChanged():
-                self._change(event)
-            case BufferSaved():
-                self._save(event)
-            case BufferClosed() | BufferAbandoned():
-                self._pending.pop(_name(event), None)
-                self._moved.pop(event.document, None)
-                if self._shown(event, event.path) is not None:
-                    self.close(event.path)
+            case BufferChanged() if event.version > document.version:
+                after = _after(document, event, self._actor)
+                if after is None:
+                    self._pending[document.document].append(event)
+                    self._miss(document)
+                    return
+                if event.reason in ("disk", "merged", "saved"):
+                    after = replace(after, is_behind=False, disk_version=None)
+                document = replace(after, version=event.version, is_dirty=event.dirty)
+            case BufferSaved() if event.version > document.version + 1:
+                self._miss(document)
+                return
+            case BufferSaved() if event.version >= document.version:
+                # A save has a version of its own, and comes without a change event if the text is the same. A save of an
+                # older version is ignored: what was typed since is not in the file.
+                document = replace(document, version=event.version, is_dirty=False, is_behind=False, disk_version=None)
             case BufferBehind():
-                if (document := self._shown(event, event.path)) is not None:
-                    self._documents[event.path] = replace(document, is_behind=True, disk_version=event.disk_version)
+                document = replace(document, is_behind=True, disk_version=event.disk_version)
             case BufferMoved():
-                self._move(event)
-            case Resync():
-                for path in list(self._documents):
-                    self._miss(path)
+                document = replace(document, path=event.path)
+        self._documents[document.document] = document
 
-    def _shown(self, event: BufferEvent, path: str) -> ShownDocument | None:
-        """Return the document shown at a path, if it is the one of an event."""
-        document = self._documents.get(path)
-        if document is None or not (document.document and event.document):
-            return document
-        return document if document.document == event.document else None
-
-    def _change(self, event: BufferChanged) -> None:
-        document = self._shown(event, event.path)
-        if document is None or document.is_stale:
-            self._pending[_name(event)].append(event)
-            return
-        if event.version <= document.version:
-            return
-        after = _after(document, event, self._actor)
-        if after is None:
-            self._pending[_name(event)].append(event)
-            self._miss(event.path)
-            return
-        if event.reason in ("disk", "merged", "saved"):
-            after = replace(after, is_behind=False, disk_version=None)
-        self._documents[event.path] = replace(after, version=event.version, is_dirty=event.dirty)
-
-    def _save(self, event: BufferSaved) -> None:
-        document = self._shown(event, event.path)
-        if document is None or document.is_stale:
-            return
-        if event.version > document.version + 1:
-            self._miss(event.path)
-        elif event.version >= document.version:
-            # A save has a version of its own, and comes without a change event if the text is the same. A save of an older
-            # version is ignored: what was typed since is not in the file.
-            self._documents[event.path] = replace(
-                document, version=event.version, is_dirty=False, is_behind=False, disk_version=None
-            )
-
-    def _move(self, event: BufferMoved) -> None:
-        document = self._shown(event, event.old_path)
-        if document is not None:
-            del self._documents[event.old_path]
-            self._documents[event.path] = replace(document, path=event.path)
-        elif event.document:
-            # `show` may still be called with the path that it had when it was opened.
-            self._moved[event.document] = event.path
-            if len(self._moved) > MOST_MOVED:
-                del self._moved[next(iter(self._moved))]
-        if not event.document and event.old_path in self._pending:
-            self._pending[event.path] = self._pending.pop(event.old_path)
-
-    def _miss(self, path: str) -> None:
-        document = self._documents[path]
+    def _miss(self, document: ShownDocument) -> None:
         if not document.is_stale:
-            self._documents[path] = replace(document, is_stale=True)
-            self._ask_resync(path)
-
-
-def _name(event: BufferEvent) -> str:
-    return event.document or event.path
+            self._documents[document.document] = replace(document, is_stale=True)
+            self._ask_resync(document.path)
 
 
 def _after(document: ShownDocument, event: BufferChanged, owner: Actor) -> ShownDocument | None:

@@ -28,6 +28,8 @@ class ShownDocument(Struct, frozen=True, kw_only=True):
     """A document as one editor shows it, at one moment. Offsets count UTF-16 units, as on the wire."""
 
     path: str
+    document: str
+    """Id of the document in events."""
     text: str
     r"""The document's text, with "\n" for every line end."""
     version: int
@@ -42,8 +44,6 @@ class ShownDocument(Struct, frozen=True, kw_only=True):
     """True if a change of the file could not be merged into the text."""
     disk_version: str | None = None
     """Version of the file while the text is behind it; None if the file was deleted."""
-    document: str = ""
-    """Id of the document in events."""
     line_start: int = 0
     """Offset of the first visible line."""
 

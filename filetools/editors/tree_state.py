@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from msgspec import Struct, field
 
-from filetools.errors import DirectoryNotFoundError, InvalidArgumentError, PathNotDirectoryError
+from filetools.errors import InvalidArgumentError
 from filetools.events.bus import EventBus
 from filetools.events.subscriptions import Subscription
 from filetools.events.types import (
@@ -37,9 +38,7 @@ FOLLOWED: Final = (
     "feed:resync",
 )
 MOST_ROUNDS: Final = 10
-"""How often `refresh` lists folders again that became stale meanwhile."""
-KEPT_CHANGES: Final = 1000
-"""Number of recent changes kept to judge late ones."""
+"""How often `refresh` lists a tree again that became stale meanwhile."""
 
 
 class Listed(Protocol):
@@ -69,12 +68,13 @@ class NameNode(Struct):
     is_expanded: bool = False
     children: dict[str, NameNode] = field(default_factory=dict)
 
-    def walk(self, path: str = "") -> Iterator[tuple[str, NameNode]]:
+    def walk(self, path: str = "", *, visible_only: bool = False) -> Iterator[tuple[str, NameNode]]:
         """Yield path and node of everything below, in the order of a listing."""
         for name, child in sorted(self.children.items(), key=_order):
             inner = f"{path}/{name}" if path else name
             yield inner, child
-            yield from child.walk(inner)
+            if child.is_expanded or not visible_only:
+                yield from child.walk(inner, visible_only=visible_only)
 
     def find(self, path: str) -> NameNode | None:
         """Return the node at a path below, or None; "" is this node."""
@@ -112,12 +112,8 @@ class NameNode(Struct):
 class TreeState:
     """A tree of files, updated by events. Use it on the bus's loop.
 
-    Call `attach`, then `refresh`. A created file expands the folders above it, a deleted folder is removed with everything
-    below, and a moved folder keeps what is expanded. Folders whose content events do not determine are named by `stale`, to
-    be listed again.
-
-    All changes but the move of a folder are idempotent: they may be applied twice, or after a listing that includes them. A
-    moved folder takes along what the tree has below it.
+    Call `attach`, then `refresh`, and `refresh` again whenever the tree is stale. A created file expands the folders above
+    it, a deleted folder is removed with everything below, and a moved folder keeps what is expanded.
 
     Args:
         exclude: Patterns that listings leave out; the workspace's `settings.exclude`.
@@ -126,31 +122,25 @@ class TreeState:
     def __init__(self, *, exclude: Sequence[str] = DEFAULT_EXCLUDES) -> None:
         self._rules = compile_patterns((), defaults=exclude)
         self._root = NameNode("directory", is_expanded=True)
-        self._stale = {""}
-        """Stale folders; none is inside another."""
-        self._listings: list[list[TreeEvent | None]] = []
-        """For each listing in progress, the events meanwhile; None for missed events."""
-        self._listed = 0
-        """Number of the newest change that a listing may include in part."""
-        self._kept: dict[int, tuple[str, ...]] = {}
-        self._forgotten = 0
+        self._is_stale = True
+        self._meanwhile: list[TreeEvent] = []
+        """The changes since the current listing began, to be applied after it, too."""
+        self._is_listing = asyncio.Lock()
+        self._newest = 0
+        """Number of the newest change that the tree may include."""
         self._subscriptions: list[Subscription] = []
 
     @property
-    def stale(self) -> frozenset[str]:
-        """The folders to list again, with everything below; "" is the root, the initial value."""
-        return frozenset(self._stale)
+    def is_stale(self) -> bool:
+        """True if events do not determine the whole tree, so that it is to be listed."""
+        return self._is_stale
 
     def entries(self, *, visible_only: bool = False) -> list[TreeEntry]:
         """Return all rows in the order of a listing, or only those not hidden by a collapsed folder."""
-        found: list[TreeEntry] = []
-        closed = None
-        for path, node in self._root.walk():
-            if visible_only and closed is not None and _is_within(path, closed):
-                continue
-            closed = None if node.is_expanded else path
-            found.append(TreeEntry(path=path, type=node.type, is_expanded=node.is_expanded))
-        return found
+        return [
+            TreeEntry(path=path, type=node.type, is_expanded=node.is_expanded)
+            for path, node in self._root.walk(visible_only=visible_only)
+        ]
 
     def expand(self, path: AnyPath, *, is_expanded: bool = True) -> None:
         """Expand or collapse a folder.
@@ -175,110 +165,64 @@ class TreeState:
         self._subscriptions.clear()
 
     async def refresh(self, files: Listed) -> bool:
-        """List stale folders until there are none; return False if some are left.
+        """List the tree until it is not stale; return False if it still is, because changes keep coming.
 
         Raises:
-            FileToolsError: A listing failed, other than because its folder is gone.
+            FileToolsError: A listing failed.
         """
-        for _ in range(MOST_ROUNDS):
-            for folder in sorted(self._stale):
-                if folder in self._stale:
-                    await self._list(files, folder)
-            if not self._stale:
-                return True
-        return False
+        async with self._is_listing:
+            for _ in range(MOST_ROUNDS):
+                if self._is_stale:
+                    await self._list(files)
+        return not self._is_stale
 
     def apply(self, event: Event) -> None:
-        """Apply one event; unrelated and already applied events are ignored.
+        """Apply one event; unrelated events are ignored.
 
-        A process gets its own changes at once and those of other processes a moment later, so numbers may go down. A late
-        change is harmless unless a newer change at, above or below its path was applied before it.
+        A process gets its own changes at once and those of other processes a moment later, so numbers may go down. Such a
+        late change, or one that the listing may include, is not applied: it makes the tree stale.
         """
-        if isinstance(event, TreeEvent) and event.name in FOLLOWED and event.seq not in self._kept:
-            if self._is_crossed(event):
-                self._miss()
-            else:
-                for meanwhile in self._listings:
-                    meanwhile.append(event)
-                self._take(event, is_certain=event.seq is not None and event.seq > self._listed)
+        if isinstance(event, TreeEvent) and event.name in FOLLOWED:
+            if event.seq is None or event.seq <= self._newest:
+                self._is_stale = True
+                return
+            self._newest = event.seq
+            is_whole = self._take(event)
+            if self._is_listing.locked():
+                self._meanwhile.append(event)
+                is_whole = not isinstance(event, DirectoryRenamed)  # a listing may show a part of what moves meanwhile
+            self._is_stale = self._is_stale or not is_whole
         elif isinstance(event, Resync):
-            self._miss()
+            self._is_stale = True
 
-    def _is_crossed(self, event: TreeEvent) -> bool:
-        """Note a change; True if it is too late, because a newer change concerns its paths, or may have."""
-        number, paths = event.seq, _paths_of(event)
-        if number is None:
-            return False
-        newer = () if number > max(self._kept, default=0) else [self._kept[one] for one in self._kept if one > number]
-        self._kept[number] = paths
-        if len(self._kept) > KEPT_CHANGES:
-            oldest = next(iter(self._kept))
-            del self._kept[oldest]
-            self._forgotten = max(self._forgotten, oldest)
-        touched = (path for others in newer for path in others)
-        return number <= self._forgotten or any(
-            _is_within(path, other) or _is_within(other, path) for other in touched for path in paths
-        )
-
-    def _miss(self) -> None:
-        self._stale = {""}
-        for meanwhile in self._listings:
-            meanwhile.append(None)
-
-    async def _list(self, files: Listed, folder: str) -> None:
-        meanwhile, found, position = list[TreeEvent | None](), NameNode("directory"), None
-        self._listings.append(meanwhile)
+    async def _list(self, files: Listed) -> None:
+        found, cursor, is_done = NameNode("directory"), None, False
+        self._is_stale, self._meanwhile = False, []
         try:
-            cursor, is_done = None, False
             while not is_done:
-                page = await files.list_files(folder, recursive=True, details=False, cursor=cursor)
+                page = await files.list_files("", recursive=True, details=False, cursor=cursor)
                 for entry in page.entries:
                     found.put(entry.path, NameNode(entry.type))
                 cursor, is_done = page.next_cursor, page.next_cursor is None
             position = int((await files.status())["position"])
-        except (DirectoryNotFoundError, PathNotDirectoryError):
-            if not folder:
-                raise
-        finally:
-            self._listings.remove(meanwhile)
-        old = self._root.find(folder)
-        if position is None or old is None or old.type != "directory":
-            self._stale.discard(folder)
-            self._mark(_parent_of(folder))
-            return
-        node = found.find(folder) or NameNode("directory")
-        node.expand_like(old)
-        old.children, self._listed = node.children, max(self._listed, position)
-        self._stale = {one for one in self._stale if not _is_within(one, folder)}
-        for event in meanwhile:
-            if event is None:
-                self._mark(folder)
-            elif any(_is_within(path, folder) for path in _paths_of(event)):
-                self._take(event, is_certain=False)
+        except BaseException:
+            self._is_stale = True
+            raise
+        former, self._root, self._newest = self._root, found, max(self._newest, position)
+        for event in self._meanwhile:
+            self._is_stale = not self._take(event) or self._is_stale
+        self._root.expand_like(former)
 
-    def _mark(self, folder: str) -> None:
-        """Mark a folder, or the nearest existing one above it, as stale."""
-        while (node := self._root.find(folder)) is None or node.type != "directory":
-            folder = _parent_of(folder)
-        if not any(_is_within(folder, one) for one in self._stale):
-            self._stale = {folder, *(one for one in self._stale if not _is_within(one, folder))}
-
-    def _take(self, event: TreeEvent, *, is_certain: bool) -> None:
-        """Apply a change.
-
-        Args:
-            event: The change.
-            is_certain: True if the tree is in the state right before the change; otherwise a moved folder is listed again.
-        """
-        folder = _parent_of(event.path)
+    def _take(self, event: TreeEvent) -> bool:
+        """Apply the next change; returns False if it brings a folder into the tree whose content no event reported."""
+        folder, is_whole = _parent_of(event.path), True
         match event:
             case FileCreated():
                 is_known = self._root.find(folder) is not None
                 if self._add(event.path, "file"):
+                    is_whole = is_known
                     for node in self._root.folders(folder):
                         node.is_expanded = True
-                    if not is_known:
-                        self._mark(folder)  # made implicitly, or already gone
             case DirectoryCreated():
                 self._add(event.path, "directory")
             case FileDeleted() | DirectoryDeleted():
@@ -287,7 +231,8 @@ class TreeState:
                 self._drop(event.old_path)
                 self._add(event.path, "file")
             case DirectoryRenamed():
-                self._rename(event.old_path, event.path, is_certain=is_certain)
+                is_whole = self._rename(event.old_path, event.path)
+        return is_whole
 
     def _add(self, path: str, kind: EntryType) -> bool:
         is_shown = not self._rules.matches(path, kind == "directory")
@@ -296,38 +241,23 @@ class TreeState:
         return is_shown
 
     def _drop(self, path: str) -> NameNode | None:
-        self._stale = {one for one in self._stale if not one or not _is_within(one, path)}
         parent = self._root.find(_parent_of(path))
         return None if parent is None else parent.children.pop(path.rpartition("/")[2], None)
 
-    def _rename(self, old: str, new: str, *, is_certain: bool) -> None:
-        """Move a folder; both ends become stale unless the tree certainly had the right content."""
-        inner = {one for one in self._stale if one and _is_within(one, old)}
-        exists = self._root.find(new) is not None
+    def _rename(self, old: str, new: str) -> bool:
         node = self._drop(old)
         if self._rules.matches(new, True):
-            return
-        is_moved = not exists and node is not None and node.type == "directory"
-        self._root.put(new, node if is_moved and node is not None else NameNode("directory"))
-        for one in inner:
-            self._mark(f"{new}{one[len(old) :]}")
-        if not (is_certain and is_moved):
-            self._mark(new)
-            self._mark(_parent_of(old))
-
-
-def _paths_of(event: TreeEvent) -> tuple[str, ...]:
-    """Return the path of a change, for a move preceded by the old path."""
-    old_path = getattr(event, "old_path", None)
-    return (event.path,) if old_path is None else (old_path, event.path)
+            return True
+        if node is None or node.type != "directory":
+            self._add(new, "directory")
+            return False
+        self._drop(new)
+        self._root.put(new, node)
+        return True
 
 
 def _parent_of(path: str) -> str:
     return path.rpartition("/")[0]
-
-
-def _is_within(path: str, folder: str) -> bool:
-    return not folder or path == folder or path.startswith(f"{folder}/")
 
 
 def _names(path: str) -> list[str]:

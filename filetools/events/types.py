@@ -168,7 +168,7 @@ class BufferEvent(Event, frozen=True, kw_only=True):
     path: str
     """Workspace-relative path of the document."""
     actor: Actor
-    document: str = ""
+    document: str
     """Opaque name of the document, as `files.buffers` returns it; a document that is reopened after its last editor left
     gets another one, even at the same path."""
 
@@ -411,14 +411,14 @@ class ProjectDeleted(ProjectEvent, frozen=True, kw_only=True):
 
 
 class InstanceChanged(Event, frozen=True, kw_only=True):
-    """An agent or a server was registered, changed its name, folder or status, was pinned, or ended."""
+    """An agent or a server was registered, changed its name or status, or ended."""
 
     name: ClassVar[str] = "instance:changed"
 
     instance: str
     """Its id."""
     status: str
-    """"working", "awaiting", "idle", "error", or "closed"."""
+    """"working", "idle", or "closed"."""
 
 
 def from_record(

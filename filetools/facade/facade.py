@@ -130,7 +130,7 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         """Call `listener` for events whose name matches, such as "file:modified" or "file:*".
 
         Raises:
-            InvalidArgumentError: No event has such a name; the error suggests the nearest.
+            InvalidArgumentError: No event has such a name; the error names those that there are.
         """
         return self._parts.bus.subscribe(known_pattern(pattern), listener, once=once)
 
@@ -194,20 +194,19 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         self._runner.check_open()
         return await self._feed.position()
 
-    def answer_approvals(self, approver: Approver, *, everywhere: bool = True) -> Attendance:
-        """Register a callback that answers approval requests of this workspace, until the returned attendance is closed.
+    def answer_approvals(self, approver: Approver) -> Attendance:
+        """Register a callback that answers the approval requests of this process, until the returned attendance is closed.
 
         The callback acts for a person, whom the opener of the workspace chooses; it must never act for an agent.
 
         Args:
             approver: Called with a request; returns an answer, or an `ApprovalDecision` with a text to write instead. It
                 should be async if it asks a person, so that other calls continue meanwhile.
-            everywhere: True to also answer requests of other processes on the root.
 
         Raises:
             InvalidArgumentError: The approver is not callable.
         """
-        return self._parts.gatekeeper.approvals.audience.listen(approver, everywhere=everywhere)
+        return self._parts.gatekeeper.approvals.audience.listen(approver)
 
     def attend_approvals(self) -> Attendance:
         """Declare that a person is present and will call `answer_approval`, until the attendance is closed.
@@ -294,8 +293,8 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
     ) -> SyncResult:
         """Bring the mirror up to the primary: plan by size and hash, and execute unless `preview`.
 
-        With `verify` every file is read and hashed. With `verify` or without `preview`, the whole tree is looked at first,
-        as by `look`. The process that writes to the mirror repairs differences.
+        With `verify` or without `preview`, the whole tree is looked at first, as by `look`. The process that writes to the
+        mirror repairs differences.
 
         Raises:
             SyncFailedError: There is no mirror, it is not ready, or a synchronisation is running.
@@ -303,7 +302,7 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         self._runner.check_open()
         await self._authorise("sync_all", [], {}, change=True)
         seen = await self._runner.look() if verify or not preview else LookResult()
-        work = self._parts.sync.sync_all(preview, verify=verify, abort=abort, progress=progress)
+        work = self._parts.sync.sync_all(preview, abort=abort, progress=progress)
         result = await self._runner.while_open(work)
         return result.model_copy(update={"unread": seen.unread})
 

@@ -32,7 +32,7 @@ from filetools.journal.storage.contents import LARGEST_ROW_BYTES, BlobFolder, Co
 from filetools.journal.storage.database import Database
 from filetools.journal.storage.schema import FIRST_PENDING, IS_MOVING, IS_UNSYNCED
 from filetools.journal.storage.translation import TRANSLATED
-from filetools.journal.table import SqliteTable
+from filetools.journal.table import Table
 from filetools.journal.tree_rows import TreeIndex, TreeTable
 from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import Durability
@@ -121,10 +121,10 @@ class Journal:
         self.mirrors = Mirrors(database)
         self.seen_versions = SeenVersions(database)
         self.documents = DocumentTable(database, on_visible)
-        self.approvals = SqliteTable(database, "approvals", on_visible)
-        self.descriptors = SqliteTable(database, "descriptors")
-        self.registry = SqliteTable(database, "registry")
-        self.runs = SqliteTable(database, "runs")
+        self.approvals = Table(database, "approvals", on_visible)
+        self.descriptors = Table(database, "descriptors")
+        self.registry = Table(database, "registry")
+        self.runs = Table(database, "runs")
         self._on_committed = on_committed or on_visible
         self.marks = Marks(database, self._on_committed)
         self.history = History(database)

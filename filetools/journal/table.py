@@ -10,7 +10,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -49,38 +49,8 @@ class TableRow(Struct, frozen=True, kw_only=True):
     """True if `put` removes it; never set in a stored row."""
 
 
-class Table(Protocol):
-    """Rows of one system."""
-
-    def get(self, key: str) -> TableRow | None:
-        """Return a row, or None."""
-
-    def put(self, rows: Sequence[TableRow], *, durable: bool = True, is_news: bool = True) -> bool:
-        """Put or remove all these rows if each still has the revision that it names; otherwise none of them.
-
-        Args:
-            rows: Each key once.
-            durable: False if it need not survive a power cut.
-            is_news: True to wake waiting processes.
-
-        Returns:
-            True if it was done.
-        """
-
-    def scan(self, prefix: str = "") -> list[TableRow]:
-        """Return the rows whose keys begin with a prefix, in the order of their keys."""
-
-    def release(self, keep_bytes: int, *, unused_since: float) -> None:
-        """Release bytes of rows until all keep at most so many, and remove old rows that have lost theirs.
-
-        Args:
-            keep_bytes: Maximum bytes of all rows together; bytes that several rows keep count once.
-            unused_since: Rows without their bytes are removed if unused since then, in seconds since the epoch.
-        """
-
-
-class SqliteTable:
-    """The rows of a space in an embedded journal; implements `Table`.
+class Table:
+    """The rows of a space in an embedded journal.
 
     Args:
         database: The database.
@@ -99,7 +69,16 @@ class SqliteTable:
         return None if row is None else _row(row)
 
     def put(self, rows: Sequence[TableRow], *, durable: bool = True, is_news: bool = True) -> bool:
-        """Put or remove all these rows if each still has the revision that it names; otherwise none of them."""
+        """Put or remove all these rows if each still has the revision that it names; otherwise none of them.
+
+        Args:
+            rows: Each key once.
+            durable: False if it need not survive a power cut.
+            is_news: True to wake waiting processes.
+
+        Returns:
+            True if it was done.
+        """
         try:
             self._database.write(partial(self._put, rows), durable=durable)
         except _MovedOnError:
@@ -114,7 +93,12 @@ class SqliteTable:
         return [_row(row) for row in self._database.rows(query, (self._space, prefix, prefix + LARGEST_KEY))]
 
     def release(self, keep_bytes: int, *, unused_since: float) -> None:
-        """Release bytes of rows until all keep at most so many, and remove old rows that have lost theirs."""
+        """Release bytes of rows until all keep at most so many, and remove old rows that have lost theirs.
+
+        Args:
+            keep_bytes: Maximum bytes of all rows together; bytes that several rows keep count once.
+            unused_since: Rows without their bytes are removed if unused since then, in seconds since the epoch.
+        """
         surplus = self._database.row(_HELD, (self._space,))[0] - keep_bytes
         if surplus > 0:
             self._database.write(lambda connection: release_bytes(connection, self._space, surplus), durable=False)

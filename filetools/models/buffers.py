@@ -13,7 +13,7 @@ class BufferResult(Result):
 
     handle: str
     """Opaque ID of the document in further calls of the actor that opened it."""
-    document: str = ""
+    document: str
     """ID of the document in events, the same for everybody who has it open."""
     path: str
     text: str

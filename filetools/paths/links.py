@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -25,15 +26,11 @@ def inside_target(link: str, target: str, roots: Sequence[tuple[str, ...]]) -> s
     pending = _pending(target, roots)
     if pending is None:
         return None
-    reached = [] if target.startswith("/") else link.split("/")[:-1]
-    for segment in pending:
-        if segment != "..":
-            reached.append(segment)
-        elif reached:
-            reached.pop()
-        else:
-            return None
-    return "/".join(reached)
+    folder = "" if target.startswith("/") else posixpath.dirname(link)
+    found = posixpath.normpath(posixpath.join(folder, *pending))
+    if found == ".." or found.startswith("../"):
+        return None
+    return "" if found == "." else found
 
 
 def follow_links(path: str, look: Look, roots: Sequence[tuple[str, ...]]) -> list[str]:
@@ -52,10 +49,11 @@ def follow_links(path: str, look: Look, roots: Sequence[tuple[str, ...]]) -> lis
         OSError: Access was denied.
     """
     reached: list[str] = []
-    pending = path.split("/")
-    links = 0
+    pending, link, links = path.split("/"), path, 0
     while pending:
         if pending[0] == "..":
+            if not reached:
+                raise SymlinkEscapeError(path, link)
             # `reached` holds no link here, so that its parent is the real one.
             reached.pop()
             pending.pop(0)
@@ -66,32 +64,15 @@ def follow_links(path: str, look: Look, roots: Sequence[tuple[str, ...]]) -> lis
         if found is None or not found.is_link:
             reached, pending = chunk, pending[stretch:]
             continue
-        links += 1
+        link, links, target = found.path, links + 1, found.target or ""
+        behind, depth = _pending(target, roots), link.count("/")
+        if behind is None:
+            raise SymlinkEscapeError(path, link)
         if links > _MOST_LINKS:
-            raise SymlinkNotAllowedError(path, found.path)
-        reached, pending = _behind(path, found, chunk, pending[stretch:], roots)
+            raise SymlinkNotAllowedError(path, link)
+        reached = [] if target.startswith("/") else chunk[:depth]
+        pending = [*behind, *chunk[depth + 1 :], *pending[stretch:]]
     return reached
-
-
-def _behind(
-    path: str, found: Obstacle, chunk: list[str], rest: list[str], roots: Sequence[tuple[str, ...]]
-) -> tuple[list[str], list[str]]:
-    """Return the folder where a link's target starts, and the segments to resolve from there."""
-    target = found.target or ""
-    behind = _pending(target, roots)
-    depth = found.path.count("/")
-    start = [] if target.startswith("/") else chunk[:depth]
-    if behind is None or not _stays_inside(len(start), behind):
-        raise SymlinkEscapeError(path, found.path)
-    return start, [*behind, *chunk[depth + 1 :], *rest]
-
-
-def _stays_inside(depth: int, segments: Sequence[str]) -> bool:
-    for segment in segments:
-        depth += -1 if segment == ".." else 1
-        if depth < 0:
-            return False
-    return True
 
 
 def _pending(target: str, roots: Sequence[tuple[str, ...]]) -> list[str] | None:

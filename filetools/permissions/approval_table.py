@@ -47,8 +47,6 @@ class ApprovalRow(Struct, frozen=True, kw_only=True):
     """Seconds since the epoch; without an answer by then it is denied."""
     size: int
     """Bytes of what is shown."""
-    asks: int = 0
-    """How often a call has begun to wait for it."""
     answer: ApprovalAnswer | None = None
     edited_text: str | None = None
     is_used: bool = False
@@ -70,7 +68,7 @@ class ApprovalTable:
         self._state = {"listens": False, "asks_for_all": False}
 
     def ask(
-        self, new_id: str, call: str, shown: Mapping[str, Any], *, now: float, expires: float, is_attended: bool
+        self, new_id: str, call: str, shown: Mapping[str, Any], *, now: float, expires: float
     ) -> tuple[ApprovalRow, bool] | None:
         """Return the request of an identical call, or open a new one, and whether another process listens.
 
@@ -80,7 +78,6 @@ class ApprovalTable:
             shown: The question, as JSON.
             now: Seconds since the epoch.
             expires: Until when a new request is open.
-            is_attended: True if somebody in this process can answer.
 
         Returns:
             None if too many requests are open.
@@ -98,7 +95,7 @@ class ApprovalTable:
                 row = ApprovalRow(id=new_id, call=call, process="", asked=now, expires=expires, size=size)
                 added = [opened, self._new(_SHOWN + new_id, shown, size, expires)]
             # The process that asked last keeps it open: the one that asked first may end before this one.
-            row = structs.replace(row, asks=row.asks + (is_attended or others_listen), process=self._process)
+            row = structs.replace(row, process=self._process)
             return (row, others_listen), [self._lease(now), _put(row), *added]
 
         return self._changed(work)
@@ -130,7 +127,8 @@ class ApprovalTable:
             if found is None or (row := _approval(found)).answer is None:
                 return False, []
             used = structs.replace(row, is_used=True, edited_text=None, revision=0)
-            return True, [_put(used), *_gone([_put(row), *self._table.scan(_SHOWN + row.id)])]
+            gone = [_put(row), *self._table.scan(_SHOWN + row.id)]
+            return True, [_put(used), *(structs.replace(each, is_gone=True) for each in gone)]
 
         return self._changed(work)
 
@@ -173,15 +171,8 @@ class ApprovalTable:
         self._changed(lambda: (None, [self._lease(now)]), is_news=is_news)
 
     def leave(self) -> None:
-        """Remove this process, and the requests that it has open."""
-
-        def work() -> tuple[None, list[TableRow]]:
-            requests, mine = self._table.scan(_REQUEST), (self._process, None)
-            own = [row for row in requests if (row.value["process"], row.value["answer"]) == mine]
-            shown = [row for each in own for row in self._table.scan(_SHOWN + each.value["id"])]
-            return None, _gone([*own, *shown, *self._table.scan(self._process)])
-
-        self._changed(work)
+        """End the lease of this process, and with it the requests that it has open."""
+        self._changed(lambda: (None, [self._lease(-LEASE_SECONDS)]))
 
     def _changed(self, work: Callable[[], tuple[T, list[TableRow]]], *, is_news: bool = True) -> T:
         """Put the rows that `work` returns, which runs again if others have put one of them meanwhile."""
@@ -211,7 +202,3 @@ def _put(row: ApprovalRow) -> TableRow:
         key=(_USED if row.is_used else _REQUEST) + row.id, value=structs.asdict(row), size=row.size, used=row.expires,
         revision=row.revision,
     )  # fmt: skip
-
-
-def _gone(rows: list[TableRow]) -> list[TableRow]:
-    return [structs.replace(row, is_gone=True) for row in rows]

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import secrets
 import time
-from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -49,14 +48,11 @@ class CallRun(Protocol):
 
 
 logger = logging.getLogger(__name__)
-REMEMBERED_ENDS: Final = 1024
 OPEN_SECONDS: Final = 600.0
 """How long a request, or an unused answer, is kept."""
 WAIT_SECONDS: Final = 50.0
 RENEW_SECONDS: Final = 2.0
 """How often a process that asks or answers renews its lease, and checks those of the others."""
-KNOWN_SECONDS: Final = 0.25
-"""How long a process caches whether all agents must ask: each look costs four system calls."""
 _REASONS: Final[Mapping[AskReason, str]] = {
     "protected": "changes of this path can make other programs run code",
     "conflict": "it has unsaved changes",
@@ -90,8 +86,6 @@ class Approvals:
     ) -> None:
         self.tickets: dict[str, Ticket] = {}
         """Requests that are not over, by id."""
-        self._ended: deque[str] = deque(maxlen=REMEMBERED_ENDS)
-        """Requests whose answers this process has used; an older look may still show them as open."""
         self._renewal = asyncio.Event()
         self._presence: asyncio.Task[None] | None = None
         """Renews the lease of this process, and looks at the others, while something needs it."""
@@ -105,14 +99,10 @@ class Approvals:
         self._open_seconds = open_seconds
         self._clock = clock
         self._is_closed = False
-        self._has_attended = False
-        self._others_ask = False
-        self._known_until = 0.0
         self._asks_for_all = 0
         """How many in this process require the agents of all processes to ask."""
-        self._opening: set[str] = set()
-        """New requests of this process that may already be in the table; `look` leaves them to their calls."""
-        self._looking = asyncio.Lock()
+        self._reading = asyncio.Lock()
+        """Held from reading the table until the tickets agree with it: no older look is applied after a newer one."""
 
     async def require(self) -> Attendance:
         """Make every agent ask, in all processes on the root, until the attendance is closed or this process ends."""
@@ -124,7 +114,6 @@ class Approvals:
         self._asks_for_all += 1
         await self.renew()
         self.renew_soon()
-        await asyncio.sleep(KNOWN_SECONDS)  # afterwards every process knows, so every later call asks
         return Attendance(leave)
 
     def open_requests(self) -> list[ApprovalRequest]:
@@ -153,13 +142,8 @@ class Approvals:
             raise not_open(approval_id)
         await self._record_answer(ticket, decided(answer, ticket.request, edited_text))
 
-    async def ask(self, case: Case, *, is_needed: Callable[[], bool] = lambda: True) -> ApprovalDecision | None:
+    async def ask(self, case: Case) -> ApprovalDecision | None:
         """Get a person's decision about a call. No lock may be held meanwhile.
-
-        Args:
-            case: What the person decides about.
-            is_needed: True if the policy still requires it. The call's run may have become trusted meanwhile; then nobody
-                is asked a second time.
 
         Returns:
             The decision; None if an identical call used the answer meanwhile, so that the caller should check the policy
@@ -171,16 +155,9 @@ class Approvals:
         """
         if self._is_closed:
             raise ApprovalRequiredError(case.tool, case.path, "the workspace is being closed")
-        request = _request_of(case, self._clock(), self._open_seconds)
-        ticket = await self._open(case, request)
-        if ticket is None:
-            return None
-        if ticket.decision is None and not ticket.is_over:
-            if not is_needed():
-                with suppress(InvalidArgumentError):  # it has just been answered
-                    await self._record_answer(ticket, ApprovalDecision(answer="allow"))
-            elif self.audience.ask(ticket):
-                await self._wait(ticket)
+        ticket = await self._open(case)
+        if ticket.decision is None and not ticket.is_over and self.audience.ask(ticket):
+            await self._wait(ticket)
         return await self._use(ticket)
 
     async def aclose(self) -> None:
@@ -216,9 +193,10 @@ class Approvals:
             raise ApprovalRequiredError(
                 request.tool, request.path, _REASONS[request.reason], None if ticket.is_over else request.id
             )
-        # An identical call may have used it before.
-        is_first = not ticket.is_over and await self._run(partial(self._book.take, request.id))
-        self._end(ticket, is_used=True)
+        async with self._reading:
+            # An identical call may have used it before.
+            is_first = not ticket.is_over and await self._run(partial(self._book.take, request.id))
+            self._end(ticket)
         if decision.answer == "deny":
             raise ApprovalDeniedError(request.tool, request.path)
         if not is_first:
@@ -227,34 +205,23 @@ class Approvals:
             watch.note_approval(decision.answer)
         return decision
 
-    async def _open(self, case: Case, request: ApprovalRequest) -> Ticket | None:
+    async def _open(self, case: Case) -> Ticket:
         """Return the ticket of an identical call, or of a new request.
-
-        Returns:
-            None if an identical call has used its answer before this one could wait for it.
 
         Raises:
             ApprovalRequiredError: Too many requests are open.
         """
-        ask = partial(self._book.ask, request.id, case.key, request.to_dict(), is_attended=self.audience.is_here)
-        self._opening.add(request.id)
-        try:
+        request = _request_of(case, self._clock(), self._open_seconds)
+        ask = partial(self._book.ask, request.id, case.key, request.to_dict())
+        async with self._reading:
             asked = await self._run(partial(ask, now=request.created, expires=request.expires))
-        finally:
-            self._opening.discard(request.id)
-        if asked is None:
-            raise ApprovalRequiredError(case.tool, case.path, "too many approval requests are open already")
-        row, others_listen = asked
-        if row.id in self._ended:
-            return None
-        ticket = self.tickets.get(row.id)
-        if ticket is None:
+            if asked is None:
+                raise ApprovalRequiredError(case.tool, case.path, "too many approval requests are open already")
+            row, others_listen = asked
             # The identical call's request, perhaps of another process, differs only in its id and time.
-            ticket = self._admit(structs.replace(request, id=row.id, expires=row.expires))
-        ticket.is_own = True
-        ticket.asks = max(ticket.asks, row.asks)
-        self._update(row)
-        self.audience.note_others(others_listen)
+            ticket = self.tickets.get(row.id) or self._admit(structs.replace(request, id=row.id, expires=row.expires))
+            self._update(row)
+            self.audience.note_others(others_listen)
         return ticket
 
     async def _record_answer(self, ticket: Ticket, decision: ApprovalDecision) -> None:
@@ -264,12 +231,12 @@ class Approvals:
             InvalidArgumentError: It is not open (any more).
         """
         now, approval_id = self._clock(), ticket.request.id
-        row = await self._run(
-            partial(self._book.answer, approval_id, decision, now=now, expires=now + self._open_seconds)
-        )
-        if row is None:
-            raise not_open(approval_id)
-        self._update(row)
+        answer = partial(self._book.answer, approval_id, decision, now=now, expires=now + self._open_seconds)
+        async with self._reading:
+            row = await self._run(answer)
+            if row is None:
+                raise not_open(approval_id)
+            self._update(row)
 
     async def is_attended(self) -> bool:
         """True if anybody could answer now, in this process or in another one."""
@@ -295,39 +262,33 @@ class Approvals:
 
     def must_ask(self) -> bool:
         """True if somebody, in any process, requires every agent to ask."""
-        if self._asks_for_all == 0 and time.monotonic() > self._known_until:
-            try:
-                self._others_ask = self._book.must_ask(now=self._clock())
-            except StateDamagedError:
-                return False  # without its journal no change can be made, and the call reports that
-            self._known_until = time.monotonic() + KNOWN_SECONDS
-        return self._asks_for_all > 0 or self._others_ask
+        try:
+            return self._asks_for_all > 0 or self._book.must_ask(now=self._clock())
+        except StateDamagedError:
+            return False  # without its journal no change can be made, and the call reports that
 
     def has_news(self) -> bool:
         """True if a look may find something; quick, from any thread."""
         return bool(self.tickets) or self._book.has_any()
 
     async def renew(self) -> None:
-        """Renew the lease of this process if others need it, then `look`."""
+        """Renew the lease of this process, then `look`."""
         listens, asks_for_all = self.audience.is_for_all, self._asks_for_all > 0
-        if listens or asks_for_all or self._has_attended or any(ticket.is_own for ticket in self.tickets.values()):
-            self._has_attended = listens or asks_for_all
-            await self._run(partial(self._book.attend, now=self._clock(), listens=listens, asks_for_all=asks_for_all))
+        await self._run(partial(self._book.attend, now=self._clock(), listens=listens, asks_for_all=asks_for_all))
         await self.look()
 
     async def look(self) -> None:
         """Update the tickets from requests and answers of other processes."""
-        async with self._looking:  # an older look must not be applied after a newer one
+        async with self._reading:
             now = self._clock()
             known = list(self.tickets)
             rows, others_listen, new = await self._run(partial(self._read, known, now))
             for request in new:
-                if not any(request.id in known for known in (self.tickets, self._ended, self._opening)):
-                    self._admit(request)
+                self._admit(request)
             for row in rows:
                 self._update(row)
             live = {row.id for row in rows}
-            for ticket in [self.tickets[each] for each in known if each in self.tickets and each not in live]:
+            for ticket in [ticket for name, ticket in self.tickets.items() if name not in live]:
                 self._end_lost(ticket, is_late=ticket.expires <= now)
             self.audience.note_others(others_listen)
 
@@ -343,15 +304,13 @@ class Approvals:
         self._publish(ApprovalRequired(**_facts(request), reason=request.reason))
         return ticket
 
-    def _end(self, ticket: Ticket, *, is_used: bool = False) -> None:
+    def _end(self, ticket: Ticket) -> None:
         """Forget a ticket; a call that still waits for it stops waiting."""
         ticket.is_over = True
         for task in ticket.asking.values():
             task.cancel()
         ticket.settled.set()
         self.tickets.pop(ticket.request.id, None)
-        if is_used:
-            self._ended.append(ticket.request.id)
 
     def _update(self, row: ApprovalRow) -> None:
         ticket = self.tickets.get(row.id)
@@ -360,11 +319,8 @@ class Approvals:
         ticket.expires = row.expires
         if row.answer is not None:
             self._settle(ticket, ApprovalDecision(answer=row.answer, edited_text=row.edited_text))
-        elif row.asks > ticket.asks:
-            ticket.asks = row.asks
-            self.audience.ask(ticket)
         if row.is_used and not ticket.waiting:
-            self._end(ticket, is_used=True)
+            self._end(ticket)
 
     def _settle(self, ticket: Ticket, decision: ApprovalDecision) -> None:
         if ticket.decision is not None:

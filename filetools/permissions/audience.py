@@ -53,10 +53,6 @@ class Ticket(Struct, kw_only=True, eq=False):
     request: ApprovalRequest
     expires: float
     """When it expires, or its answer if no call uses it; seconds since the epoch."""
-    is_own: bool = False
-    """True if a call of this process asked for it."""
-    asks: int = 0
-    """Number of waits that this process knows of."""
     decision: ApprovalDecision | None = None
     is_over: bool = False
     """True if its answer was used, or its time has passed."""
@@ -65,8 +61,7 @@ class Ticket(Struct, kw_only=True, eq=False):
     settled: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when waiting is pointless: the request was answered or has ended, or nobody can answer."""
     asking: dict[Approver, asyncio.Task[None]] = field(default_factory=dict)
-    asked: dict[Approver, int] = field(default_factory=dict)
-    """For how many of the waits each callback has been asked."""
+    """The callbacks that are asked about it now."""
 
 
 logger = logging.getLogger(__name__)
@@ -105,46 +100,40 @@ class Audience:
         self._tickets = tickets
         self._on_answer = on_answer
         self._on_change = on_change
-        self._approvers: dict[Approver, bool] = {}
+        self._approvers: list[Approver] = []
         self._attending = 0
         self._is_elsewhere = False
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def is_here(self) -> bool:
-        """True if somebody in this process can answer."""
-        return self._attending > 0 or bool(self._approvers)
+        """True if somebody can answer requests of this process."""
+        return self.is_for_all or bool(self._approvers)
 
     @property
     def is_for_all(self) -> bool:
-        """True if somebody in this process answers the requests of other processes."""
-        return self._attending > 0 or any(self._approvers.values())
+        """True if somebody in this process can answer the requests of all processes."""
+        return self._attending > 0
 
-    def listen(self, approver: Approver, *, everywhere: bool = True) -> Attendance:
-        """Let a callback answer requests from now on; with several, the first answer counts.
+    def listen(self, approver: Approver) -> Attendance:
+        """Let a callback answer requests of this process from now on; with several, the first answer counts.
 
         A callback that raises, or returns something that is not an answer, has not answered.
-
-        Args:
-            approver: The callback.
-            everywhere: True to ask it about those of other processes, too.
 
         Raises:
             InvalidArgumentError: It is not callable.
         """
         if not callable(given := approver):
             raise InvalidArgumentError(f"An approver is a function that gets a request, not {type(given).__name__}")
-        self._approvers[approver] = everywhere
+        self._approvers.append(approver)
 
         def leave() -> None:
-            self._approvers.pop(approver, None)
+            self._approvers.remove(approver)
             for ticket in list(self._tickets.values()):
                 if task := ticket.asking.pop(approver, None):
                     task.cancel()
             self._release_hopeless()
-            self._on_change()
 
-        self._on_change()
         return Attendance(leave)
 
     def attend(self) -> Attendance:
@@ -166,14 +155,9 @@ class Audience:
             self._release_hopeless()
 
     def ask(self, ticket: Ticket) -> bool:
-        """Ask every callback that has not been asked for this wait; True if anybody can answer it.
-
-        A look may find the request before the call that opened it continues.
-        """
-        for approver, everywhere in self._approvers.items():
-            is_asked = approver in ticket.asking or ticket.asked.get(approver) == ticket.asks
-            if not is_asked and (everywhere or ticket.is_own):
-                ticket.asked[approver] = ticket.asks
+        """Ask every callback that is not being asked yet; True if anybody can answer it."""
+        for approver in self._approvers:
+            if approver not in ticket.asking:
                 task = asyncio.create_task(self._ask_one(approver, ticket), name=f"approver {ticket.request.id}")
                 ticket.asking[approver] = task
                 self._tasks.add(task)
@@ -200,7 +184,7 @@ class Audience:
         self._release_hopeless()
 
     def _can_answer(self, ticket: Ticket) -> bool:
-        return self._is_elsewhere or self._attending > 0 or bool(ticket.asking)
+        return self._is_elsewhere or self.is_for_all or bool(ticket.asking)
 
     def _release_hopeless(self) -> None:
         for ticket in list(self._tickets.values()):

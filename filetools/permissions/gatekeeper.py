@@ -99,7 +99,7 @@ class Gatekeeper:
                 proposal=proposal,
                 is_protected=reason == "protected",
             )
-            decision = await self.approvals.ask(case, is_needed=lambda: bool(look()))
+            decision = await self.approvals.ask(case)
             if decision is not None:
                 return Permit(proposal=proposal, edited_text=decision.edited_text)
         return None
@@ -147,7 +147,7 @@ class Gatekeeper:
             preset_given: True if the policy's preset was chosen for this opening; then the saved one is ignored.
 
         Raises:
-            StateDamagedError, StateVersionError: The file cannot be used; nothing has changed.
+            StateDamagedError: The file cannot be used; nothing has changed.
         """
         saved = await self._run(partial(SavedPermissions.read, self._rule_file))
         chosen = None if preset_given else saved.preset

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Final, Literal, get_args
 
 from msgspec import DecodeError, Meta, Struct
 from msgspec.json import decode
 
-from filetools.errors import InvalidArgumentError, StateDamagedError, StateVersionError
+from filetools.errors import InvalidArgumentError, StateDamagedError
 from filetools.models.records import Actor
 from filetools.models.words import Preset
 from filetools.paths.names import fold_name
@@ -122,35 +123,22 @@ def _literal_stem(glob: str) -> str:
     body = glob.rstrip("/")
     if "/" not in body:
         return ""
-    segments: list[str] = []
-    for segment in body.removeprefix("/").split("/"):
-        if "*" in segment or "?" in segment:
-            break
-        segments.append(segment)
-    return "/".join(segments)
+    segments = body.removeprefix("/").split("/")
+    return "/".join(takewhile(lambda segment: "*" not in segment and "?" not in segment, segments))
 
 
 def _holds(folder: str, stem: str) -> bool:
     return bool(stem) and (not folder or stem.startswith(f"{folder}/"))
 
 
-SCHEMA: Final = 1
-
-
-class _Format(Struct, kw_only=True):
-    format: int = SCHEMA
-
-
 class SavedPermissions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The content of the file that people write and filetools only reads. Reading blocks: call it in a worker thread."""
 
-    format: Annotated[int, Meta(ge=SCHEMA, le=SCHEMA)] = SCHEMA
+    format: Annotated[int, Meta(ge=1, le=1)] = 1
     preset: Preset | None = None
     """A preset given at opening takes precedence."""
     rules: tuple[Rule, ...] = ()
     """In order."""
-    allow_everything_since: Any = None
-    """From a removed mode; ignored."""
 
     @classmethod
     def read(cls, path: Path) -> SavedPermissions:
@@ -158,21 +146,15 @@ class SavedPermissions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
         Raises:
             StateDamagedError: It cannot be read or understood. Falling back to nothing would silently drop a block.
-            StateVersionError: A newer version of filetools wrote it.
         """
         try:
-            text = path.read_bytes()
+            return decode(path.read_bytes(), type=cls)
         except FileNotFoundError:
             return cls()
         except OSError as exc:
             raise StateDamagedError(f"{path.name} cannot be read ({exc.strerror})") from exc
-        try:
-            form = decode(text, type=_Format).format
-            if form <= SCHEMA:
-                return decode(text, type=cls)
         except (DecodeError, UnicodeDecodeError, RecursionError) as exc:
-            raise StateDamagedError(f"{path.name} is not a list of permissions") from exc
-        raise StateVersionError(form, SCHEMA)
+            raise StateDamagedError(f"{path.name} is not a list of permissions ({exc})") from exc
 
 
 PolicyDecision = Literal["auto", "prompt", "block", "session", "protected", "hidden"]

@@ -1,4 +1,4 @@
-"""Facts from git about a folder. Runs no program named by the repository, and changes nothing in it, not even a time."""
+"""Facts from git about a folder. Runs no program named by the repository, and creates nothing in it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def git_state(path: str, *, limit: int = 5) -> dict[str, Any]:
     Returns:
         `{"branch", "commits": [{"hash", "msg", "age"}], "dirty", "ahead"?, "behind"?, "upstream"?, "upstream_gone"?,
         "detached"?}`. Instead of `"dirty"`, `"unknown"` is the reason why `git status` was not run: it would run "filters",
-        set the time of a file of a "split index", or there is "no work tree".
+        or there is "no work tree".
 
     Raises:
         InvalidArgumentError, NotARepositoryError, GitNotFoundError, GitFailedError
@@ -72,7 +72,7 @@ def git_state(path: str, *, limit: int = 5) -> dict[str, Any]:
         raise InvalidArgumentError(f"limit must be from 1 to {MOST_COMMITS}")
     git, log = _Git(path), (*_LOG, f"-{int(limit)}")
     (filters,) = git.run(_FILTERS)
-    unknown = "filters" if filters.code != 1 and git.checked(filters) else "split index" if git.has_split_index else ""
+    unknown = "filters" if filters.code != 1 and git.checked(filters) else ""
     if not unknown:
         status, commits = git.run(_STATUS, log)
         if "must be run in a work tree" not in git.complaint(status):
@@ -138,8 +138,6 @@ def _listed(path: str, *options: str) -> list[str] | None:
     """Return what `git ls-files` lists, each name once, although a file in conflict is listed three times."""
     try:
         git = _Git(path)
-        if git.has_split_index:
-            return None
         (answer,) = git.run(("ls-files", "-z", *options))
         names = git.checked(answer).split(b"\0")[:-1]
     except (GitFailedError, AccessDeniedError):
@@ -242,7 +240,6 @@ class _Git:
             **_SET,
             "PATH": os.pathsep.join((os.path.dirname(program), os.defpath)),
         }
-        self.has_split_index = _has_split_index(root / ".git")
 
     def run(self, *calls: Sequence[str], hears: str = "stdout") -> list[_GitAnswer]:
         """Run git several times in parallel, and read one of its streams; raise an error if it fails to start or times out."""
@@ -312,17 +309,3 @@ def _kill(children: list[subprocess.Popen[bytes]]) -> None:
         if child.returncode is None:  # otherwise the number of its group may have been reused
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(child.pid, signal.SIGKILL) if hasattr(os, "killpg") else child.kill()
-
-
-def _has_split_index(folder: Path) -> bool:
-    """Return True if git would set the time of a file in the repository when reading the index.
-
-    Source: git, read-cache.c (freshen_shared_index).
-    """
-    with suppress(OSError, ValueError):  # as for a name with NUL
-        if folder.is_file():  # of a linked work tree or a submodule
-            with folder.open("rb") as file:
-                named = file.read(4096).removeprefix(b"gitdir:").strip()
-            folder = folder.parent / os.fsdecode(named)
-        return any(name.startswith("sharedindex.") for name in os.listdir(folder))
-    return False

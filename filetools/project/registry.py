@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, TypeVar, get_args
+from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -18,9 +18,8 @@ from filetools.journal.table import Table, TableRow
 from filetools.project.folder import folder_path, is_folder, is_within, real_path, short_path
 from filetools.stores.processes import is_alive, process_mark
 
-InstanceStatus = Literal["working", "awaiting", "idle", "error"]
 WORKING_SECONDS: Final = 10.0
-"""Time after a call during which a server counts as working."""
+"""Time after a call during which an instance counts as working."""
 UNSEEN_SECONDS: Final = 24 * 3600.0
 """Time without activity after which an instance counts as ended if its process cannot be checked from here."""
 LONGEST_NAME: Final = 200
@@ -126,65 +125,62 @@ class Registry:
 
         self._change(work)
 
-    def instances(self, *, detailed: bool = False) -> list[dict[str, Any]]:
-        """Return the running instances, pinned ones first. Instances whose process is dead are closed.
-
-        Args:
-            detailed: True to report "awaiting" and "error"; otherwise all but "working" are "idle".
+    def instances(self) -> list[dict[str, Any]]:
+        """Return the running instances, oldest first. Instances whose process is dead are closed.
 
         Returns:
-            For each `id`, `name`, `dir`, `status`, and `project`, the ID of the project that contains its folder.
+            For each `id`, `name`, `dir`, `status` ("working" or "idle"), and `project`, the ID of the project that contains
+            its folder.
         """
-        rows = sorted(self._running(), key=lambda row: (not row.value["is_pinned"], row.value["display_order"]))
         projects, found = self._table.scan(_PROJECTS), list[dict[str, Any]]()
-        for row in rows:
-            status, place = self._status(row), row.value["working_dir"]
+        for row in sorted(self._running(), key=lambda row: float(row.value["registered"])):
+            place = row.value["working_dir"]
             shown = {
-                "id": _id_of(row), "name": row.value["name"], "dir": short_path(place),
-                "status": status if detailed or status == "working" else "idle",
+                "id": _id_of(row), "name": row.value["name"], "dir": short_path(place), "status": self._status(row)
             }  # fmt: skip
             project = _innermost(projects, place)
             found.append(shown if project is None else {**shown, "project": project.value["id"]})
         return found
 
-    def register_instance(self, name: str, working_dir: str, *, pid: int | None = None, is_server: bool = False) -> str:
+    def register_instance(self, name: str, working_dir: str, *, pid: int) -> str:
         """Register a running agent or server, and return its new ID.
 
         Args:
             name: Displayed name; cut to 200 characters.
             working_dir: Its folder.
             pid: Its process ID; when the process is dead, the instance has ended.
-            is_server: True if it counts as working only for 10 seconds after `touch_instance`.
 
         Raises:
             InvalidArgumentError: The name is empty, the folder is not a path, or no such process is alive.
         """
-        mark = None if pid is None else process_mark(pid)
+        mark = process_mark(pid)
         value = {
-            "name": _checked_name(name), "working_dir": self._place(working_dir), "status": "idle", "is_pinned": False,
-            "pid": pid, "mark": mark, "is_server": is_server,
+            "name": _checked_name(name), "working_dir": self._place(working_dir), "pid": pid, "mark": mark,
+            "registered": self._clock(),
         }  # fmt: skip
-        if pid is not None and (pid < 1 or is_alive(pid, str(mark)) is False):
+        if pid < 1 or is_alive(pid, mark) is False:
             raise InvalidArgumentError(f"There is no process {pid!r:.80}")
-
-        def work() -> _Changed[str]:
-            order = 1 + max((row.value["display_order"] for row in self._running()), default=0)
-            times = {"display_order": order, "created_at": self._now(), "updated_at": self._now()}
-            used = self._clock() - (WORKING_SECONDS + 1 if is_server else 0)  # a server has not been called yet
-            row = replace(self._row(_INSTANCES, secrets.token_hex(4)), value=value | times, used=used)
-            return [row], _id_of(row), [self._event(row)]
-
-        return self._change(work, durable=False)
-
-    def set_instance_status(self, instance_id: str, status: InstanceStatus) -> None:
-        """Set the status of an instance."""
-        if status not in get_args(InstanceStatus):
-            raise InvalidArgumentError(f"A status is one of {', '.join(get_args(InstanceStatus))}, not {status!r:.80}")
-        self._alter(instance_id, {"status": status}, is_active=True)
+        used = self._clock() - WORKING_SECONDS - 1  # it has not been called yet
+        row = TableRow(key=_INSTANCES + secrets.token_hex(4), value=value, used=used)
+        return self._change(lambda: ([row], _id_of(row), [self._event(row)]), durable=False)
 
     def touch_instance(self, instance_id: str, *, name: str | None = None) -> None:
         """Record activity of an instance, and optionally its name; also counts as activity of its project."""
-        self._alter(instance_id, {} if name is None else {"name": _checked_name(name)}, is_active=True)
+        changes = {} if name is None else {"name": _checked_name(name)}
+
+        def work() -> _Changed[None]:
+            row = self._row(_INSTANCES, instance_id)
+            if not row.value:
+                raise InvalidArgumentError(f"Instance not found: {instance_id[:80]}")
+            rows = [replace(row, value={**row.value, **changes}, used=self._clock())]
+            is_news = rows[0].value != row.value or self._status(row) == "idle"
+            events = [self._event(rows[0])] if is_news else []
+            project = _innermost(self._table.scan(_PROJECTS), row.value["working_dir"])
+            if project is not None:
+                rows.append(replace(project, value={**project.value, "last_activity_at": self._now()}))
+            return rows, None, events
+
+        self._change(work, durable=False)
 
     def close_instance(self, instance_id: str) -> None:
         """Remove an ended instance. Idempotent."""
@@ -196,10 +192,6 @@ class Registry:
             return [replace(row, is_gone=True)], None, [InstanceChanged(instance=instance_id, status="closed")]
 
         self._change(work, durable=False)
-
-    def pin_instance(self, instance_id: str, is_pinned: bool = True) -> None:
-        """Pin an instance, so that it is listed before the others, or unpin it."""
-        self._alter(instance_id, {"is_pinned": is_pinned}, durable=True)
 
     def _made(self, path: str, name: str | None, *, is_new: bool) -> dict[str, Any]:
         place = self._folder(path)
@@ -218,27 +210,6 @@ class Registry:
 
         return self._change(work)
 
-    def _alter(
-        self, instance_id: str, changes: dict[str, Any], *, is_active: bool = False, durable: bool = False
-    ) -> None:
-        def work() -> _Changed[None]:
-            row = self._row(_INSTANCES, instance_id)
-            if not row.value:
-                raise InvalidArgumentError(f"Instance not found: {instance_id[:80]}")
-            is_same = all(row.value[name] == value for name, value in changes.items())
-            if is_same and not is_active:
-                return [], None, []
-            used = self._clock() if is_active else row.used
-            altered = replace(row, value={**row.value, **changes, "updated_at": self._now()}, used=used)
-            rows = [altered]
-            project = _innermost(self._table.scan(_PROJECTS), row.value["working_dir"]) if is_active else None
-            if project is not None:
-                rows.append(replace(project, value={**project.value, "last_activity_at": self._now()}))
-            is_news = not is_same or self._status(row) != self._status(altered)
-            return rows, None, [self._event(altered)] if is_news else []
-
-        self._change(work, durable=durable)
-
     def _running(self) -> list[TableRow]:
         """Return the running instances, and close those whose process is dead."""
         found = []
@@ -251,15 +222,11 @@ class Registry:
         return found
 
     def _is_dead(self, row: TableRow) -> bool:
-        if row.value["pid"] is None:
-            return False
         found = is_alive(row.value["pid"], row.value["mark"])
         return self._clock() - row.used > UNSEEN_SECONDS if found is None else not found
 
     def _status(self, row: TableRow) -> str:
-        if row.value["is_server"]:
-            return "working" if 0 <= self._clock() - row.used <= WORKING_SECONDS else "idle"
-        return str(row.value["status"])
+        return "working" if 0 <= self._clock() - row.used <= WORKING_SECONDS else "idle"
 
     def _event(self, row: TableRow) -> Event:
         return InstanceChanged(instance=_id_of(row), status=self._status(row))

@@ -6,102 +6,59 @@ import difflib
 import json
 import re
 from collections.abc import Mapping
-from functools import lru_cache
-from types import UnionType
-from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin
+from functools import cache
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from filetools.errors import InvalidArgumentError
+from filetools.tools.envelope import input_schema
 
 _MOST_CHARACTERS: Final = 2 * 1024 * 1024
 """Maximum length of JSON text that is parsed; anything longer is not a list of arguments."""
-_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}(?:\.0{1,9})?")
-_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}(?:\.[0-9]{1,18})?")
-_BOOLEANS: Final = {"true": True, "false": False}
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (Mapping,),
+}
+"""The values that fit a type of a schema; text fits only as it is."""
+_published: Final = cache(input_schema)
 
 
-def converted(annotation: object, value: object) -> Any:
-    """Convert a value to the declared type if only one reading is possible; otherwise return it unchanged.
+def converted(schema: Mapping[str, Any], value: object) -> Any:
+    """Convert a value to the published type if only one reading is possible; otherwise return it unchanged.
 
     Args:
-        annotation: The declared type.
+        schema: The published schema of the parameter.
         value: The value sent. `2.0` and `"4"` become integers, `"true"` a boolean, JSON text its value, and a single item a
             list of one. Numbers and objects do not become text, because there are several ways to write them.
     """
-    choices = _choices(annotation)
-    if value is None or any(_is_of(choice, value) for choice in choices):
+    kind, choices = schema.get("type", ""), schema.get("enum", ())
+    if choices and value not in choices and isinstance(value, str):
+        known = (value.strip().casefold(), _VALUES.get(value))
+        return next((each for each in choices if each in known), value)
+    if kind not in _TYPES or value is None:
         return value
-    for choice in choices:
-        made = _as(choice, value)
-        if made is not None:
-            return made
-    return value
+    made = from_json(value.lower() if kind == "boolean" else value) if isinstance(value, str) else value
+    if kind == "integer" and isinstance(made, float) and made.is_integer():
+        made = int(made)
+    if kind == "array" and not isinstance(made, list):
+        items = schema["items"].get("type")
+        is_single = isinstance(made, Mapping) if items == "object" else isinstance(value, str) and items == "string"
+        made = [value if items == "string" else made] if is_single else None
+    fits = isinstance(made, _TYPES[kind]) and isinstance(made, bool) == (kind == "boolean")
+    return made if fits else value
 
 
 def from_json(text: str) -> Any:
-    """Parse JSON text that is an object or an array; None if it is not."""
-    stripped = text.strip()
-    if not stripped.startswith(("{", "[")) or len(stripped) > _MOST_CHARACTERS:
-        return None
+    """Parse JSON text; None if it is not JSON, or too long."""
     try:
-        return json.loads(stripped)
+        return json.loads(text) if len(text) <= _MOST_CHARACTERS else None
     except (ValueError, RecursionError):
         return None
-
-
-def _choices(annotation: object) -> tuple[object, ...]:
-    origin = get_origin(annotation)
-    if origin in (Union, UnionType):
-        return tuple(each for choice in get_args(annotation) for each in _choices(choice))
-    if hasattr(annotation, "__metadata__"):
-        return _choices(get_args(annotation)[0])
-    return (annotation,)
-
-
-def _is_of(choice: object, value: object) -> bool:
-    if get_origin(choice) is Literal:
-        return value in get_args(choice)
-    if get_origin(choice) is list:
-        return isinstance(value, list)
-    if _is_object(choice):
-        return isinstance(value, Mapping)
-    # In Python, bool is a subclass of int, but a boolean is never meant as an integer.
-    return isinstance(choice, type) and type(value) is choice
-
-
-def _as(choice: object, value: object) -> Any:
-    if get_origin(choice) is Literal:
-        folded = value.strip().casefold() if isinstance(value, str) else None
-        return next((each for each in get_args(choice) if str(each).casefold() == folded), None)
-    if choice is int or choice is float:
-        text = str(value).strip() if isinstance(value, str | int | float) else ""
-        if not (_INTEGER if choice is int else _NUMBER).fullmatch(text):
-            return None
-        return float(text) if choice is float else int(text.partition(".")[0])
-    if choice is bool:
-        return _BOOLEANS.get(value.strip().casefold()) if isinstance(value, str) else None
-    parsed = from_json(value) if isinstance(value, str) else value
-    if get_origin(choice) is list:
-        return _list(choice, value, parsed)
-    return parsed if _is_object(choice) and isinstance(parsed, Mapping) else None
-
-
-def _list(choice: object, value: object, parsed: object) -> list[Any] | None:
-    if isinstance(parsed, list):
-        return parsed
-    items = _choices(get_args(choice)[0])
-    if isinstance(parsed, Mapping) and any(map(_is_object, items)):
-        return [parsed]
-    return [value] if isinstance(value, str) and str in items else None
-
-
-def _is_object(choice: object) -> bool:
-    return (isinstance(choice, type) and not get_args(choice) and issubclass(choice, BaseModel)) or get_origin(
-        choice
-    ) is dict
 
 
 _SYNONYMS: Final = (
@@ -119,6 +76,8 @@ _SYNONYMS: Final = (
     ("source", "src", "from", "from_path", "source_path", "old_path"),
     ("destination", "dest", "dst", "to", "to_path", "destination_path", "new_path", "target"),
     ("ignore_case", "case_insensitive", "-i", "i"),
+    ("before", "before_context", "-B", "B"),
+    ("after", "after_context", "-A", "A"),
     ("context", "context_lines", "-C", "C"),
     ("glob", "include", "file_pattern", "include_pattern"),
     ("output_mode", "mode"),
@@ -189,7 +148,7 @@ def read_arguments(model: type[P], arguments: object) -> tuple[P, tuple[str, ...
             actual value.
     """
     reader = _ArgumentReader()
-    named = reader.object(model, arguments, "")
+    named = reader.object(_published(model), arguments, "")
     try:
         parameters = model.model_validate(named)
     except ValidationError as exc:
@@ -220,14 +179,15 @@ class _ArgumentReader:
             details=self._details,
         )
 
-    def object(self, model: type[BaseModel], arguments: object, where: str) -> dict[str, Any]:
-        """Return the arguments of an object, by parameter name."""
+    def object(self, schema: Mapping[str, Any], arguments: object, where: str) -> dict[str, Any]:
+        """Return the arguments of an object with this schema, by parameter name."""
+        properties: Mapping[str, Any] = schema["properties"]
         if isinstance(arguments, str) and isinstance(parsed := from_json(arguments), Mapping):
             self.repairs.append(f"{where.rstrip('.') or 'the object'} came as JSON text")
             arguments = parsed
         if isinstance(arguments, Mapping) and len(arguments) == 1:
             ((name, inner),) = arguments.items()
-            if name in _WRAPPERS and name not in _published(model) and isinstance(inner, Mapping):
+            if name in _WRAPPERS and name not in properties and isinstance(inner, Mapping):
                 self.repairs.append(f"the arguments were taken from inside {where + name!r}")
                 arguments = inner
         if not isinstance(arguments, Mapping):
@@ -237,7 +197,7 @@ class _ArgumentReader:
         named: dict[str, Any] = {}
         given: dict[str, str] = {}
         for raw_name, value in arguments.items():
-            name = self._known_name(model, str(raw_name), where)
+            name = self._known_name(schema, str(raw_name), where)
             if name is None:
                 continue
             if name == "expected_version" and value in ("", "null", "none"):
@@ -249,62 +209,47 @@ class _ArgumentReader:
                 )
             if named.get(name) is None:
                 named[name], given[name] = value, str(raw_name)
-        fields = _published(model)
         return {
-            name: self._value(fields[name], value, where + name)
+            name: self._value(properties[name], value, where + name)
             for name, value in named.items()
-            if value is not None or fields[name].is_required()
+            if value is not None or name in schema.get("required", ())
         }
 
-    def _value(self, field: FieldInfo, value: Any, where: str) -> Any:
-        """Convert a value to the declared type if possible, including the items of objects and lists of objects."""
-        made = converted(field.annotation, value)
-        choices = get_args(field.annotation)
-        if isinstance(made, str) and made not in choices and _VALUES.get(made) in choices:
-            made = _VALUES[made]
+    def _value(self, schema: Mapping[str, Any], value: Any, where: str) -> Any:
+        """Convert a value to the published type if possible, including the items of objects and lists of objects."""
+        made = converted(schema, value)
         if made is not value:
             self.repairs.append(f"{where!r} was taken as {_brief(made)} instead of {_shown(value)}")
-        nested = _model_in(field.annotation)
-        if nested is not None and isinstance(made, Mapping):
-            return self.object(nested, made, f"{where}.")
-        if nested is None or not isinstance(made, list):
+        if "properties" in schema and isinstance(made, Mapping):
+            return self.object(schema, made, f"{where}.")
+        items = schema.get("items", {})
+        if "properties" not in items or not isinstance(made, list):
             return made
-        return [self.object(nested, item, f"{where}[{index}].") for index, item in enumerate(made)]
+        return [self.object(items, item, f"{where}[{index}].") for index, item in enumerate(made)]
 
-    def _known_name(self, model: type[BaseModel], raw_name: str, where: str) -> str | None:
-        fields = _published(model)
-        if raw_name in fields:
+    def _known_name(self, schema: Mapping[str, Any], raw_name: str, where: str) -> str | None:
+        names: list[str] = list(schema["properties"])
+        if raw_name in names:
             return raw_name
-        by_field = {name: field.alias or name for name, field in model.model_fields.items()}
         snake = _snake(raw_name[:MAX_SHOWN_CHARACTERS]).replace("-", "_")
-        if found := by_field.get(raw_name) or by_field.get(snake) or (snake if snake in fields else None):
-            return found
+        if same := [name for name in names if snake in (name, _snake(name))]:
+            return same[0]
         row = _ROWS.get(raw_name) or _ROWS.get(snake) or ()
-        synonyms = [name for name in fields if name in row or _snake(name) in row]
+        synonyms = [name for name in names if name in row or _snake(name) in row]
         if len(synonyms) == 1:
             self.repairs.append(f"{where + raw_name!r} was taken as {synonyms[0]!r}")
             return synonyms[0]
-        if model.model_config.get("extra") == "ignore":
+        if schema.get("additionalProperties") is not False:
             return None
-        nearest = nearest_name(snake, list(fields))
+        nearest = nearest_name(snake, names)
         hint = (
-            f"did you mean {nearest!r}?"
-            if nearest
-            else f"known are {', '.join(fields)}"
-            if fields
-            else "there are none"
+            f"did you mean {nearest!r}?" if nearest else f"known are {', '.join(names)}" if names else "there are none"
         )
-        if snake in ("append", "mode") and "content" in fields:
+        if snake in ("append", "mode") and "content" in names:
             self._action += " Use append_file to add to the end of a file."
         self.problems.append(f"Unknown parameter {where + raw_name[:MAX_SHOWN_CHARACTERS]!r}; {hint}")
-        self._details = {"parameters": list(fields), **({"nearest": nearest} if nearest else {})}
+        self._details = {"parameters": names, **({"nearest": nearest} if nearest else {})}
         return None
-
-
-@lru_cache(maxsize=1000)
-def _published(model: type[BaseModel]) -> Mapping[str, FieldInfo]:
-    """Return the fields by their published names."""
-    return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _snake(name: str) -> str:
@@ -313,13 +258,6 @@ def _snake(name: str) -> str:
 
 def _brief(value: object) -> str:
     return json.dumps(value) if isinstance(value, bool | int | float | str) else _shown(value)
-
-
-def _model_in(annotation: object) -> type[BaseModel] | None:
-    """Return the model of the objects in `list[Item]`, also if it is one of several choices."""
-    if isinstance(annotation, type) and not get_args(annotation):
-        return annotation if issubclass(annotation, BaseModel) else None
-    return next((found for each in get_args(annotation) if (found := _model_in(each))), None)
 
 
 def nearest_name(name: str, known: list[str]) -> str | None:

@@ -7,7 +7,7 @@ import logging
 import math
 import re
 import time
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, Literal
@@ -63,40 +63,29 @@ def summarised(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def facts_of(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the scalar values of a result, without contents."""
-    single = {name: value for name, value in data.items() if not isinstance(value, Mapping | list | tuple)}
-    return summarised(single)
+    return summarised({name: value for name, value in data.items() if not isinstance(value, Mapping | list | tuple)})
 
 
 def _of_mapping(values: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    kept = {
-        (cut := str(name)[:MAX_NAME_CHARACTERS]): _of_named(cut, value, depth)
-        for name, value in islice(values.items(), MAX_ITEMS)
-    }
-    if len(values) > MAX_ITEMS:
-        kept["..."] = f"{len(values) - MAX_ITEMS} more"
-    return kept
+    named = ((str(name)[:MAX_NAME_CHARACTERS], value) for name, value in islice(values.items(), MAX_ITEMS))
+    more = {"...": f"{len(values) - MAX_ITEMS} more"} if len(values) > MAX_ITEMS else {}
+    return {name: _of_value(name, value, depth) for name, value in named} | more
 
 
-def _of_named(name: str, value: Any, depth: int) -> Any:
+def _of_value(name: str, value: Any, depth: int) -> Any:
     if value is not None and _SECRET_NAME.search(name):
         return HIDDEN
-    if isinstance(value, str) and name.replace("_", "").lower() in _BODIES:
-        return f"<{len(value)} characters>"
-    return _of_value(value, depth)
-
-
-def _of_value(value: Any, depth: int) -> Any:
+    if isinstance(value, str):
+        return f"<{len(value)} characters>" if name.replace("_", "").lower() in _BODIES else _short(value)
     if value is None or isinstance(value, bool | int | float):
         return value
-    if isinstance(value, str):
-        return _short(value)
     if depth == 0:
         return "..."
     if isinstance(value, Mapping):
         return _of_mapping(value, depth - 1)
     if isinstance(value, Sequence):
-        kept = [_of_value(item, depth - 1) for item in value[:MAX_ITEMS]]
-        return kept if len(value) <= MAX_ITEMS else [*kept, f"... {len(value) - MAX_ITEMS} more"]
+        more = [f"... {len(value) - MAX_ITEMS} more"] if len(value) > MAX_ITEMS else []
+        return [_of_value("", item, depth - 1) for item in value[:MAX_ITEMS]] + more
     return f"<{type(value).__name__}>"
 
 
@@ -112,9 +101,8 @@ MOST_A_SECOND: Final = 10
 MOST_A_CALL: Final = 101
 AT_ONCE: Final = 3
 """Number of reports sent without a pause, for short calls."""
-UNHURRIED: Final = 30
-"""Number of reports sent at the full rate; after that the interval grows, so that one call never exceeds its maximum."""
 SLOWER: Final = 1.05
+"""Growth of the pause with each report, so that a long call is reported until its end."""
 
 
 class Pace:
@@ -134,7 +122,7 @@ class Pace:
         """Return True if a report may be sent. One slot is reserved for the last report, which says that all is done."""
         now = self._clock()
         is_free = is_last or self._count < AT_ONCE
-        pause = 0 if is_free else SLOWER ** max(0, self._count - UNHURRIED) / (MOST_A_SECOND - AT_ONCE - 1)
+        pause = 0 if is_free else SLOWER**self._count / (MOST_A_SECOND - AT_ONCE - 1)
         if report == self._newest or self._count >= MOST_A_CALL - (not is_last) or now - self._last < pause:
             return False
         self._last, self._newest = now, report
@@ -176,25 +164,21 @@ class CallRecord(Struct, frozen=True, kw_only=True):
 
 
 class CallLog:
-    """The latest calls, oldest first.
+    """The running calls, and the latest that have ended.
 
     Args:
-        limit: Number of calls to keep.
+        limit: Number of ended calls to keep.
     """
 
     def __init__(self, limit: int = MAX_RECORDS) -> None:
-        self._limit = limit
         self._next = 0
-        self._records: OrderedDict[int, CallRecord] = OrderedDict()
-        self._running: dict[int, tuple[CallRecord, AbortSignal | None]] = {}
-
-    def __len__(self) -> int:
-        return len(self._records)
+        self._ended: deque[CallRecord] = deque(maxlen=limit)
+        self._running: dict[int, tuple[CallRecord, AbortSignal]] = {}
 
     def __iter__(self) -> Iterator[CallRecord]:
-        return iter(list(self._records.values()))
+        return iter([*self._ended, *self.running()])
 
-    def begin(self, record: CallRecord, abort: AbortSignal | None = None) -> int:
+    def begin(self, record: CallRecord, abort: AbortSignal) -> int:
         """Record a new call, and return its number for `finish`.
 
         Args:
@@ -202,20 +186,16 @@ class CallLog:
             abort: The signal that stops it.
         """
         self._next += 1
-        self._records[self._next] = record
         self._running[self._next] = record, abort
-        if len(self._records) > self._limit:
-            self._records.popitem(last=False)
         return self._next
 
     def finish(self, number: int, **changes: Any) -> None:
-        """Complete a call's record, unless it was dropped meanwhile."""
-        self._running.pop(number, None)
-        if record := self._records.get(number):
-            self._records[number] = structs.replace(record, **changes)
+        """Complete the record of a call that has ended."""
+        record, _ = self._running.pop(number)
+        self._ended.append(structs.replace(record, **changes))
 
     def running(self) -> list[CallRecord]:
-        """Return the running calls, oldest first; they are never dropped, however many calls follow."""
+        """Return the running calls, oldest first."""
         return [record for record, _ in self._running.values()]
 
     def abort(self, call_id: str, by: Actor) -> int:
@@ -233,18 +213,16 @@ class CallLog:
         if found and not allowed:
             raise AccessDeniedError(call_id, "the call belongs to another actor")
         for signal in allowed:
-            if signal is not None:
-                signal.abort()
+            signal.abort()
         return len(allowed)
 
     def abort_all(self) -> None:
         """Stop every call, because nobody is left to receive the results."""
         for _, signal in list(self._running.values()):
-            if signal is not None:
-                signal.abort()
+            signal.abort()
 
     def to_json(self) -> str:
-        """Return the log as a JSON array, oldest call first."""
+        """Return the log as a JSON array: the calls that have ended, in that order, then the running ones."""
         return json.dumps([record.to_dict() for record in self], ensure_ascii=False)
 
 
@@ -306,11 +284,6 @@ class CallReport:
                 self._progress(current, total, message)
             except Exception:  # the callback is foreign code; its errors must not fail the call
                 logger.exception("The progress callback of call %s failed", self._record.id)
-
-    def warn(self, limit_seconds: float, used_seconds: float) -> None:
-        """Report that the call is close to its time limit."""
-        message = f"{self._record.tool} has used {used_seconds:g} of its {limit_seconds:g} seconds"
-        self.progress(round(used_seconds), round(limit_seconds), message)
 
     def _publish(self, kind: type[ToolStarted | ToolCompleted | ToolFailed], **facts: Any) -> None:
         if self._bus.has_listeners(kind.name):

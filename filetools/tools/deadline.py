@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from types import TracebackType
-from typing import Final
 
 from filetools.errors import AbortedError, CallTimeoutError
 
@@ -40,9 +39,6 @@ class AbortSignal:
         self._callbacks.remove(callback)
 
 
-WARNING_SHARE: Final = 5 / 6
-
-
 class Deadline:
     """Ends the block `async with deadline` when its time is up or it is aborted; the `CallWatch` of a call. Use once.
 
@@ -51,40 +47,34 @@ class Deadline:
     Args:
         what: Name of the call, for messages.
         seconds: Time limit of the block, not counting pauses.
-        on_warning: Called once when five sixths of the time are used.
 
     Raises:
         CallTimeoutError: On leaving the block: the time is up.
         AbortedError: On leaving the block: it was aborted.
     """
 
-    def __init__(self, what: str, seconds: float, on_warning: Callable[[], None]) -> None:
+    def __init__(self, what: str, seconds: float) -> None:
         self._what = what
         self._seconds = seconds
-        self._left = seconds
-        self._on_warning = on_warning
-        self._is_warned = False
-        self._warning: asyncio.TimerHandle | None = None
-        self._timeout = asyncio.timeout(None)
+        self._loop = asyncio.get_running_loop()
+        self._end = self._loop.time() + seconds
+        self._timeout = asyncio.timeout_at(self._end)
         self._is_running = False
         self._is_aborted = False
         self._pauses = 0
-        self._since = 0.0
+        self._paused_at = 0.0
         self.approval: str | None = None
         """A person's approval given in the block."""
 
     async def __aenter__(self) -> Deadline:
-        self._loop = asyncio.get_running_loop()
         await self._timeout.__aenter__()
         self._is_running = True
-        self._count()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._is_running = False
-        self._end_warning()
         try:
             await self._timeout.__aexit__(kind, error, trace)
         except TimeoutError as exc:
@@ -96,15 +86,15 @@ class Deadline:
         """Pause the time limit. May be nested. Has no effect outside the block."""
         self._pauses += 1
         if self._pauses == 1 and self._may_change:
-            self._left -= self._loop.time() - self._since
-            self._end_warning()
+            self._paused_at = self._loop.time()
             self._timeout.reschedule(None)
 
     def resume(self) -> None:
         """Resume the time limit once every pause is matched."""
         self._pauses -= 1
         if self._pauses == 0 and self._may_change:
-            self._count()
+            self._end += self._loop.time() - self._paused_at
+            self._timeout.reschedule(self._end)
 
     def note_approval(self, approval: str) -> None:
         """Record a person's approval."""
@@ -124,21 +114,3 @@ class Deadline:
     def _may_change(self) -> bool:
         # After expiry, the cancelled work leaves its pauses; their `resume` must not reschedule the timeout.
         return self._is_running and not self._is_aborted and not self._timeout.expired()
-
-    def _count(self) -> None:
-        self._since = self._loop.time()
-        if self._is_warned:
-            self._timeout.reschedule(self._since + self._left)
-            return
-        # Arm the deadline only when the warning fires: most calls finish before that, and timers are not free.
-        before_end = self._seconds * (1 - WARNING_SHARE)
-        self._warning = self._loop.call_at(self._since + max(self._left - before_end, 0), self._warn)
-
-    def _warn(self) -> None:
-        self._is_warned = True
-        self._timeout.reschedule(self._since + self._left)
-        self._on_warning()
-
-    def _end_warning(self) -> None:
-        if self._warning is not None:
-            self._warning.cancel()

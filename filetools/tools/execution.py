@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, Self
 
@@ -21,8 +21,8 @@ logger = logging.getLogger(__name__)
 LIMITED_GROUP: Final = "context"
 MOST_A_RUN: Final = 30
 MOST_A_MINUTE: Final = 120
-FORGOTTEN_SECONDS: Final = 600.0
-_MINUTE_SECONDS: Final = 60.0
+RUN_SECONDS: Final = 600
+MINUTE_SECONDS: Final = 60
 _CRASHED: Final = {
     "error": "Tool execution failed",
     "suggested_action": "Continue without it; the log says why it failed.",
@@ -56,9 +56,7 @@ class Execution(Parameters):
 
 
 class ParsingRuns:
-    """Counts the calls of each parsing run, and forgets a run 10 minutes after its last call.
-
-    The number of runs held is bounded by the number of calls allowed in that time.
+    """Counts the calls of each parsing run in the last 10 minutes, and those of all runs in the last minute.
 
     Args:
         clock: A monotonic clock, in seconds.
@@ -66,9 +64,8 @@ class ParsingRuns:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._runs: OrderedDict[str, tuple[int, float]] = OrderedDict()
-        """Number of calls and time of the last one by run ID, ordered by the time of the last call."""
-        self._newest: deque[float] = deque(maxlen=MOST_A_MINUTE)
+        # The limit for all runs bounds how many calls the window of one run can have.
+        self._calls: deque[tuple[float, str]] = deque(maxlen=round(MOST_A_MINUTE * RUN_SECONDS / MINUTE_SECONDS))
 
     def count(self, run: str) -> None:
         """Count a call; refused calls do not count.
@@ -77,18 +74,16 @@ class ParsingRuns:
             RateLimitedError: The run has made 30 calls, or all runs together 120 within a minute.
         """
         now = self._clock()
-        while self._runs and next(iter(self._runs.values()))[1] + FORGOTTEN_SECONDS <= now:
-            self._runs.popitem(last=False)
-        calls, last = self._runs.get(run, (0, now))
-        if calls >= MOST_A_RUN:
-            raise _refusal(
-                f"A parsing run may call tools for context {MOST_A_RUN} times", last + FORGOTTEN_SECONDS - now
-            )
-        if len(self._newest) == MOST_A_MINUTE and (left := self._newest[0] + _MINUTE_SECONDS - now) > 0:
-            raise _refusal(f"Parsing runs may call tools for context {MOST_A_MINUTE} times a minute", left)
-        self._newest.append(now)
-        self._runs[run] = (calls + 1, now)
-        self._runs.move_to_end(run)
+        own = [moment for moment, each in self._calls if each == run]
+        of_all = [moment for moment, _ in self._calls]
+        for who, moments, most, seconds in (
+            ("A parsing run", own, MOST_A_RUN, RUN_SECONDS),
+            ("All parsing runs together", of_all, MOST_A_MINUTE, MINUTE_SECONDS),
+        ):
+            if len(moments) >= most and (left := moments[-most] + seconds - now) > 0:
+                rule, wait_seconds = f"{who} may call tools for context {most} times in {seconds} s", math.ceil(left)
+                raise RateLimitedError(f"{rule}; wait {wait_seconds} s", wait_seconds=wait_seconds)
+        self._calls.append((now, run))
 
 
 async def execute(
@@ -120,8 +115,3 @@ async def execute(
         return envelope
     logger.error("Tool %s failed: %s", wanted.tool, envelope["error"])
     return envelope | _CRASHED
-
-
-def _refusal(rule: str, left_seconds: float) -> RateLimitedError:
-    wait_seconds = math.ceil(left_seconds)
-    return RateLimitedError(f"{rule}; wait {wait_seconds} s", wait_seconds=wait_seconds)

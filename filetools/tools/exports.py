@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, Literal, Protocol, runtime_checkable
+from typing import Any, Final, Literal
 
 from msgspec import Struct
+from pydantic import BaseModel
 
 from filetools.errors import InvalidArgumentError
 from filetools.tools.answers.seen import ShownCall
@@ -167,14 +168,6 @@ def exported(tools: Iterable[AnyTool], form: ExportFormat, *, hosted: Mapping[st
 CallForm = Literal["anthropic", "openai-chat", "openai-responses", "openai-apply-patch", "openai-custom", "mcp", "json"]
 
 
-@runtime_checkable
-class Dumpable(Protocol):
-    """An SDK object that can be converted to plain values."""
-
-    def model_dump(self, *, by_alias: bool) -> Any:
-        """Return plain values under their names in the API."""
-
-
 class ModelCall(Struct, frozen=True, kw_only=True):
     """A model's call of a tool."""
 
@@ -241,7 +234,7 @@ def items_of(reply: object) -> Iterator[object]:
 
 def plain_of(value: object) -> Any:
     """Convert an SDK object to plain values; return plain values unchanged."""
-    return value.model_dump(by_alias=True) if isinstance(value, Dumpable) else value
+    return value.model_dump(by_alias=True) if isinstance(value, BaseModel) else value
 
 
 def _decoded(given: object) -> object:

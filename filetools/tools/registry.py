@@ -33,17 +33,17 @@ from filetools.tools.answers.seen import ShownCall, TextLimits
 from filetools.tools.answers.shown import shown, shown_failure
 from filetools.tools.arguments import MAX_SHOWN_CHARACTERS, Parameters, nearest_name, read_arguments
 from filetools.tools.call_log import CallLog, CallRecord, CallReport, summarised
-from filetools.tools.deadline import WARNING_SHARE, AbortSignal, Deadline
+from filetools.tools.deadline import AbortSignal, Deadline
 from filetools.tools.envelope import failure_envelope, news_of, success_envelope
 from filetools.tools.handlers.announcing import Announcer
 from filetools.tools.handlers.buffers import BUFFERS
 from filetools.tools.handlers.changing import CHANGING
 from filetools.tools.handlers.context import CONTEXT, RUNS
-from filetools.tools.handlers.descriptors import DESCRIPTORS, OneFd, wrapped
+from filetools.tools.handlers.descriptors import DESCRIPTORS, wrapped
 from filetools.tools.handlers.reading import READING
 from filetools.tools.handlers.searching import SEARCHING
 from filetools.tools.roots import Roots
-from filetools.tools.tool import AnyTool, ReportPart, ReportProgress, ToolContext
+from filetools.tools.tool import AnyTool, ReportProgress, ToolContext
 
 FILE_TOOLS: Final[tuple[AnyTool, ...]] = (
     *(replace(tool, is_all_or_nothing=True) for tool in (*READING, *SEARCHING, *CHANGING)),
@@ -185,7 +185,6 @@ class ToolRegistry:
         tool_call_id: str | None = None,
         abort: AbortSignal | None = None,
         progress: ReportProgress | None = None,
-        partial: ReportPart | None = None,
     ) -> dict[str, Any]:
         """Call a tool and return its envelope. Never raises, except CancelledError when the caller is cancelled.
 
@@ -197,7 +196,6 @@ class ToolRegistry:
             tool_call_id: The caller's ID of the call, used in the journal, the log and the events.
             abort: Stops the call.
             progress: Called with current, total and message of long work.
-            partial: Called with the first rows of a long result; the complete result repeats them.
 
         Returns:
             `{"success": True, "data": …, "warnings": […]}`, or `{"success": False, "error", "error_code", "retryable",
@@ -207,7 +205,7 @@ class ToolRegistry:
         """
         call_id = tool_call_id or f"call-{secrets.token_hex(8)}"
         shown = str(name)[:MAX_SHOWN_CHARACTERS]
-        call = ToolCall(self, shown, call_id, arguments, abort=abort, progress=progress, partial=partial)
+        call = ToolCall(self, shown, call_id, arguments, abort=abort, progress=progress)
         return await call.run()
 
 
@@ -230,7 +228,6 @@ class ToolCall:
         arguments: The arguments as sent.
         abort: Stops it.
         progress: Called with the same values as the event `tool:progress`.
-        partial: Called with the first rows of a long result.
     """
 
     def __init__(
@@ -242,13 +239,11 @@ class ToolCall:
         *,
         abort: AbortSignal | None,
         progress: ReportProgress | None,
-        partial: ReportPart | None,
     ) -> None:
         self._registry = registry
         self._name = name
         self._id = call_id
         self._arguments = arguments
-        self._partial = partial
         self._abort = abort or AbortSignal()  # lets the log stop a call without a signal
         logged = summarised(arguments) if isinstance(arguments, Mapping) else {}
         record = CallRecord(id=call_id, tool=name, arguments=logged, started=time.time(), actor=registry.files.actor)
@@ -288,12 +283,7 @@ class ToolCall:
 
     async def _perform(self) -> Result | Mapping[str, Any]:
         tool = self._registry.tool(self._name)
-        try:
-            parameters, self._repairs = read_arguments(tool.parameters, self._arguments)
-        except InvalidArgumentError as error:
-            if isinstance(self._arguments, Mapping) and issubclass(tool.parameters, OneFd):
-                error.details["fd"] = str(self._arguments.get("fd", ""))
-            raise
+        parameters, self._repairs = read_arguments(tool.parameters, self._arguments)
         self._parameters = parameters
         self._report.path = parameters.about()
         if tool.level == "block":
@@ -319,7 +309,7 @@ class ToolCall:
 
     async def _within_limit(self, tool: AnyTool, parameters: Parameters) -> Result | Mapping[str, Any]:
         limit = tool.time_limit_seconds or self._registry.files.settings.tool_timeout_seconds
-        deadline = Deadline(tool.name, limit, lambda: self._report.warn(limit, limit * WARNING_SHARE))
+        deadline = Deadline(tool.name, limit)
         self._abort.add_callback(deadline.abort)
         try:
             if self._abort.is_aborted():  # set meanwhile; callbacks added afterwards never run
@@ -342,17 +332,8 @@ class ToolCall:
             report=self._report.progress,
             abort=self._abort,
             require_read=self._registry.require_read,
-            # If the result becomes a descriptor, rows sent early would be sent twice.
-            partial=None if self._partial is None or self._registry.descriptors is not None else self._tell_part,
             kept=self._registry.descriptors,
         )
-
-    def _tell_part(self, part: Result) -> None:
-        try:
-            if self._partial is not None:
-                self._partial(part)
-        except Exception:  # the callback is foreign code; its errors must not fail the call
-            logger.exception("The callback for parts of call %s failed", self._id)
 
     async def _attempted(
         self, tool: AnyTool, context: ToolContext, parameters: Parameters
@@ -369,6 +350,8 @@ class ToolCall:
         return await tool.handler(context, parameters)
 
     def _failed(self, error: FileToolsError) -> dict[str, Any]:
+        if isinstance(self._arguments, Mapping) and "fd" in self._arguments:  # the frames of all errors name it
+            error.details.setdefault("fd", str(self._arguments["fd"]))
         self._registry.offered.rephrase(error, self._name)
         self._report.failed(error, self._attempts)
         return failure_envelope(error, self._attempts)

@@ -19,7 +19,6 @@ from filetools.tools.roots import Roots
 
 Effect = Literal["read", "change", "delete"]
 ReportProgress = Callable[[int, int | None, str | None], None]
-ReportPart = Callable[[Result], None]
 
 
 class ToolContext(Struct, frozen=True, kw_only=True):
@@ -35,8 +34,6 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """True if replacing a file without its version requires a caller that has read all of it."""
     served: Roots | None = None
     """The folders served by absolute paths; None for the workspace alone."""
-    partial: ReportPart | None = None
-    """Reports the first rows of a long result; None if the caller does not want parts."""
     kept: DescriptorCalls | None = None
     """The descriptors for results of this caller; None for the actor's own."""
 

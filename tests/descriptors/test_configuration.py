@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from filetools.descriptors.configuration import configured, instructions
+from filetools.descriptors.configuration import instructions, is_on
 from filetools.errors import InvalidArgumentError
-from filetools.settings import DescriptorSettings
+from filetools.settings import DescriptorSettings, Settings
 from filetools.tools.arguments import read_arguments
 from filetools.tools.registry import FILE_TOOLS
 
@@ -29,32 +29,18 @@ from filetools.tools.registry import FILE_TOOLS
 )
 def test_a_wrong_key_or_value_is_refused_and_named(table: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
-        configured({"file_descriptor": table, "tools": {"enabled": ["read_fd"]}})
+        Settings(file_descriptor=table)  # type: ignore[arg-type]
 
 
 def test_enabled_without_a_tool_that_reads_is_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="read_fd, fd_to_file, search_fd"):
-        configured({"file_descriptor": {"enabled": True}, "tools": {"enabled": ["read_file"]}})
+        is_on(DescriptorSettings(enabled=True), ["read_file"])
 
 
 @pytest.mark.parametrize("tool", ["read_fd", "fd_to_file", "search_fd"])
 def test_one_of_the_tools_switches_descriptors_on(tool: str) -> None:
-    found = configured({"tools": {"enabled": ["read_file", tool]}})
-    assert (found.is_on, found.warnings, found.settings) == (True, (), DescriptorSettings())
-
-
-def test_settings_without_a_tool_give_a_warning() -> None:
-    found = configured({"file_descriptor": {"default_page_size": 100}})
-    assert not found.is_on
-    assert found.warnings == ("file_descriptor has no effect without one of the tools read_fd, fd_to_file, search_fd",)
-    assert configured({}).warnings == ()
-
-
-def test_a_page_over_the_direct_limit_gives_a_warning() -> None:
-    found = configured({"file_descriptor": {"default_page_size": 9000}, "tools": {"enabled": ["read_fd"]}})
-    assert [warning.split(":")[0] for warning in found.warnings] == [
-        "file_descriptor.default_page_size (9000) is over max_direct_output_chars (8000)"
-    ]
+    assert is_on(DescriptorSettings(), ["read_file", tool])
+    assert not is_on(DescriptorSettings(), ["read_file", "list_fds"])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Descriptors: made, read in every way, extracted, forked, forgotten. Without a workspace, in memory."""
+"""Descriptors: made, read in every way, extracted, shared, forgotten."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from filetools.errors import (
     InvalidRangeError,
 )
 from filetools.settings import DescriptorSettings
+from tests.support.journals import MakeDescriptors
 
 LINES = "".join(f"line {number}\n" for number in range(1, 2001))
 
@@ -31,13 +32,8 @@ class Clock:
 
 
 @pytest.fixture
-def descriptors() -> Descriptors:
-    return Descriptors()
-
-
-def beside(descriptors: Descriptors, owner: str) -> Descriptors:
-    """Return the descriptors of another owner in the same table, as in a workspace."""
-    return Descriptors(owner=owner, table=descriptors._rows.table)
+def descriptors(make: MakeDescriptors) -> Descriptors:
+    return make(DescriptorSettings())
 
 
 def refused(kind: type[FileToolsError], call: Callable[[], object]) -> str:
@@ -165,8 +161,8 @@ def test_a_part_becomes_a_descriptor_of_its_own(
     assert (made.source, made.page_size, descriptors.text("fd:2").text) == ("extraction", 100, text)
 
 
-def test_other_owners_know_nothing_of_it(descriptors: Descriptors) -> None:
-    other = beside(descriptors, "other")
+def test_other_owners_know_nothing_of_it(make: MakeDescriptors, descriptors: Descriptors) -> None:
+    other = make(DescriptorSettings(), owner="other")
     descriptors.create("secret")
     unknown = refused(DescriptorNotFoundError, lambda: other.read("fd:7"))
     assert refused(DescriptorNotFoundError, lambda: other.read("fd:1")) == unknown.replace("fd:7", "fd:1")
@@ -174,27 +170,27 @@ def test_other_owners_know_nothing_of_it(descriptors: Descriptors) -> None:
     assert descriptors.text("fd:1").text == "secret"
 
 
-def test_names_of_owners_cannot_be_made_to_overlap(descriptors: Descriptors) -> None:
+def test_names_of_owners_cannot_be_made_to_overlap(make: MakeDescriptors) -> None:
     texts = {}
     for owner in ("a", 'a"', "a\n", "a\nfd:1", "", "\ud800"):
-        one = beside(descriptors, owner)
+        one = make(DescriptorSettings(), owner=owner)
         one.create(f"of {owner!a}")
         texts[owner] = one
     assert [[info.id for info in one.all()] for one in texts.values()] == [["fd:1"]] * 6
     assert [one.text("fd:1").text for one in texts.values()] == [f"of {owner!a}" for owner in texts]
 
 
-def test_a_text_over_the_limit_is_clipped_and_says_so() -> None:
-    descriptors = Descriptors(DescriptorSettings(max_bytes=10))
+def test_a_text_over_the_limit_is_clipped_and_says_so(make: MakeDescriptors) -> None:
+    descriptors = make(DescriptorSettings(max_bytes=10))
     frame = descriptors.create("ä" * 9)
     assert frame.message is not None
     assert frame.message.endswith(" Only the first 5 characters could be kept.")
     assert descriptors.text("fd:1").text == "ä" * 5
 
 
-def test_texts_used_least_recently_go_first_and_are_known_to_have_been_there() -> None:
+def test_texts_used_least_recently_go_first_and_are_known_to_have_been_there(make: MakeDescriptors) -> None:
     clock = Clock()
-    descriptors = Descriptors(DescriptorSettings(max_bytes=3000), clock=clock)
+    descriptors = make(DescriptorSettings(max_bytes=3000), clock=clock)
     for letter in "abc":
         descriptors.create(letter * 1000)
         clock.now += 100
@@ -208,9 +204,9 @@ def test_texts_used_least_recently_go_first_and_are_known_to_have_been_there() -
     assert refused(DescriptorExpiredError, lambda: descriptors.read("fd:2")) == "File descriptor fd:2 has expired"
 
 
-def test_opaque_ids_cannot_be_guessed_and_expire_after_a_day_without_use() -> None:
+def test_opaque_ids_cannot_be_guessed_and_expire_after_a_day_without_use(make: MakeDescriptors) -> None:
     clock = Clock()
-    descriptors = Descriptors(is_opaque=True, clock=clock)
+    descriptors = make(DescriptorSettings(), is_opaque=True, clock=clock)
     names = [str(descriptors.create(f"text {number}").attributes["fd"]) for number in range(100)]
     assert len(set(names)) == 100
     assert all(len(name) == len("fd:") + 22 for name in names)
@@ -223,29 +219,20 @@ def test_opaque_ids_cannot_be_guessed_and_expire_after_a_day_without_use() -> No
     assert [info.id for info in descriptors.all()] == [names[0]]
 
 
-def test_a_fork_is_independent(descriptors: Descriptors) -> None:
-    descriptors.create("one")
-    fork = descriptors.fork()
-    assert fork.text("fd:1").text == "one"
-    assert fork.settings == descriptors.settings
-    assert [each.create("x").attributes["fd"] for each in (fork, descriptors, fork)] == ["fd:2", "fd:2", "fd:3"]
-    assert [info.id for info in descriptors.all()] == ["fd:1", "fd:2"]
-
-
-def test_a_child_gets_the_references_and_what_is_named() -> None:
-    descriptors = Descriptors(DescriptorSettings(enable_references=True))
+def test_another_owner_gets_the_references_and_what_is_named(make: MakeDescriptors) -> None:
+    descriptors, child = (make(DescriptorSettings(enable_references=True), owner=owner) for owner in ("alice", "bob"))
     descriptors.create("one")
     descriptors.create("two")
     descriptors.keep_references('<ref id="a">marked</ref>')
-    child = descriptors.spawn_child(["fd:2"])
-    assert {info.id: child.text(info.id).text for info in child.all()} == {"fd:2": "two", "ref:a": "marked"}
+    assert descriptors.share("bob", ["fd:2"]) == ["fd:1", "ref:a"]
+    assert {info.id: child.text(info.id).text for info in child.all()} == {"fd:1": "two", "ref:a": "marked"}
     child.keep_references('<ref id="a">other</ref>')
     assert descriptors.text("ref:a").text == "marked"
-    assert child.create("new").attributes["fd"] == "fd:3"
-    refused(DescriptorNotFoundError, lambda: descriptors.spawn_child(["fd:9"]))
+    assert child.create("new").attributes["fd"] == "fd:2"
+    refused(DescriptorNotFoundError, lambda: descriptors.share("bob", ["fd:9"]))
 
 
-def test_long_input_of_a_person_is_kept(descriptors: Descriptors) -> None:
+def test_long_input_of_a_person_is_kept(make: MakeDescriptors, descriptors: Descriptors) -> None:
     assert descriptors.page_user_input("x" * 8000) == "x" * 8000
     text = 'A "quoted" <b>\n\t & ' + "word " * 2000
     start = "A &quot;quoted&quot; &lt;b&gt; &amp; " + "word " * 76
@@ -256,20 +243,20 @@ def test_long_input_of_a_person_is_kept(descriptors: Descriptors) -> None:
     )
     assert descriptors.text("fd:1").text == text
     assert descriptors.info("fd:1").source == "user_input"
-    assert Descriptors(DescriptorSettings(page_user_input=False)).page_user_input(text) == text
+    assert make(DescriptorSettings(page_user_input=False)).page_user_input(text) == text
 
 
-def test_what_is_read_in_any_order_is_the_text() -> None:
+def test_what_is_read_in_any_order_is_the_text(make: MakeDescriptors) -> None:
     chance = random.Random(7)
     text = "".join(chance.choice(["word ", "\n", "\r\n", "ä", "\U0001f600", "x" * 50]) for _ in range(5000))
-    descriptors = Descriptors(DescriptorSettings(default_page_size=137))
+    descriptors = make(DescriptorSettings(default_page_size=137))
     pages = int(descriptors.create(text).attributes["pages"])
     read = {page: descriptors.read("fd:1", start=page).content for page in chance.sample(range(1, pages + 1), pages)}
     assert "".join(read[page] or "" for page in sorted(read)) == text
 
 
-def test_a_text_for_which_an_equal_one_goes_is_kept() -> None:
-    descriptors = Descriptors(DescriptorSettings(max_bytes=100))
+def test_a_text_for_which_an_equal_one_goes_is_kept(make: MakeDescriptors) -> None:
+    descriptors = make(DescriptorSettings(max_bytes=100))
     descriptors.create("a" * 60)
     descriptors.create("b" * 30)
     descriptors.create("a" * 60)

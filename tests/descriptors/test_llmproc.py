@@ -9,6 +9,7 @@ import pytest
 from filetools.descriptors.descriptors import Descriptors
 from filetools.errors import FileToolsError
 from filetools.settings import DescriptorSettings
+from tests.support.journals import MakeDescriptors
 
 if TYPE_CHECKING:
     from llmproc.file_descriptors.manager import FileDescriptorManager
@@ -27,8 +28,8 @@ def theirs() -> FileDescriptorManager:
 
 
 @pytest.fixture
-def ours() -> Descriptors:
-    descriptors = Descriptors(DescriptorSettings(default_page_size=3000, enable_references=True))
+def ours(make: MakeDescriptors) -> Descriptors:
+    descriptors = make(DescriptorSettings(default_page_size=3000, enable_references=True))
     descriptors.create(SHORT_LINES)
     return descriptors
 

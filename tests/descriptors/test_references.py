@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from filetools.descriptors.descriptors import Descriptors, find_references
+from filetools.descriptors.descriptors import find_references
 from filetools.settings import DescriptorSettings
+from tests.support.journals import MakeDescriptors
 
 
 def found(text: str) -> dict[str, str]:
@@ -98,12 +99,12 @@ def test_reading_takes_time_in_proportion_to_the_text(piece: str) -> None:
     find_references(piece * 100_000)  # a quadratic reader would not end before the time limit of the test
 
 
-def test_references_are_kept_only_where_that_is_switched_on() -> None:
-    assert Descriptors().keep_references('<ref id="a">text</ref>') == []
+def test_references_are_kept_only_where_that_is_switched_on(make: MakeDescriptors) -> None:
+    assert make(DescriptorSettings()).keep_references('<ref id="a">text</ref>') == []
 
 
-def test_a_later_reference_replaces_an_earlier_one() -> None:
-    descriptors = Descriptors(DescriptorSettings(enable_references=True))
+def test_a_later_reference_replaces_an_earlier_one(make: MakeDescriptors) -> None:
+    descriptors = make(DescriptorSettings(enable_references=True))
     kept = descriptors.keep_references('<ref id="a">one</ref><ref id="b">two</ref>')
     assert kept == [
         {"id": "a", "fd_id": "ref:a", "content": "one", "length": 3},

@@ -48,12 +48,15 @@ class Shared:
         told = tuple(in_utf16(self.text, edits))
         self.text = apply_text_edits(self.text, edits)
         self.version += 1
-        return BufferChanged(path=self.path, actor=by, version=self.version, edits=told, dirty=dirty, reason=reason)
+        return BufferChanged(
+            path=self.path, document="1", actor=by, version=self.version, edits=told, dirty=dirty, reason=reason
+        )
 
 
 def opened(path: str, text: str, version: int, *, is_dirty: bool = False, behind: str | None = None) -> BufferResult:
     return BufferResult(
         handle="h",
+        document="1" if path == "a.txt" else "2",
         path=path,
         text=text,
         buffer_version=version,
@@ -107,7 +110,7 @@ def test_a_place_that_is_not_in_the_text_is_refused(window: Window) -> None:
         window.state.look("a.txt", selections=[Selection(anchor=0, head=20)])
     with pytest.raises(InvalidArgumentError):
         window.state.look("b.txt", carets=[0])
-    assert window.a == ShownDocument(path="a.txt", text=TEXT, version=1)
+    assert window.a == ShownDocument(path="a.txt", document="1", text=TEXT, version=1)
 
 
 def test_a_place_inside_a_character_is_refused(window: Window) -> None:
@@ -123,7 +126,7 @@ def test_a_missed_change_is_asked_for_once_and_never_guessed(window: Window, sha
     shared.edit(TextEdit(0, 0, "more "))
     assert (window.asked, window.a.text, window.a.is_stale) == (["a.txt"], TEXT, True)
     window.state.show(opened("a.txt", shared.text, shared.version, is_dirty=True))
-    assert window.a == ShownDocument(path="a.txt", text=shared.text, version=4, is_dirty=True)
+    assert window.a == ShownDocument(path="a.txt", document="1", text=shared.text, version=4, is_dirty=True)
     shared.edit(TextEdit(0, 5, ""))
     assert (window.asked, window.a.text) == (["a.txt"], shared.text)
 
@@ -140,7 +143,7 @@ def test_changes_received_while_the_text_is_read_again_are_included(window: Wind
 def test_changes_received_before_the_document_is_shown_are_included(bus: EventBus, shared: Shared) -> None:
     window = Window(bus)
     read = (shared.text, shared.version)
-    bus.publish(BufferOpened(path="a.txt", actor=BOB, version=1))
+    bus.publish(BufferOpened(path="a.txt", document="1", actor=BOB, version=1))
     shared.edit(TextEdit(0, 3, "1"))
     assert window.state.show(opened("a.txt", *read)).text == shared.text
     assert window.asked == []
@@ -148,7 +151,9 @@ def test_changes_received_before_the_document_is_shown_are_included(bus: EventBu
 
 def test_edits_that_do_not_fit_make_the_document_stale(window: Window, bus: EventBus) -> None:
     edits = (TextEdit(90, 99, "x"),)
-    bus.publish(BufferChanged(path="a.txt", actor=BOB, version=2, edits=edits, dirty=True, reason="typed"))
+    bus.publish(
+        BufferChanged(path="a.txt", document="1", actor=BOB, version=2, edits=edits, dirty=True, reason="typed")
+    )
     assert (window.asked, window.a.text, window.a.is_stale) == (["a.txt"], TEXT, True)
 
 
@@ -218,10 +223,10 @@ def test_dirty_ends_only_when_the_text_is_in_the_file(window: Window, shared: Sh
     bus.subscribe("*", lambda _event: seen.append(window.a.is_dirty))
     shared.edit(TextEdit(0, 0, "x"))
     bus.publish(FileModified(path="a.txt", actor=BOB, version="sha256:1"))
-    bus.publish(BufferSaved(path="a.txt", actor=ANN, version=1, file_version="sha256:1"))
+    bus.publish(BufferSaved(path="a.txt", document="1", actor=ANN, version=1, file_version="sha256:1"))
     shared.edit(TextEdit(5, 5, "y"), reason="merged")
     assert seen == [True] * 4
-    bus.publish(BufferSaved(path="a.txt", actor=ANN, version=3, file_version="sha256:2"))
+    bus.publish(BufferSaved(path="a.txt", document="1", actor=ANN, version=3, file_version="sha256:2"))
     shared.edit(TextEdit(0, 0, "x"))
     shared.edit(TextEdit(0, 1, ""), reason="disk", dirty=False)
     assert seen[4:] == [False, True, False]
@@ -230,18 +235,18 @@ def test_dirty_ends_only_when_the_text_is_in_the_file(window: Window, shared: Sh
 def test_a_save_without_a_change_of_text_has_its_own_version(window: Window, shared: Shared, bus: EventBus) -> None:
     shared.edit(TextEdit(0, 0, "x"))
     shared.version += 1
-    bus.publish(BufferSaved(path="a.txt", actor=ANN, version=3, file_version="sha256:2"))
+    bus.publish(BufferSaved(path="a.txt", document="1", actor=ANN, version=3, file_version="sha256:2"))
     shared.edit(TextEdit(0, 0, "y"))
-    assert window.a == ShownDocument(path="a.txt", text=shared.text, version=4, is_dirty=True)
+    assert window.a == ShownDocument(path="a.txt", document="1", text=shared.text, version=4, is_dirty=True)
 
 
 def test_a_save_of_a_version_that_was_missed_makes_it_stale(window: Window, bus: EventBus) -> None:
-    bus.publish(BufferSaved(path="a.txt", actor=ANN, version=5, file_version="sha256:2"))
+    bus.publish(BufferSaved(path="a.txt", document="1", actor=ANN, version=5, file_version="sha256:2"))
     assert (window.asked, window.a.is_stale) == (["a.txt"], True)
 
 
 def test_a_text_behind_its_file_is_marked_until_they_agree(window: Window, shared: Shared, bus: EventBus) -> None:
-    bus.publish(BufferBehind(path="a.txt", actor=BOB, disk_version="sha256:9"))
+    bus.publish(BufferBehind(path="a.txt", document="1", actor=BOB, disk_version="sha256:9"))
     shared.edit(TextEdit(0, 0, "x"))
     assert (window.a.is_behind, window.a.disk_version) == (True, "sha256:9")
     shared.edit(TextEdit(0, 0, "y"), reason="merged")
@@ -250,19 +255,19 @@ def test_a_text_behind_its_file_is_marked_until_they_agree(window: Window, share
 
 def test_a_moved_document_is_followed_under_its_new_path(window: Window, shared: Shared, bus: EventBus) -> None:
     window.state.look("a.txt", carets=[4])
-    bus.publish(BufferMoved(old_path="a.txt", path="b.txt", actor=BOB))
+    bus.publish(BufferMoved(old_path="a.txt", path="b.txt", document="1", actor=BOB))
     shared.path = "b.txt"
     shared.edit(TextEdit(0, 0, "x"))
     assert dict(window.state.documents) == {
-        "b.txt": ShownDocument(path="b.txt", text=shared.text, version=2, is_dirty=True, carets=(5,))
+        "b.txt": ShownDocument(path="b.txt", document="1", text=shared.text, version=2, is_dirty=True, carets=(5,))
     }
 
 
 @pytest.mark.parametrize(
     "event",
     [
-        BufferClosed(path="a.txt", actor=ANN),
-        BufferAbandoned(path="a.txt", actor=ANN, kept_version="sha256:1"),
+        BufferClosed(path="a.txt", document="1", actor=ANN),
+        BufferAbandoned(path="a.txt", document="1", actor=ANN, kept_version="sha256:1"),
     ],
 )
 def test_a_document_that_is_gone_is_not_shown(
@@ -334,4 +339,4 @@ def test_another_document_that_opens_where_one_has_moved_away_is_not_taken_for_i
     shown = state.show(opened("a.txt", "other\n", 1).model_copy(update={"document": "second"}))
     assert (shown.text, state.documents["b.txt"].text) == ("xother\n", "x" + TEXT)
     state.apply(BufferClosed(path="b.txt", document="second", actor=BOB))
-    assert sorted(state.documents) == ["a.txt", "b.txt"]
+    assert sorted(state.documents) == ["b.txt"]

@@ -10,6 +10,7 @@ import pytest
 
 import filetools
 from filetools import ApprovalDecision
+from filetools.events.types import ApprovalRequired
 from filetools.facade.facade import FileToolsFacade
 from tests.support.facade_worker import RELAXED
 from tests.support.inside import end_leases_of_others, is_told_of
@@ -22,9 +23,18 @@ PATIENT = "3600"
 HASTY = "0.05"
 
 
-async def attended(files: FileToolsFacade) -> None:
-    """Attend approvals, and wait until other processes can know it."""
+async def attended(files: FileToolsFacade, person: Person | None = None) -> None:
+    """Attend approvals, have a person answer each request, and wait until other processes can know it."""
     files._parts.gatekeeper.approvals.audience.attend()
+
+    async def asked(event: ApprovalRequired) -> None:
+        if person is not None:
+            [request] = await files.approvals()
+            said = await person(request)
+            answer, text = (said.answer, said.edited_text) if isinstance(said, ApprovalDecision) else (said, None)
+            await files.for_actor(EDITOR).answer_approval(event.approval_id, answer, edited_text=text)
+
+    files.on("tool:approval_required", asked)
     await is_known(files)
 
 
@@ -66,8 +76,7 @@ async def test_if_nobody_is_present_in_any_process_the_call_is_refused_at_once(t
 async def test_a_person_in_another_process_is_asked(tmp_path: Path, answer: Any, done: str, text: str | None) -> None:
     async with filetools.open(tmp_path, settings=RELAXED) as files:
         person = Person(answer)
-        files.answer_approvals(person)
-        await is_known(files)
+        await attended(files, person)
         async with peer(tmp_path, "alice", PATIENT, task="asks") as agent:
             await agent.ask("a.txt")
             assert (await agent.hear())["done"] == done
@@ -79,8 +88,7 @@ async def test_every_process_sees_questions_and_answers(tmp_path: Path) -> None:
     async with filetools.open(tmp_path, settings=RELAXED) as files, filetools.open(tmp_path, settings=RELAXED) as page:
         heard, heard_too = told(files, "tool:*"), told(page, "tool:*")
         person = Person()
-        files.answer_approvals(person)
-        await is_known(files)
+        await attended(files, person)
         async with peer(tmp_path, "alice", PATIENT, task="asks") as agent:
             await agent.ask("a.txt")
             await steps_until(lambda: len(heard_too) == 1 and len(heard) == 1)

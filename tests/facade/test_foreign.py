@@ -18,7 +18,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.local import LocalStore
-from filetools.tree.observing import TreeObserver
+from filetools.tree.observer import TreeObserver
 from tests.support import inside
 from tests.support.crashing import CrashingOpening, leftovers
 from tests.support.facade_worker import RELAXED

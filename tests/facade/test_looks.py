@@ -19,7 +19,7 @@ import pytest
 import filetools
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import ChangeRecord
-from filetools.tree import observing
+from filetools.tree import observer
 from tests.support.dose import dose
 from tests.support.inside import parts
 from tests.support.mirror_worlds import Hang
@@ -219,7 +219,7 @@ async def test_a_look_in_the_smallest_parts_finds_the_same(tmp_path: Path, monke
     # Enough folders for the second look at a missing name to come before its new place is looked at.
     run(tmp_path, "mkdir -p z/deep $(seq -f m%g 100)")
     run(tmp_path, "echo kept > a_file; echo busy > a_log; echo moved > z/deep/moved")
-    monkeypatch.setattr(observing, "WORK_SECONDS", 0.0)  # one folder in each turn
+    monkeypatch.setattr(observer, "WORK_SECONDS", 0.0)  # one folder in each turn
     async with filetools.open(tmp_path, settings=ALONE) as files:
         await files.look()
         assert await recorded(files) == []  # all of it was there before
@@ -241,7 +241,7 @@ async def test_a_look_in_the_smallest_parts_finds_the_same(tmp_path: Path, monke
 KILLED = """
 import asyncio, os, sys, filetools
 from filetools.journal.tree_rows import TreeTable
-from filetools.tree.observe import Observation
+from filetools.tree.observation import Observation
 def dying(self, *values, **options):
     os.kill(os.getpid(), 9)
 setattr({"_take_away": Observation, "note_whole_look": TreeTable}[sys.argv[2]], sys.argv[2], dying)

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import filetools
-from filetools.permissions.requests import ApprovalAnswer, ApprovalRequest
+from filetools.events.types import ApprovalRequired
 from tests.support import inside
 from tests.support.crashing import QUIET
 from tests.support.opened import refused
@@ -42,11 +42,12 @@ async def test_what_meets_unsaved_text_is_a_question_only_while_somebody_attends
 
         told: list[str] = []
 
-        async def decide(request: ApprovalRequest) -> ApprovalAnswer:
-            told.append(request.reason)
-            return "allow"
+        async def decide(event: ApprovalRequired) -> None:
+            told.append(event.reason)
+            await others.for_actor(EDITOR).answer_approval(event.approval_id, "allow")
 
-        attendance = others.answer_approvals(decide)
+        others.on("tool:approval_required", decide)
+        attendance = others.attend_approvals()
         approvals = files._parts.gatekeeper.approvals
         async with asyncio.timeout(60):
             while not await approvals.is_attended():  # another workspace reports it through the journal

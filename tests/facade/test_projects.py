@@ -104,5 +104,5 @@ async def test_a_root_without_a_state_gets_none(root: Path, other: Path) -> None
         assert await files.projects.run(Registry.list_projects) == []
         assert await files.projects.run(Registry.instances) == []
         await refused("PERMISSION_DENIED", files.projects.look("get_readme", str(other), names))
-        await files.projects.run(partial(Registry.register_instance, name="alice", working_dir="."))
+        await files.projects.run(partial(Registry.register_instance, name="alice", working_dir=".", pid=os.getpid()))
     assert sorted(os.listdir(root)) == before

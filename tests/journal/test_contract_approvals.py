@@ -28,10 +28,8 @@ def others(journal: Journal, open_journal: OpenJournal) -> ApprovalTable:
     return ApprovalTable(open_journal().approvals)
 
 
-def ask(
-    approvals: ApprovalTable, name: str = "r1", call: str = "c1", *, now: float = NOW, is_attended: bool = False
-) -> tuple[ApprovalRow, bool]:
-    asked = approvals.ask(name, call, {"path": name}, now=now, expires=now + 600, is_attended=is_attended)
+def ask(approvals: ApprovalTable, name: str = "r1", call: str = "c1", *, now: float = NOW) -> tuple[ApprovalRow, bool]:
+    asked = approvals.ask(name, call, {"path": name}, now=now, expires=now + 600)
     assert asked is not None
     return asked
 
@@ -140,7 +138,7 @@ def test_a_request_keeps_its_text_when_a_suspended_process_with_the_same_call_en
     late = NOW + LEASE_SECONDS + 1
     assert ask(others, "r2", now=late)[0].id == "r2"
     mine.leave()
-    assert (names(others, late), others.shown("r2"), others.shown("r1")) == (["r2"], {"path": "r2"}, None)
+    assert (names(others, late), others.shown("r2")) == (["r2"], {"path": "r2"})
 
 
 def test_one_request_opens_where_an_expired_one_is_removed_and_opened_again_meanwhile(
@@ -174,7 +172,7 @@ def test_listeners_of_other_processes_count_while_their_lease_lasts(mine: Approv
 def test_too_many_requests_are_refused(mine: ApprovalTable, others: ApprovalTable) -> None:
     for number in range(MOST_REQUESTS):
         ask(mine, f"r{number}", f"c{number}")
-    assert others.ask("more", "another", {}, now=NOW, expires=LATER, is_attended=False) is None
+    assert others.ask("more", "another", {}, now=NOW, expires=LATER) is None
     assert ask(others, "same", "c0")[0].id == "r0"
     answer(mine, "r0")
     mine.take("r0")
@@ -182,7 +180,7 @@ def test_too_many_requests_are_refused(mine: ApprovalTable, others: ApprovalTabl
 
 
 def test_too_large_requests_are_refused(mine: ApprovalTable) -> None:
-    assert mine.ask("r1", "c1", {"x": "x" * MOST_BYTES}, now=NOW, expires=LATER, is_attended=False) is None
+    assert mine.ask("r1", "c1", {"x": "x" * MOST_BYTES}, now=NOW, expires=LATER) is None
     assert names(mine) == []
 
 
@@ -218,7 +216,7 @@ def test_requiring_approvals_of_all_agents_applies_to_other_processes_until_its_
     assert not mine.must_ask(now=NOW)
     others.attend(now=NOW, listens=False, asks_for_all=True)
     assert (mine.must_ask(now=NOW), others.must_ask(now=NOW), mine.live(now=NOW)[1]) == (True, False, False)
-    others.ask("r1", "c1", {}, now=NOW, expires=LATER, is_attended=False)  # renews its lease alone
+    others.ask("r1", "c1", {}, now=NOW, expires=LATER)  # renews its lease alone
     assert mine.must_ask(now=NOW)
     assert not mine.must_ask(now=NOW + LEASE_SECONDS + 1)
     others.leave()
@@ -228,8 +226,7 @@ def test_requiring_approvals_of_all_agents_applies_to_other_processes_until_its_
 def test_of_many_at_once_one_opens_and_one_uses_a_request(journal: Journal, open_journal: OpenJournal) -> None:
     several = [ApprovalTable(one.approvals) for one in (journal, open_journal()) for _ in range(4)]
     with ThreadPoolExecutor(len(several)) as pool:
-        asked = [pool.submit(ask, each, f"r{number}", is_attended=True) for number, each in enumerate(several)]
+        asked = [pool.submit(ask, each, f"r{number}") for number, each in enumerate(several)]
         (name,) = {each.result()[0].id for each in asked}
-        assert several[0].live(now=NOW)[0][0].asks == len(several)
         assert answer(several[0], name)
         assert sum(pool.map(lambda each: each.take(name), several)) == 1

@@ -10,7 +10,6 @@ import pytest
 from msgspec.structs import replace
 
 from filetools.content.version import version_of
-from filetools.descriptors.rows import MemoryTable
 from filetools.journal.journal import Journal
 from filetools.journal.table import Table, TableRow
 
@@ -18,7 +17,7 @@ from filetools.journal.table import Table, TableRow
 class Kept:
     """A table, and texts to keep with its rows."""
 
-    def __init__(self, table: Table, journal: Journal | None) -> None:
+    def __init__(self, table: Table, journal: Journal) -> None:
         self.table = table
         self._journal = journal
 
@@ -27,19 +26,15 @@ class Kept:
         version = None
         if text:
             version = version_of(text.encode())
-            if self._journal is not None:
-                self._journal.contents.keep_all([(version, text.encode())])
+            self._journal.contents.keep_all([(version, text.encode())])
         assert self.table.put([TableRow(key=key, value={}, version=version, size=len(text), used=used)])
         found = self.table.get(key)
         assert found is not None
         return found
 
 
-@pytest.fixture(params=["journal", "memory"])
-def kept(request: pytest.FixtureRequest, state: Path) -> Iterator[Kept]:
-    if request.param == "memory":
-        yield Kept(MemoryTable({}), None)
-        return
+@pytest.fixture
+def kept(state: Path) -> Iterator[Kept]:
     journal = Journal(state, durability="relaxed", timeout_seconds=60)
     yield Kept(journal.descriptors, journal)
     journal.close()

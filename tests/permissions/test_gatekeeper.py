@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
@@ -93,35 +92,6 @@ async def test_one_question_covers_all_paths_of_a_call_and_names_the_protected_o
     await asking.authorise("move_file", A, MCP)
     [request] = person.asked
     assert (request.path, request.paths, request.reason, request.risk) == (MCP, (A, MCP), "protected", "high")
-
-
-@pytest.mark.parametrize("moment", ["before", "after"])
-async def test_a_call_in_progress_when_its_run_becomes_trusted_is_not_asked_about(book: Table, moment: str) -> None:
-    on_its_way, go_on = asyncio.Event(), asyncio.Event()
-
-    async def held_up_once(work: Callable[[], T]) -> T:
-        is_first = getattr(getattr(work, "func", None), "__name__", "") == "ask" and not on_its_way.is_set()
-        if is_first and moment == "before":
-            on_its_way.set()
-            await go_on.wait()
-        found = await run(work)
-        if is_first and moment == "before":
-            await gate.leader.approvals.look()  # as another task may do before this one continues
-        if is_first and moment == "after":
-            on_its_way.set()
-            await go_on.wait()
-        return found
-
-    gate, person = Gate(book, "ask", run=held_up_once), Person("allow_for_run")
-    gate.leader.approvals.audience.listen(person)
-    late = asyncio.create_task(gate.authorise("write_file", A))
-    await on_its_way.wait()
-    await gate.authorise("write_file", A)
-    go_on.set()
-    async with asyncio.timeout(60):
-        await late
-    assert len(person.asked) == 1
-    await gate.leader.approvals.aclose()
 
 
 async def test_the_saved_permissions_are_applied_except_a_preset_given_at_opening(book: Table, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from filetools.errors import StateDamagedError, StateVersionError
+from filetools.errors import StateDamagedError
 from filetools.permissions.policy import Rule, SavedPermissions
 
 RULES = (Rule(tool="delete_*", path="docs/**", level="block"), Rule(tool="write_file", path="**", level="prompt"))
@@ -21,6 +21,7 @@ RULES = (Rule(tool="delete_*", path="docs/**", level="block"), Rule(tool="write_
         "\xff",
         '{"format": 1, "preset": "\xff"}',
         '{"format": 0}',
+        '{"format": 2}',
         '{"format": 1, "preset": "everything"}',
         '{"format": 1, "rules": [{"tool": "", "path": "**", "level": "block"}]}',
         '{"format": 1, "rules": [{"tool": "x", "path": "**", "level": "maybe"}]}',
@@ -47,13 +48,6 @@ def test_a_damaged_file_is_refused_and_not_taken_for_an_empty_one(tmp_path: Path
         SavedPermissions.read(path)
 
 
-def test_a_file_of_a_newer_release_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "permissions.json"
-    path.write_text('{"format": 2, "news": []}')
-    with pytest.raises(StateVersionError):
-        SavedPermissions.read(path)
-
-
 def test_a_folder_in_its_place_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StateDamagedError):
         SavedPermissions.read(tmp_path)
@@ -71,9 +65,3 @@ def test_the_rules_of_a_file_are_read_in_order(tmp_path: Path) -> None:
     ]
     path.write_text(json.dumps({"format": 1, "preset": "guarded", "rules": rules}))
     assert SavedPermissions.read(path) == SavedPermissions(preset="guarded", rules=RULES)
-
-
-def test_a_mode_that_is_gone_does_not_count(tmp_path: Path) -> None:
-    path = tmp_path / "permissions.json"
-    path.write_text('{"format": 1, "preset": "ask", "allow_everything_since": 1.5}')
-    assert SavedPermissions.read(path).preset == "ask"

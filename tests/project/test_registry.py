@@ -154,21 +154,16 @@ def test_an_unknown_id_is_refused(world: World, registry: Registry, bad: str) ->
         with pytest.raises(ProjectNotFoundError) as caught:
             act(bad)
         assert caught.value.message == f"Project not found: {bad[:80]}"
-    for alter in (
-        registry.pin_instance,
-        registry.touch_instance,
-        lambda each: registry.set_instance_status(each, "idle"),
-    ):
-        with pytest.raises(InvalidArgumentError, match="Instance not found: "):
-            alter(bad)
+    with pytest.raises(InvalidArgumentError, match="Instance not found: "):
+        registry.touch_instance(bad)
 
 
 def test_bad_instances_are_refused(world: World, registry: Registry) -> None:
     child = subprocess.Popen([sys.executable, "-c", ""])
     child.wait()
     for name, folder, pid in (
-        ("", ".", None),
-        ("a", "\0", None),
+        ("", ".", os.getpid()),
+        ("a", "\0", os.getpid()),
         ("a", ".", 0),
         ("a", ".", child.pid),
         ("a", ".", 2**70),
@@ -224,7 +219,7 @@ def test_a_moved_folder_can_be_pointed_at_again(world: World, registry: Registry
 
 def test_deleting_a_project_frees_its_path_and_keeps_its_files(world: World, registry: Registry) -> None:
     place = world.folder_of("app")
-    made, instance = registry.create(place)["id"], registry.register_instance("alice", "app")
+    made, instance = registry.create(place)["id"], registry.register_instance("alice", "app", pid=os.getpid())
     (world.folder / "app" / "file").write_text("x")
     world.events()
     registry.delete_project(made)
@@ -239,54 +234,50 @@ def test_deleting_a_project_frees_its_path_and_keeps_its_files(world: World, reg
 def test_an_instance_belongs_to_the_innermost_project_around_its_folder(world: World, registry: Registry) -> None:
     outer, inner = registry.create(world.folder_of("a"))["id"], registry.create(world.folder_of("a/b"))["id"]
     for folder, expected in (("a/b/c", inner), ("a/b", inner), ("a/bc", outer), ("a", outer), ("ab", None)):
-        instance = registry.register_instance("alice", folder)
+        instance = registry.register_instance("alice", folder, pid=os.getpid())
         (told,) = registry.instances()
         assert told.get("project") == expected
         registry.close_instance(instance)
         world.now += 1
 
 
-def test_instances_are_told_in_the_order_of_display(
-    world: World, registry: Registry, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_instances_are_told_oldest_first(world: World, registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(world.folder / "home"))
     assert registry.instances() == []
-    first, second, third = (registry.register_instance(name, f"~/{name}") for name in ("one", "two", "three"))
-    registry.set_instance_status(first, "awaiting")
-    registry.set_instance_status(second, "error")
-    registry.set_instance_status(third, "working")
-    registry.pin_instance(third)
-    pinned = {"id": third, "name": "three", "dir": "~/three", "status": "working"}
+    made = []
+    for name in ("one", "two", "three"):
+        made.append(registry.register_instance(name, f"~/{name}", pid=os.getpid()))
+        world.now += 1
+    first, second, third = made
+    registry.touch_instance(third)
     assert registry.instances() == [
-        pinned,
         {"id": first, "name": "one", "dir": "~/one", "status": "idle"},
         {"id": second, "name": "two", "dir": "~/two", "status": "idle"},
+        {"id": third, "name": "three", "dir": "~/three", "status": "working"},
     ]
-    assert [each["status"] for each in registry.instances(detailed=True)] == ["working", "awaiting", "error"]
-    registry.pin_instance(third, False)
     registry.close_instance(first)
     registry.close_instance(first)
     assert [each["id"] for each in registry.instances()] == [second, third]
     events = world.events()
-    assert len(events) == 3 + 3 + 2 + 1
+    assert len(events) == 3 + 1 + 1
     assert events[-1] == ("instance:changed", first, "closed")
 
 
 def test_a_sign_of_life_counts_for_the_project(world: World, registry: Registry) -> None:
     made = registry.create(world.folder_of("app"))["id"]
-    instance = registry.register_instance("alice", "app/src")
+    instance = registry.register_instance("alice", "app/src", pid=os.getpid())
     world.events()
     world.now += 1
     registry.touch_instance(instance)
     assert registry.project(made)["last_activity_at"] == "2023-11-14T22:13:21.000Z"
-    assert world.events() == []
+    assert world.events() == [("instance:changed", instance, "working")]
 
 
-def test_a_server_works_for_ten_seconds_after_a_call(world: World, registry: Registry) -> None:
-    instance = registry.register_instance("client", ".", pid=os.getpid(), is_server=True)
+def test_an_instance_works_for_ten_seconds_after_a_call(world: World, registry: Registry) -> None:
+    instance = registry.register_instance("client", ".", pid=os.getpid())
 
     def status() -> str:
-        return str(registry.instances(detailed=True)[0]["status"])
+        return str(registry.instances()[0]["status"])
 
     assert status() == "idle"
     world.events()
@@ -337,7 +328,7 @@ def test_another_process_of_the_same_number_is_not_the_one_that_was_registered(
 
 
 def test_an_instance_that_ended_is_forgotten(world: World, registry: Registry) -> None:
-    instance = registry.register_instance("alice", ".")
+    instance = registry.register_instance("alice", ".", pid=os.getpid())
     registry.close_instance(instance)
     assert world.rows() == []
     with pytest.raises(InvalidArgumentError, match=f"Instance not found: {instance}"):

@@ -17,6 +17,7 @@ from typing import Any
 import filetools
 from filetools.content.editing.text_edits import TextEdit
 from filetools.descriptors.descriptors import Descriptors
+from filetools.events.types import ApprovalRequired
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.buffers import BufferResult
 from filetools.models.records import Actor
@@ -129,17 +130,16 @@ async def ask_people(root: Path, name: str, wait_seconds: str, permissions: Pres
 
 async def answer_agents(root: Path, answer: str) -> None:
     """Give every question of any process the same answer."""
-
-    async def person(request: filetools.ApprovalRequest) -> Any:
-        say(asked=request.path)
-        return answer
-
-    async def nobody(request: filetools.ApprovalRequest) -> Any:
-        say(asked=request.path)
-        await asyncio.Event().wait()
-
     async with filetools.open(root, settings=RELAXED) as files:
-        attendance = files.answer_approvals(nobody if answer == "nothing" else person)
+        person = files.for_actor(Actor(kind="editor", id="ann"))
+
+        async def asked(event: ApprovalRequired) -> None:
+            say(asked=event.path)
+            if answer != "nothing":
+                await person.answer_approval(event.approval_id, answer)
+
+        files.on("tool:approval_required", asked)
+        attendance = files.attend_approvals()
         while not await files._parts.workers.run(lambda: is_told_of(files, listens=True)):
             await asyncio.sleep(0.002)
         say(ready=True)

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 from msgspec import structs
 
+from filetools.descriptors.descriptors import Descriptors
 from filetools.journal.changes import Change
 from filetools.journal.checkpoints import Checkpoint, Comparison, Tree
 from filetools.journal.journal import Journal
@@ -26,6 +27,10 @@ from tests.support.inside import database_of, see_connections
 
 ALICE: Final = Actor(kind="agent", id="alice", session="s", call="c")
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
+
+
+MakeDescriptors = Callable[..., Descriptors]
+"""Takes the settings and, optionally, the owner."""
 
 
 class OpenJournal(Protocol):

@@ -97,13 +97,6 @@ async def test_the_limit_of_the_settings_holds_where_a_tool_has_none(tmp_path: P
     assert (envelope["error_code"], envelope["suggested_action"]) == ("TIMEOUT", CallTimeoutError.action)
 
 
-async def test_a_warning_comes_before_the_time_is_up(files: FileToolsFacade, events: list[Event]) -> None:
-    await ToolRegistry(files, [probe(Stuck(), time_limit_seconds=SHORT_SECONDS)]).call("probe", {})
-    [warning] = [event for event in events if isinstance(event, ToolProgress)]
-    assert warning.message == "probe has used 0.0416667 of its 0.05 seconds"
-    assert events[-1].name == "agent:tool:failed"
-
-
 async def test_waiting_for_others_is_not_counted(files: FileToolsFacade, monkeypatch: pytest.MonkeyPatch) -> None:
     loop = asyncio.get_running_loop()
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import filetools
 from filetools.errors import InternalError, RateLimitedError
 from filetools.tools.arguments import NoParameters
-from filetools.tools.execution import FORGOTTEN_SECONDS, MOST_A_MINUTE, MOST_A_RUN, ParsingRuns, execute
+from filetools.tools.execution import MOST_A_MINUTE, MOST_A_RUN, RUN_SECONDS, ParsingRuns, execute
 from filetools.tools.registry import ToolRegistry
 from filetools.tools.tool import Tool, ToolContext
 
@@ -93,7 +93,7 @@ async def test_a_run_may_call_thirty_times(tmp_path: Path) -> None:
     assert [each["success"] for each in (*let, elsewhere, unnamed, core)] == [True] * (MOST_A_RUN + 3)
     assert refused == {
         "success": False,
-        "error": "A parsing run may call tools for context 30 times; wait 600 s",
+        "error": "A parsing run may call tools for context 30 times in 600 s; wait 600 s",
         "error_code": "RATE_LIMITED",
         "retryable": True,
         "suggested_action": "Wait 600 s and retry",
@@ -102,13 +102,13 @@ async def test_a_run_may_call_thirty_times(tmp_path: Path) -> None:
     }
 
 
-def test_a_run_is_forgotten_after_its_last_call() -> None:
+def test_a_run_may_call_again_when_its_oldest_call_is_ten_minutes_old() -> None:
     clock = Clock()
     runs = ParsingRuns(clock)
     for _ in range(MOST_A_RUN):
-        clock.now += 60
+        clock.now += 10
         runs.count("r")
-    clock.now += FORGOTTEN_SECONDS - 0.5
+    clock.now += RUN_SECONDS - 10 * (MOST_A_RUN - 1) - 0.5
     with pytest.raises(RateLimitedError, match="wait 1 s"):
         runs.count("r")
     clock.now += 0.5
@@ -123,7 +123,7 @@ def test_all_runs_together_may_call_so_often_a_minute() -> None:
         runs.count(f"r{number}")
     with pytest.raises(RateLimitedError) as refused:
         runs.count("new")
-    assert refused.value.message == "Parsing runs may call tools for context 120 times a minute; wait 31 s"
+    assert refused.value.message == "All parsing runs together may call tools for context 120 times in 60 s; wait 31 s"
     assert (refused.value.details, refused.value.retryable) == ({"wait_seconds": 31}, True)
     clock.now += 31
     runs.count("new")

@@ -48,7 +48,7 @@ async def test_registered_projects_and_instances_become_a_prompt(tmp_path: Path,
     async with filetools.open(root, settings=RELAXED) as files:
 
         def register(registry: Any) -> list[str]:
-            instance = registry.register_instance("claude", str(api / "src"))
+            instance = registry.register_instance("claude", str(api / "src"), pid=os.getpid())
             return [*(registry.ensure_project(str(each))["id"] for each in (gone, other, api)), instance]
 
         *ids, instance = await files.projects.run(register)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import click
 from rich.filesize import decimal
@@ -346,21 +346,11 @@ async def move(runner: CommandRunner, files: FileToolsFacade, project: str, path
     runner.show(moved, lambda moved: _show_registered([moved]))
 
 
-@command("instances", OWN, examples=("filetools instances", "filetools instances pin 5c9d03e1"))
-@click.argument("action", type=click.Choice(["list", "pin", "unpin"]), default="list", help="list, pin or unpin.")
-@click.argument("instance", required=False, metavar="[ID]", help="Id of an instance.")
-def instances(runner: CommandRunner, action: Literal["list", "pin", "unpin"], instance: str | None) -> None:
-    """List the agents and servers that run on this root, or pin one."""
-    if (action == "list") != (instance is None):
-        raise click.BadParameter("'pin' and 'unpin' go with an ID")
-
-    async def work(files: FileToolsFacade) -> None:
-        if instance is not None:
-            await files.projects.run(lambda registry: registry.pin_instance(instance, action == "pin"))
-        found = await files.projects.run(lambda registry: registry.instances(detailed=True))
-        runner.show({"instances": found}, lambda _: _show_registered(found, "No instance runs on this root."))
-
-    (runner.read if instance is None else runner.perform)(work)
+@command("instances", OWN, examples=("filetools instances",), reads=True)
+async def instances(runner: CommandRunner, files: FileToolsFacade) -> None:
+    """List the agents and servers that run on this root."""
+    found = await files.projects.run(lambda registry: registry.instances())
+    runner.show({"instances": found}, lambda _: _show_registered(found, "No instance runs on this root."))
 
 
 def _place(runner: CommandRunner, path: str) -> str:

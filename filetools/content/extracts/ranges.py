@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
 
-from filetools.content.formats import RAW_UTF8, TextFormat, undecodable, unit_bytes
+from filetools.content.formats import TextFormat, undecodable, unit_bytes
 from filetools.errors import InvalidArgumentError
 
 STEP_BYTES: Final = 65_536
 """Size of one read: small enough for the processor's cache and for the allocator to reuse without a system call."""
 _UNFIT: Final = ("utf-7", "hz", "iso2022_", "big5", "cp932", "cp949", "cp950", "euc_", "gb", "johab", "shift_jis")
 """Encodings in which a character's start can only be found by decoding everything before it."""
-
+_CONTINUATIONS: Final = bytes(range(0x80, 0xC0))
+_MOST_LEFT: Final = 3
+"""In UTF-8, a character has at most so many bytes after its first, each from 0x80 to 0xBF."""
 
 ReadAt = Callable[[int, int], bytes]
 """Takes an offset and a count, and returns that many bytes of a file, fewer only at its end."""
@@ -170,18 +171,9 @@ def _character_start(source: TextSource, offset: int) -> int:
     aligned = offset + (source.first - offset) % unit
     if unit == 2:
         return aligned + 2 * _is_inside_pair(source, aligned)
-    return _utf8_start(source, offset) if source.text_format.encoding in ("utf-8", RAW_UTF8) else aligned
-
-
-def _utf8_start(source: TextSource, offset: int) -> int:
-    """Return the end of the character that contains the byte before an offset; invalid bytes count as characters."""
-    for back in range(1, min(4, offset - source.first + 1)):
-        around = source.file.read_at(offset - back, 4)
-        for length in range(back + 1, 5):
-            with suppress(UnicodeDecodeError):
-                if len(around[:length].decode()) == 1:
-                    return offset - back + length
-    return offset
+    before, behind = source.file.read_at(offset - 1, 1), source.file.read_at(offset, _MOST_LEFT)
+    is_inside = source.text_format.encoding == "utf-8" and not before.isascii()
+    return aligned + is_inside * (len(behind) - len(behind.lstrip(_CONTINUATIONS)))
 
 
 def _is_inside_pair(source: TextSource, offset: int) -> bool:

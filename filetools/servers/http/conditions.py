@@ -90,42 +90,19 @@ def _failed(header: str, version: str | None) -> Refusal:
 _ONE_RANGE: Final = re.compile(r"bytes=\s*([0-9]{0,18})-([0-9]{0,18})\s*", re.IGNORECASE)
 
 
-class ByteRange(Struct, frozen=True):
-    """The bytes to send."""
-
-    offset: int
-    count: int
-    size: int
-    """Size of the whole file in bytes."""
-
-    @property
-    def content_range(self) -> str:
-        """Value of the `Content-Range` header."""
-        return f"bytes {self.offset}-{self.offset + self.count - 1}/{self.size}"
-
-
-def asked_range(request: Request, version: str, size: int) -> ByteRange | None:
-    """Return the requested range; None means the whole file, which is also the answer to unsupported range headers.
+def asked_range(request: Request, version: str, size: int) -> range | None:
+    """Return the offsets of the requested bytes; None means the whole file, also if the range header is not supported.
 
     Raises:
         Refusal: 416, the range lies outside the file.
     """
-    text = request.headers.get("range")
-    if text is None or request.headers.get("if-range", etag(version)).strip() != etag(version):
+    match = _ONE_RANGE.fullmatch(request.headers.get("range", ""))
+    if match is None or request.headers.get("if-range", etag(version)).strip() != etag(version):
         return None
-    match = _ONE_RANGE.fullmatch(text)
-    if match is None or not (match[1] or match[2]):
+    first, last = match.groups()
+    if (not first and not last) or (first and last and int(last) < int(first)):
         return None
-    if not match[1]:
-        count = min(int(match[2]), size)
-        return _within(size - count, size, size)
-    first, last = int(match[1]), int(match[2]) if match[2] else size - 1
-    if match[2] and last < first:
-        return None
-    return _within(first, min(last + 1, size), size)
-
-
-def _within(first: int, end: int, size: int) -> ByteRange:
-    if first >= end:
+    part = range(int(first), min(int(last or size) + 1, size)) if first else range(max(0, size - int(last)), size)
+    if not part:
         raise Refusal(416, "RANGE_NOT_SATISFIABLE", f"The file has {size} bytes", {"Content-Range": f"bytes */{size}"})
-    return ByteRange(first, end - first, size)
+    return part

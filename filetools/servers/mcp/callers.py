@@ -21,6 +21,7 @@ from filetools.printable import printable
 from filetools.servers.mcp.options import McpOptions
 from filetools.tools.call_log import CallLog
 from filetools.tools.registry import ToolRegistry
+from filetools.tools.roots import Roots
 from filetools.tools.tool import AnyTool
 
 SESSION_KEY: Final = "filetools/session"
@@ -38,42 +39,40 @@ class McpCallers:
     """The callers of one server.
 
     Args:
-        files: The open workspace.
+        find: Returns the open workspace, or the folders currently served to the client.
         options: Determine the kind of their actors.
         tools: The tools they may call.
-        log: Log of the calls.
+        log: Log of the calls; by default a new one.
     """
 
-    def __init__(self, files: FileToolsFacade, options: McpOptions, tools: Sequence[AnyTool], log: CallLog) -> None:
-        self._files = files
+    def __init__(
+        self,
+        find: Callable[[Request], Awaitable[FileToolsFacade | Roots]],
+        options: McpOptions,
+        tools: Sequence[AnyTool],
+        log: CallLog | None = None,
+    ) -> None:
+        self._find = find
         self._options = options
         self._tools = tools
-        self._log = log
-        self._process = options.session or new_session()
+        self._log = log or CallLog()
+        self._process = options.session or f"process-{secrets.token_hex(4)}"
         self._bound = lru_cache(MOST_CALLERS)(self._bind)
 
-    def files(self, request: Request) -> FileToolsFacade:
-        """Return the workspace of a request's caller."""
-        return self._of(request)[0]
-
     async def registry(self, request: Request) -> ToolRegistry:
-        """Return the tools of a request's caller."""
-        return self._of(request)[1]
+        """Return the tools of a request's caller.
 
-    def _of(self, request: Request) -> tuple[FileToolsFacade, ToolRegistry]:
+        Raises:
+            FileToolsError: No folder is served.
+        """
+        served = await self._find(request)
         actor = Actor(kind=self._options.kind, id=client_of(request), session=session_of(request, self._process))
-        return self._bound(actor, usual_conflict(request, self._options), self.principal(request))
+        return self._bound(served, actor, usual_conflict(request, self._options), self.principal(request))
 
-    def _bind(self, actor: Actor, on_conflict: OnConflict, owner: str) -> tuple[FileToolsFacade, ToolRegistry]:
-        # Callers may share a session unknowingly: a version that one has read must not let another overwrite the file.
-        # The tools of a dialect cannot name a version; for them, what the session has read must suffice.
-        files = self._files.for_actor(
-            actor,
-            require_version=self._options.dialect is None,
-            on_conflict=on_conflict,
-            ephemeral=self._options.session is None and actor.session == self._process,
-        )
-        return files, self._options.registry(files, self._tools, self._log, owner=owner)
+    def _bind(self, served: FileToolsFacade | Roots, actor: Actor, on_conflict: OnConflict, owner: str) -> ToolRegistry:
+        is_ephemeral = self._options.session is None and actor.session == self._process
+        own = served.for_actor(actor, on_conflict=on_conflict, ephemeral=is_ephemeral)
+        return self._options.registry(own, self._tools, self._log, owner=owner)
 
     def principal(self, request: Request) -> str:
         """Return a string that identifies the caller of a request, equal in every process on the root."""
@@ -112,11 +111,6 @@ def noting(registration: Registration) -> ServerMiddleware[Any]:
 def is_modern(request: Request) -> bool:
     """Return True if questions are results that the client answers by calling again."""
     return request.protocol_version in MODERN_PROTOCOL_VERSIONS
-
-
-def new_session() -> str:
-    """Return a session name for callers that name none; it is unique to one server in one process."""
-    return f"process-{secrets.token_hex(4)}"
 
 
 def session_of(request: Request, process: str) -> str:

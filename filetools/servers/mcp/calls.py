@@ -132,34 +132,24 @@ class ToolCalls:
 
 @asynccontextmanager
 async def _reporting(session: ServerSession) -> AsyncIterator[ReportProgress]:
-    """Yield a function that reports the progress of one call; a separate task sends the reports to the client."""
-    steps: asyncio.Queue[tuple[int, int | None, str | None] | None] = asyncio.Queue()
+    """Yield a function that reports the progress of one call to the client."""
     last = -1
-    sender: asyncio.Task[None] | None = None
-
-    async def send() -> None:
-        while (step := await steps.get()) is not None:
-            await session.report_progress(*step)
+    sent: list[asyncio.Task[None]] = []
 
     def report(current: int, total: int | None, message: str | None) -> None:
-        nonlocal last, sender
+        nonlocal last
         if current > last:  # the protocol requires increasing values
             last = current
-            steps.put_nowait((current, total, message))
-            if sender is None:
-                sender = asyncio.create_task(send())
+            sent.append(asyncio.create_task(session.report_progress(current, total, message)))
 
     try:
         yield report
-    except BaseException:
-        if sender is not None:
-            sender.cancel()
-        raise
-    # The last reports of worker threads may still be queued in the loop; after the result they would be ignored.
-    await asyncio.sleep(0)
-    if sender is not None:
-        steps.put_nowait(None)
-        await sender
+        # The last reports of worker threads may still be queued in the loop; after the result they would be ignored.
+        await asyncio.sleep(0)
+        await asyncio.gather(*sent)
+    finally:
+        for task in sent:
+            task.cancel()
 
 
 def _result(seen: ShownCall) -> wire.CallToolResult:

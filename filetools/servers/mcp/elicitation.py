@@ -6,15 +6,12 @@ call checks everything again, so an answer never covers more than the person saw
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
 import mcp_types as wire
 from mcp.shared.exceptions import MCPError
-from msgspec import Struct, structs
 from pydantic import ValidationError
 
 from filetools.errors import FileToolsError
@@ -41,17 +38,6 @@ _TEXT: Final[dict[str, Any]] = {
 }
 Perform = Callable[[], Awaitable[dict[str, Any]]]
 """Makes the call and returns its envelope."""
-
-
-class Subject(Struct, frozen=True, kw_only=True):
-    """The subject of a question; the client carries it between the rounds, sealed."""
-
-    approval: str
-    path: str
-    version: str | None
-    """Version of the file, or of the unsaved text, that the person saw."""
-    shown: str
-    """Digest of everything the person saw."""
 
 
 PersonAnswer = tuple[str, str | None]
@@ -87,34 +73,24 @@ class Elicitation:
     async def _over_rounds(
         self, given: wire.CallToolRequestParams, perform: Perform
     ) -> dict[str, Any] | wire.InputRequiredResult:
-        # Only a state sealed by this server gets here.
-        asked = None if given.request_state is None else Subject(**json.loads(given.request_state))
+        # Only a state sealed by this server gets here: the ID of a request, which is bound to what the person saw.
         answer = _answer_in((given.input_responses or {}).get(QUESTION))
-        if asked is not None and answer is not None:
-            await self._pass_on(asked.approval, answer)
+        if given.request_state is not None and answer is not None:
+            await self._pass_on(given.request_state, answer)
         envelope = await perform()
-        question = await self._question(envelope)
-        if question is not None and asked is not None:
-            if answer is None:
-                return envelope  # the person did not answer
-            if asked == structs.replace(question[1], approval=asked.approval):
-                # The first request ended with its process or belongs to another actor, but the person saw the same content.
-                await self._pass_on(question[1].approval, answer)
-                envelope = await perform()
-                question = await self._question(envelope)
-        if question is None:
+        asked = await self._asked(envelope)
+        if asked is None or (given.request_state is not None and answer is None):  # the person did not answer
             return envelope
-        form, subject = question
-        questions: wire.InputRequests = {QUESTION: wire.ElicitRequest(params=form)}
-        return wire.InputRequiredResult(input_requests=questions, request_state=json.dumps(structs.asdict(subject)))
+        questions: wire.InputRequests = {QUESTION: wire.ElicitRequest(params=_form_of(asked))}
+        return wire.InputRequiredResult(input_requests=questions, request_state=asked.id)
 
     async def _at_once(self, request: Request, perform: Perform) -> dict[str, Any]:
         for _ in range(MOST_QUESTIONS):
             envelope = await perform()
-            question = await self._question(envelope)
-            if question is None:
+            asked = await self._asked(envelope)
+            if asked is None:
                 return envelope
-            form, subject = question
+            form = _form_of(asked)
             try:
                 result = await request.session.elicit_form(form.message, form.requested_schema, request.request_id)
             except (MCPError, ValidationError):
@@ -123,17 +99,15 @@ class Elicitation:
             answer = _answer_in(result)
             if answer is None:
                 return envelope
-            await self._pass_on(subject.approval, answer)
+            await self._pass_on(asked.id, answer)
         return await perform()
 
-    async def _question(self, envelope: Mapping[str, Any]) -> tuple[wire.ElicitRequestFormParams, Subject] | None:
-        """Return the form and the subject of the decision that a failed call needs, or None."""
-        found = await self._open_request(_approval_of(envelope))
-        if found is None:
+    async def _asked(self, envelope: Mapping[str, Any]) -> ApprovalRequest | None:
+        """Return the open request for the decision that a failed call needs, or None."""
+        if envelope["success"] or envelope["error_code"] != "APPROVAL_REQUIRED":
             return None
-        asked, _ = found
-        subject = Subject(approval=asked.id, path=asked.path, version=asked.version, shown=_digest_of(asked))
-        return _form_of(asked), subject
+        found = await self._open_request(envelope["details"].get("approval_id"))
+        return None if found is None else found[0]
 
     async def _pass_on(self, approval_id: str, answer: PersonAnswer) -> None:
         found = await self._open_request(approval_id)
@@ -142,30 +116,15 @@ class Elicitation:
             with suppress(FileToolsError):
                 await found[1].answer_approval(approval_id, answer[0], edited_text=answer[1])
 
-    async def _open_request(self, approval_id: str | None) -> tuple[ApprovalRequest, FileToolsFacade] | None:
+    async def _open_request(self, approval_id: str) -> tuple[ApprovalRequest, FileToolsFacade] | None:
         """Return an open request, and the facade of a person who may answer it."""
-        for files in self._workspaces() if approval_id is not None else ():
+        for files in self._workspaces():
             # The operator trusts the client to show the question to a person.
             person = files.for_actor(Actor(kind="editor", id="mcp-elicitation"))
             for each in await person.approvals():
                 if each.id == approval_id:
                     return each, person
         return None
-
-
-def _approval_of(envelope: Mapping[str, Any]) -> str | None:
-    if envelope["success"] or envelope["error_code"] != "APPROVAL_REQUIRED":
-        return None
-    found = envelope["details"].get("approval_id")
-    return found if isinstance(found, str) else None
-
-
-def _digest_of(asked: ApprovalRequest) -> str:
-    shown = [
-        asked.tool, *asked.paths, asked.version, asked.description, asked.reason,
-        asked.old_text, asked.new_text, asked.base_text, asked.diff,
-    ]  # fmt: skip
-    return hashlib.sha256(json.dumps(shown).encode("ascii")).hexdigest()
 
 
 def _form_of(asked: ApprovalRequest) -> wire.ElicitRequestFormParams:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Final
 
 import mcp_types as wire
 from mcp.server.connection import Connection
-from mcp.server.session import ServerSession
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
     ListenHandler,
@@ -53,16 +53,16 @@ class Notifications:
         self._bus = InMemorySubscriptionBus()
         self._streams = ListenHandler(self._bus)
         self._listening: dict[object, Sequence[str]] = {}
-        self._followers: dict[Connection, _Follower] = {}
+        self._followers: dict[Connection, set[str]] = {}
         self._documents: dict[str, str] = {}
-        self._held: dict[ServerEvent, bool] = {}
+        self._held: dict[tuple[Connection | None, ServerEvent], bool] = {}
         self._tasks = {asyncio.create_task(self._renew())}
         self._subscriptions = [files.on(pattern, self._note) for pattern in ("file:*", "directory:*", "buffer:*")]
 
     @property
     def followed(self) -> int:
         """Number of URIs followed by clients of handshake revisions."""
-        return sum(len(each.followed) for each in self._followers.values())
+        return sum(map(len, self._followers.values()))
 
     async def listen(
         self, request: Request, given: wire.SubscriptionsListenRequestParams
@@ -88,18 +88,15 @@ class Notifications:
             parse_address(given.uri, self._root)
             await self._note_document(given.uri)
         connection = _connection_of(request)
-        follower = self._followers.get(connection)
-        if follower is None:
-            follower = self._followers[connection] = _Follower(request.session)
-            connection.exit_stack.push_async_callback(self._forget, connection)
-        follower.followed.add(given.uri)
+        if connection not in self._followers:
+            self._followers[connection] = set()
+            connection.exit_stack.callback(self._followers.pop, connection)
+        self._followers[connection].add(given.uri)
         return wire.EmptyResult()
 
     async def unsubscribe(self, request: Request, given: wire.UnsubscribeRequestParams) -> wire.EmptyResult:
         """Stop notifying a client of changes to a URI."""
-        follower = self._followers.get(_connection_of(request))
-        if follower is not None:
-            follower.followed.discard(given.uri)
+        self._followers.get(_connection_of(request), set()).discard(given.uri)
         return wire.EmptyResult()
 
     async def aclose(self) -> None:
@@ -107,14 +104,9 @@ class Notifications:
         for subscription in self._subscriptions:
             subscription.unsubscribe()
         self._streams.close()
-        for follower in self._followers.values():
-            await follower.aclose()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _forget(self, connection: Connection) -> None:
-        await self._followers.pop(connection).aclose()
 
     async def _note_document(self, uri: str) -> None:
         if uri.startswith(BUFFERS):
@@ -122,8 +114,7 @@ class Notifications:
 
     def _followed_documents(self) -> list[str]:
         """Forget the documents that nobody follows any more, and return the URIs of the others."""
-        followed = {uri for uris in self._listening.values() for uri in uris}
-        followed.update(*(each.followed for each in self._followers.values()))
+        followed = set(chain(*self._listening.values(), *self._followers.values()))
         self._documents = {uri: document for uri, document in self._documents.items() if uri in followed}
         return list(self._documents)
 
@@ -156,57 +147,37 @@ class Notifications:
             yield from [uri for uri, document in self._documents.items() if document == event.document]
 
     def _notify(self, event: ServerEvent) -> None:
-        """Notify at once, so that an editor reacts quickly; repetitions within 100 ms are sent as one, at their end."""
-        if event in self._held:
-            self._held[event] = True
+        for connection, followed in self._followers.items():
+            if not isinstance(event, ResourceUpdated) or event.uri in followed:
+                self._put(connection, event)
+        self._put(None, event)
+
+    def _put(self, connection: Connection | None, event: ServerEvent) -> None:
+        """Send an event to a connection of a handshake revision, or to all streams.
+
+        It is sent at once, so that an editor reacts quickly; repetitions within 100 ms, or before the client has read the
+        first, are sent as one. Each has its own task, so that a client that does not read does not delay the others.
+        """
+        if (connection, event) in self._held:
+            self._held[connection, event] = True
             return
-        self._held[event] = False
-        task = asyncio.create_task(self._send(event))
+        self._held[connection, event] = False
+        task = asyncio.create_task(self._send(connection, event))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _send(self, event: ServerEvent) -> None:
+    async def _send(self, connection: Connection | None, event: ServerEvent) -> None:
         is_due = True
         while is_due:
-            self._held[event] = False
-            for follower in self._followers.values():
-                if not isinstance(event, ResourceUpdated) or event.uri in follower.followed:
-                    follower.put(event)
-            await self._bus.publish(event)
-            await asyncio.sleep(QUIET_SECONDS)
-            is_due = self._held.pop(event)
-
-
-class _Follower:
-    """A connection of a handshake revision; a separate task sends its notifications one by one.
-
-    A client that does not read does not delay the others. Pending notifications of the same URI are merged.
-    """
-
-    def __init__(self, session: ServerSession) -> None:
-        self.followed: set[str] = set()
-        self._session = session
-        self._waiting: dict[ServerEvent, None] = {}
-        self._sender: asyncio.Task[None] | None = None
-
-    def put(self, event: ServerEvent) -> None:
-        self._waiting[event] = None
-        if self._sender is None or self._sender.done():
-            self._sender = asyncio.create_task(self._send())
-
-    async def aclose(self) -> None:
-        if self._sender is not None:
-            self._sender.cancel()
-            await asyncio.gather(self._sender, return_exceptions=True)
-
-    async def _send(self) -> None:
-        while self._waiting:
-            event = next(iter(self._waiting))
-            del self._waiting[event]
-            if isinstance(event, ResourceUpdated):
-                await self._session.send_resource_updated(event.uri)
+            self._held[connection, event] = False
+            if connection is None:
+                await self._bus.publish(event)
+            elif isinstance(event, ResourceUpdated):
+                await connection.send_resource_updated(event.uri)
             else:
-                await self._session.send_notification(wire.ResourceListChangedNotification())
+                await connection.send_resource_list_changed()
+            await asyncio.sleep(QUIET_SECONDS)
+            is_due = self._held.pop((connection, event))
 
 
 def _connection_of(request: Request) -> Connection:

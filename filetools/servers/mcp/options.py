@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +14,7 @@ from filetools.tools.call_log import CallLog
 from filetools.tools.dialects import Dialect
 from filetools.tools.handlers.descriptors import descriptors_for
 from filetools.tools.registry import FILE_TOOLS, ToolRegistry, chosen
+from filetools.tools.roots import Roots
 from filetools.tools.tool import AnyTool
 
 DEFAULT_GROUP = "core"
@@ -49,7 +50,7 @@ class McpOptions(Struct, frozen=True, kw_only=True):
         """The actor kind of the clients."""
         return "editor" if self.is_editor else "agent"
 
-    def selected(self, registered: Iterable[AnyTool] = FILE_TOOLS) -> list[AnyTool]:
+    def selected(self) -> list[AnyTool]:
         """Return the tools that the server offers.
 
         Raises:
@@ -61,17 +62,23 @@ class McpOptions(Struct, frozen=True, kw_only=True):
                 raise InvalidArgumentError(f"The dialect {self.dialect.name!r} does not support {what}")
             present, wanted = self.dialect.tools, self.tools or (self.dialect.name,)
         else:
-            present, wanted = tuple(registered), self.tools or (DEFAULT_GROUP,)
+            present, wanted = FILE_TOOLS, self.tools or (DEFAULT_GROUP,)
         if self.is_editor:
             wanted = (*wanted, EDITOR_GROUP)
         return [tool for tool in chosen(present, wanted) if tool.effect == "read" or not self.only_reads]
 
-    def registry(self, files: FileToolsFacade, tools: Sequence[AnyTool], log: CallLog, *, owner: str) -> ToolRegistry:
-        """Return the tools of one caller, identified by `owner`."""
+    def registry(
+        self, files: FileToolsFacade | Roots, tools: Sequence[AnyTool], log: CallLog, *, owner: str
+    ) -> ToolRegistry:
+        """Return the tools of one caller, identified by `owner`, in one workspace or, of a dialect, in several folders."""
+        if isinstance(files, Roots):
+            assert self.dialect is not None
+            return self.dialect.registry(roots=files, tools=tools, log=log)
         if self.dialect is not None:
             return self.dialect.registry(files, tools=tools, log=log)
         # A name given over a network must not give access to the descriptors of a client on this machine.
         owner = f"shared {owner}" if self.is_shared else owner
         # Programs that request JSON get whole results: a page of a descriptor would not match the published schema.
         kept = None if self.structured else descriptors_for(files, tools, owner=owner, is_opaque=self.is_shared)
-        return ToolRegistry(files, tools, log=log, descriptors=kept)
+        # Callers may share a session unknowingly: a version that one has read must not let another overwrite the file.
+        return ToolRegistry(files, tools, require_version=True, log=log, descriptors=kept)

@@ -8,7 +8,6 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
@@ -23,28 +22,13 @@ from filetools.app.registration import Registration
 from filetools.distribution import installed_version
 from filetools.errors import FileToolsError, InvalidArgumentError, WorkspaceGoneError
 from filetools.facade.facade import FileToolsFacade
-from filetools.models.records import Actor
-from filetools.models.words import OnConflict
-from filetools.servers.mcp.callers import (
-    MOST_CALLERS,
-    Request,
-    client_of,
-    is_modern,
-    new_session,
-    noting,
-    session_of,
-    usual_conflict,
-)
+from filetools.servers.mcp.callers import McpCallers, Request, is_modern, noting
 from filetools.servers.mcp.calls import ToolCalls
 from filetools.servers.mcp.elicitation import Elicitation
 from filetools.servers.mcp.options import McpOptions
 from filetools.servers.mcp.server import sealing
 from filetools.tools.answers.seen import TextLimits
-from filetools.tools.call_log import CallLog
-from filetools.tools.dialects import Dialect
-from filetools.tools.registry import ToolRegistry
 from filetools.tools.roots import Root, Roots
-from filetools.tools.tool import AnyTool
 
 
 class Folder(Struct, frozen=True):
@@ -73,11 +57,9 @@ def folder_at(name: str | os.PathLike[str]) -> Folder | None:
 
 def outermost(folders: Sequence[Folder]) -> list[Folder]:
     """Return the folders that lie in none of the others, each once, in the given order."""
-    kept = {folder.real: folder for folder in reversed(folders)}
+    reals = {folder.real: folder for folder in reversed(folders)}
     return [
-        folder
-        for folder in dict.fromkeys(kept[each.real] for each in folders)
-        if not any(parent in kept for parent in folder.real.parents)
+        folder for folder in folders if reals[folder.real] is folder and reals.keys().isdisjoint(folder.real.parents)
     ]
 
 
@@ -115,8 +97,8 @@ async def roots_server(
     tools = options.selected()
     async with aclosing(Workspaces(opener)) as workspaces:
         # Open these before a client reports roots: a root inside one of them then shares its journal and its mirror.
-        usual = await workspaces.roots(folders)
-        callers = RootedCallers(workspaces, usual, dialect, options, tools)
+        served = ServedRoots(workspaces, await workspaces.roots(folders))
+        callers = McpCallers(served.find, options, tools)
         elicitation = Elicitation(workspaces.all, options)
         calls = ToolCalls(callers.registry, tools, elicitation, limits=TextLimits(), is_deferred=options.is_deferred)
         async with Registration(workspaces.all) as registration, aclosing(calls):
@@ -129,17 +111,15 @@ async def roots_server(
                 on_call_tool=calls.call_tool,
                 get_tool_input_schema=calls.schemas.get,
             )
-            server.add_notification_handler(
-                "notifications/roots/list_changed", wire.NotificationParams, callers.roots_changed
-            )
+            server.add_notification_handler("notifications/roots/list_changed", wire.NotificationParams, served.changed)
             server.middleware.append(noting(registration))
             # The folders can change with the client, so the key belongs to the process and not to a folder.
-            server.middleware.append(sealing(secrets.token_hex(32), partial(session_of, process=""), server.name))
+            server.middleware.append(sealing(secrets.token_hex(32), callers.principal, server.name))
             yield server
 
 
-class RootedCallers:
-    """The callers of one server with several roots, all over one connection.
+class ServedRoots:
+    """The folders served to the client of one connection.
 
     As in the official server, the client's roots are served; if it reports none that exists, the folders of the command
     line are.
@@ -147,31 +127,15 @@ class RootedCallers:
     Args:
         workspaces: The open workspaces.
         usual: The folders of the command line.
-        dialect: The dialect of the tools.
-        options: Determine the kind of their actors.
-        tools: The tools they may call.
     """
 
-    def __init__(
-        self,
-        workspaces: Workspaces,
-        usual: Roots,
-        dialect: Dialect,
-        options: McpOptions,
-        tools: Sequence[AnyTool],
-    ) -> None:
+    def __init__(self, workspaces: Workspaces, usual: Roots) -> None:
         self._workspaces = workspaces
         self._usual = usual
-        self._dialect = dialect
-        self._options = options
-        self._tools = tools
-        self._log = CallLog()
-        self._process = options.session or new_session()
         self._served: asyncio.Task[Roots] | None = None
-        self._bound = lru_cache(MOST_CALLERS)(self._bind)
 
-    async def registry(self, request: Request) -> ToolRegistry:
-        """Return the tools of a request's caller, for the folders currently served to its client.
+    async def find(self, request: Request) -> Roots:
+        """Return the folders currently served to the client.
 
         Raises:
             FileToolsError: No folder is served.
@@ -183,15 +147,9 @@ class RootedCallers:
             error = WorkspaceGoneError(_NONE_SERVED)
             error.suggested_action = _SERVE_ONE
             raise error
-        actor = Actor(kind=self._options.kind, id=client_of(request), session=session_of(request, self._process))
-        return self._bound(served, actor, usual_conflict(request, self._options))
+        return served
 
-    def _bind(self, served: Roots, actor: Actor, on_conflict: OnConflict) -> ToolRegistry:
-        is_ephemeral = self._options.session is None and actor.session == self._process
-        roots = served.for_actor(actor, on_conflict=on_conflict, ephemeral=is_ephemeral)
-        return self._dialect.registry(roots=roots, tools=self._tools, log=self._log)
-
-    async def roots_changed(self, request: Request, given: wire.NotificationParams) -> None:
+    async def changed(self, request: Request, given: wire.NotificationParams) -> None:
         """Ask the client for its roots again, at the next call."""
         self._served = None
 

@@ -60,7 +60,11 @@ class McpServer(AsyncResource):
         log = CallLog() if log is None else log
         # Invalid options are reported here, not by every call.
         limits = options.registry(files, tools, log, owner="").limits
-        callers = McpCallers(files, options, tools, log)
+
+        async def find(_: Request) -> FileToolsFacade:
+            return files
+
+        callers = McpCallers(find, options, tools, log)
         elicitation = Elicitation(lambda: [files], options)
         self._calls = ToolCalls(
             callers.registry, tools, elicitation,

@@ -15,11 +15,11 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from functools import partial
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import anyio
 from anyio import BrokenResourceError
-from anyio.abc import AsyncResource
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.message import SessionMessage
@@ -28,7 +28,6 @@ from mcp_types import (
     PARSE_ERROR,
     ErrorData,
     JSONRPCError,
-    JSONRPCMessage,
     RequestId,
     jsonrpc_message_adapter,
 )
@@ -55,80 +54,64 @@ PIPE_BYTES: Final = 1024 * 1024
 """Pipe capacity that holds a whole response; with the default of 64 KiB, reader and writer must alternate."""
 
 
-class MessageReader(AsyncResource):
+class MessageReader(ObjectReceiveStream["SessionMessage | Exception"]):
     """Reads messages, one per line, from a non-blocking descriptor.
 
     It reads only on demand, so that a client that sends faster than it is served must wait.
 
     Args:
         descriptor: The descriptor to read.
-        answering: Sends the client an error for an invalid line; with None, only the reader receives the error.
+        answering: Sends the client an error for an invalid line.
     """
 
-    def __init__(self, descriptor: int, answering: MessageWriter | None = None) -> None:
+    def __init__(self, descriptor: int, answering: MessageWriter) -> None:
         self._descriptor = descriptor
         self._answering = answering
         self._held = bytearray()
-        self._is_ended = False
 
-    def __aiter__(self) -> Self:
-        return self
+    async def receive(self) -> SessionMessage | Exception:
+        """Return the next message, or the error in it; an invalid line does not end the connection.
 
-    async def __anext__(self) -> SessionMessage | Exception:
-        line = await self._line()
-        while line is not None and line.isspace():
-            line = await self._line()
-        if line is None:
-            raise StopAsyncIteration
+        Raises:
+            anyio.EndOfStream: There are no more.
+        """
+        while (line := await self._line()).isspace():
+            pass
+        if not line:
+            raise anyio.EndOfStream
         try:
-            return SessionMessage(_message(line))
-        except ValidationError as exc:  # passed to the dispatcher; an invalid line does not end the connection
-            if self._answering is not None:
-                # The SDK's dispatcher ignores it, so the client would wait for a response.
-                await self._answering.send(SessionMessage(_answer_to(line, exc)))
+            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+        except ValidationError as exc:
+            # The SDK's dispatcher ignores it, so the client would wait for a response.
+            await self._answering.send(SessionMessage(_answer_to(line, exc)))
             return exc
 
     async def aclose(self) -> None:
         """Do nothing: the owner closes the descriptor."""
 
-    async def receive(self) -> SessionMessage | Exception:
-        """Return the next message, or the error in it.
-
-        Raises:
-            anyio.EndOfStream: There are no more.
-        """
-        try:
-            return await self.__anext__()
-        except StopAsyncIteration:
-            raise anyio.EndOfStream from None
-
-    async def _line(self) -> bytes | None:
+    async def _line(self) -> bytes:
+        """Return the next line; the last one need not have an end. Empty after the last."""
+        # Lines that arrive together must not block the loop from running what the first one started.
+        await asyncio.sleep(0)
         searched = 0
-        if b"\n" in self._held:
-            # Lines that arrive together must not block the loop from running what the first one started.
-            await asyncio.sleep(0)
         while (end := self._held.find(b"\n", searched)) < 0:
-            if self._is_ended:
-                return self._taken(len(self._held)) if self._held else None
             searched = len(self._held)
-            piece = await self._read()
-            self._is_ended = not piece
-            self._held += piece
-        return self._taken(end + 1)
-
-    def _taken(self, count: int) -> bytes:
-        line = bytes(self._held[:count])
-        del self._held[:count]
+            self._held += await self._read()
+            if len(self._held) == searched:
+                break
+        line = bytes(self._held[: end + 1] if end >= 0 else self._held)
+        del self._held[: len(line)]
         return line
 
     async def _read(self) -> bytes:
         while True:
-            with suppress(BlockingIOError):
+            try:
                 return os.read(self._descriptor, CHUNK_BYTES)
-            await anyio.wait_readable(self._descriptor)
+            except BlockingIOError:
+                await anyio.wait_readable(self._descriptor)
 
 
-class MessageWriter(AsyncResource):
+class MessageWriter(ObjectSendStream[SessionMessage]):
     """Writes messages, one per line, to a non-blocking descriptor.
 
     A started message is always written to its end, even if its sender is cancelled: a partial line would corrupt the
@@ -140,9 +123,7 @@ class MessageWriter(AsyncResource):
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._left = bytearray()
-        self._writing: asyncio.Task[None] | None = None
-        self._is_broken = False
+        self._turn = asyncio.Lock()
 
     async def send(self, item: SessionMessage) -> None:
         """Send a message, and wait until the client has room for it.
@@ -150,56 +131,29 @@ class MessageWriter(AsyncResource):
         Raises:
             anyio.BrokenResourceError: The client has closed its end.
         """
-        is_first = not self._left
-        self._left += jsonrpc_message_adapter.dump_json(item.message, by_alias=True, exclude_unset=True) + b"\n"
-        if is_first:
-            self._write()  # usually the whole message fits into one write
-            if self._left:
-                self._writing = asyncio.create_task(self._write_rest())
-        await self.aclose()
-        if self._is_broken:
-            raise anyio.BrokenResourceError
+        line = jsonrpc_message_adapter.dump_json(item.message, by_alias=True, exclude_unset=True) + b"\n"
+        await asyncio.shield(self._write(line))
 
     async def aclose(self) -> None:
         """Wait until everything is written, or the client has closed its end."""
-        if self._left and self._writing is not None:
-            await asyncio.shield(self._writing)
-
-    def _write(self) -> None:
-        try:
-            del self._left[: os.write(self._descriptor, self._left)]
-        except BlockingIOError:
+        async with self._turn:
             pass
-        except OSError:
-            self._is_broken = True
-            self._left.clear()
 
-    async def _write_rest(self) -> None:
-        while self._left:
-            await anyio.wait_writable(self._descriptor)
-            self._write()
+    async def _write(self, line: bytes) -> None:
+        async with self._turn:
+            left = memoryview(line)
+            while left:
+                try:
+                    left = left[os.write(self._descriptor, left) :]
+                except BlockingIOError:
+                    await anyio.wait_writable(self._descriptor)
+                except OSError as exc:
+                    raise BrokenResourceError from exc
 
-    async def stop(self) -> None:
-        """Stop writing."""
-        if self._writing is not None:
-            self._writing.cancel()
-            await asyncio.gather(self._writing, return_exceptions=True)
-
-
-def _message(line: bytes) -> JSONRPCMessage:
-    try:
-        return jsonrpc_message_adapter.validate_json(line, by_name=False)
-    except ValidationError:
-        # A lone surrogate in a string is valid JSON; the parameter that contains it is refused later, by name.
-        if b"\\ud" not in line.lower():
-            raise
-        try:
-            plain: object = json.loads(line)
-        except (ValueError, RecursionError):
-            pass
-        else:
-            return jsonrpc_message_adapter.validate_python(plain, by_name=False)
-        raise
+    def stop(self) -> None:
+        """Stop writing; nothing more can be sent."""
+        anyio.notify_closing(self._descriptor)
+        self._descriptor = -1
 
 
 def _answer_to(line: bytes, error: ValidationError) -> JSONRPCError:
@@ -255,7 +209,7 @@ async def standard_streams() -> AsyncIterator[tuple[Any, Any]]:
         try:
             yield MessageReader(incoming, writer), writer
         finally:
-            await writer.stop()
+            writer.stop()
 
 
 @contextmanager

@@ -26,7 +26,8 @@ E = TypeVar("E", bound=FileToolsError)
 
 def numbered(text: str, first: int = 1) -> str:
     """Return a text with each line prefixed by its number and a tab; every line ends in LF."""
-    return "".join(f"{number:6}\t{_bare(line)}\n" for number, line in enumerate(split_lines(text), first))
+    lines = (line.rstrip("\r\n") for line in split_lines(text))
+    return "".join(f"{number:6}\t{line}\n" for number, line in enumerate(lines, first))
 
 
 def snippet(hunks: list[dict[str, Any]]) -> str:
@@ -66,10 +67,6 @@ def presented(text_of: Callable[[Mapping[str, Any], TextLimits], str | ShownCall
         return seen if not news else ShownCall(text=seen.text, media=seen.media, links=seen.links, notes=news)
 
     return present
-
-
-def _bare(line: str) -> str:
-    return line.rstrip("\r\n") if line.endswith(("\r", "\n")) else line
 
 
 class Dialect(Struct, frozen=True, kw_only=True):

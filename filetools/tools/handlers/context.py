@@ -104,12 +104,6 @@ T = TypeVar("T")
 Asked = TypeVar("Asked", bound=Parameters)
 
 
-class InstanceStatus(Parameters):
-    """Parameters of get_instance_status."""
-
-    detailed: bool = False
-
-
 class InProject(Parameters):
     """Base of the parameters of tools that look at a project, or at any folder that can be looked at."""
 
@@ -196,8 +190,8 @@ class ContextCaller(Struct, frozen=True, kw_only=True):
         )
 
 
-async def _instances(caller: ContextCaller, given: InstanceStatus) -> Answer:
-    return {"instances": await caller.files.projects.run(lambda registry: registry.instances(detailed=given.detailed))}
+async def _instances(caller: ContextCaller, _: Parameters) -> Answer:
+    return {"instances": await caller.files.projects.run(lambda registry: registry.instances())}
 
 
 async def _instructions(caller: ContextCaller, given: Instructions) -> Answer:
@@ -349,7 +343,7 @@ class _Fact(Struct, Generic[Asked], frozen=True, kw_only=True):
 _FACTS: Final[tuple[_Fact[Any], ...]] = (
     _Fact(
         name="get_instance_status",
-        parameters=InstanceStatus,
+        parameters=Parameters,
         answer=_instances,
         description="List the agents that run on this workspace: id, name, dir, status (working, idle), project.",
     ),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from filetools.descriptors.configuration import checked
+from filetools.descriptors.configuration import is_on
 from filetools.descriptors.descriptors import Descriptors
 from filetools.descriptors.frames import Frame, error_frame
 from filetools.errors import (
@@ -60,9 +60,6 @@ class OneFd(Parameters):
     fd: str
 
 
-Asked = TypeVar("Asked", bound=OneFd)
-
-
 class ReadFd(OneFd):
     """Parameters of read_fd."""
 
@@ -90,21 +87,6 @@ class FdToFile(OneFd):
     mode: Literal["write", "append"] = "write"
     create: bool = True
     exist_ok: bool = True
-
-
-def _with_frame_details(
-    handler: Callable[[ToolContext, Asked], Awaitable[Mapping[str, Any]]], otherwise: str
-) -> Callable[[ToolContext, Asked], Awaitable[Mapping[str, Any]]]:
-    """Wrap a handler so that its errors have the details of their frame: the descriptor and the error type."""
-
-    async def handle(context: ToolContext, given: Asked) -> Mapping[str, Any]:
-        try:
-            return await handler(context, given)
-        except FileToolsError as error:
-            error.details = {"fd": given.fd, "type": _KINDS.get(error.code, otherwise)} | error.details
-            raise
-
-    return handle
 
 
 async def read_fd(context: ToolContext, given: ReadFd) -> Mapping[str, Any]:
@@ -226,8 +208,8 @@ def descriptors_for(
     Raises:
         InvalidArgumentError: The settings enable descriptors, but none of the tools reads them.
     """
-    is_on = checked(files.settings.file_descriptor, [tool.name for tool in tools], is_given=False).is_on
-    return files.descriptors(owner=owner, is_opaque=is_opaque) if is_on else None
+    is_used = is_on(files.settings.file_descriptor, [tool.name for tool in tools])
+    return files.descriptors(owner=owner, is_opaque=is_opaque) if is_used else None
 
 
 async def wrapped(
@@ -275,12 +257,12 @@ async def wrapped(
     return {**envelope, "data": frame.to_dict() | {name: each for name, each in facts.items() if each}}
 
 
-def present(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
+def present(envelope: Mapping[str, Any], limits: TextLimits, *, other_error: str = "read_error") -> ShownCall:
     """Return what a model sees of a call of these tools: frames or rows."""
     news = list(news_lines(envelope))
     if not envelope["success"]:
         details = envelope["details"]
-        kind = details.get("type") or _KINDS.get(envelope["error_code"], "read_error")
+        kind = details.get("type") or _KINDS.get(envelope["error_code"], other_error)
         frame = error_frame(kind, str(details.get("fd", "")), envelope["error"])
         return ShownCall(text="\n".join([frame.text(), *news]), is_error=True)
     data = envelope["data"]
@@ -317,7 +299,7 @@ DESCRIPTORS: Final[tuple[AnyTool, ...]] = (
             " that unit; pages and lines count from 1, characters from 0. Returns the text and its position."
         ),
         parameters=ReadFd,
-        handler=_with_frame_details(read_fd, "read_error"),
+        handler=read_fd,
         group=GROUP,
         level="auto",
         effect="read",
@@ -328,7 +310,7 @@ DESCRIPTORS: Final[tuple[AnyTool, ...]] = (
         name="search_fd",
         description="Find lines in a descriptor by literal text, or by regex. Returns line, column, page and text of each.",
         parameters=SearchFd,
-        handler=_with_frame_details(search_fd, "read_error"),
+        handler=search_fd,
         group=GROUP,
         level="auto",
         effect="read",
@@ -343,9 +325,9 @@ DESCRIPTORS: Final[tuple[AnyTool, ...]] = (
             " exist_ok=false: only a new one."
         ),
         parameters=FdToFile,
-        handler=_with_frame_details(fd_to_file, "write_error"),
+        handler=fd_to_file,
         group=GROUP,
-        present=present,
+        present=partial(present, other_error="write_error"),
     ),
     Tool(
         name="list_fds",

@@ -1,10 +1,9 @@
-"""Tools that read files, facts about them, and folders; long lists are returned in parts."""
+"""Tools that read files, facts about them, and folders."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from functools import partial
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
 
@@ -15,9 +14,6 @@ from filetools.tools.arguments import Parameters
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 Page = TypeVar("Page", GrepResult, ListResult, SearchResult)
-FIRST_ROWS: Final = 20
-"""Rows of the first part; each further part has twice as many, so that restarting the search costs little."""
-_ROWS: Final = ("entries", "matches", "files")
 
 
 async def pages(call: Callable[..., Awaitable[Page]]) -> AsyncIterator[Page]:
@@ -32,40 +28,6 @@ async def pages(call: Callable[..., Awaitable[Page]]) -> AsyncIterator[Page]:
         yield page
         if (cursor := page.next_cursor) is None:
             return
-
-
-async def in_parts(
-    context: ToolContext, limit: int, cursor: str | None, page: Callable[[int, str | None], Awaitable[Page]]
-) -> Page:
-    """Return one page of a search or list. If the caller wants parts, report all but the last part as they are found.
-
-    Args:
-        context: The call.
-        limit: Maximum number of rows of the page.
-        cursor: Where the page begins.
-        page: Returns up to the given number of rows from a cursor.
-    """
-    report = context.partial
-    if report is None:
-        return await page(limit, cursor)
-    size, parts = FIRST_ROWS, [await page(min(FIRST_ROWS, limit), cursor)]
-    left = limit - _count(parts[-1])
-    while left > 0 and parts[-1].next_cursor is not None:
-        report(parts[-1])
-        size *= 2
-        parts.append(await page(min(size, left), parts[-1].next_cursor))
-        left -= _count(parts[-1])
-    return _joined(parts)
-
-
-def _count(part: Page) -> int:
-    return sum(len(getattr(part, name, ())) for name in _ROWS)
-
-
-def _joined(parts: list[Page]) -> Page:
-    names = [name for name in (*_ROWS, "warnings") if hasattr(parts[0], name)]
-    whole = {name: [row for part in parts for row in getattr(part, name)] for name in names}
-    return parts[-1].model_copy(update=whole)
 
 
 MAX_PAGE_ENTRIES = 1000
@@ -115,14 +77,14 @@ async def exists(context: ToolContext, given: OnePath) -> Mapping[str, Any]:
 
 async def list_files(context: ToolContext, given: ListFiles) -> ListResult:
     """Return one page of a folder or of the tree below it."""
-    page = partial(
-        context.files.list_files,
+    return await context.files.list_files(
         given.path,
         recursive=given.recursive,
         max_depth=given.max_depth,
+        limit=given.limit,
+        cursor=given.cursor,
         abort=context.is_aborted,
     )
-    return await in_parts(context, given.limit, given.cursor, lambda limit, cursor: page(limit=limit, cursor=cursor))
 
 
 READING: tuple[AnyTool, ...] = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
@@ -13,7 +12,6 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.searching import GrepResult, SearchResult, WatchResult
 from filetools.paths.patterns import is_glob
 from filetools.tools.arguments import Parameters
-from filetools.tools.handlers.reading import in_parts
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
 Limit = Annotated[int, Field(ge=1, le=1000)]
@@ -80,11 +78,8 @@ async def search_files(context: ToolContext, asked: SearchFiles) -> SearchResult
     """Return one page of the files and folders whose path fits a pattern."""
     progress = SearchProgress(context, "names checked")
     pattern = _relative(context.files, asked.pattern)
-    search = partial(context.files.search_files, pattern, path=asked.path, all=asked.all, abort=context.is_aborted)
-    found = await in_parts(
-        context, asked.limit, asked.cursor,
-        lambda limit, cursor: search(limit=limit, cursor=cursor, progress=progress.page()),
-    )  # fmt: skip
+    options = asked.model_dump(exclude={"pattern"})
+    found = await context.files.search_files(pattern, **options, abort=context.is_aborted, progress=progress.page())
     if found.total:
         return found
     hints = ["the pattern is a glob, such as src/**/*.py, and case-sensitive"] if is_glob(pattern) else []
@@ -96,12 +91,8 @@ async def grep_files(context: ToolContext, asked: GrepFiles) -> GrepResult:
     """Return one page of the lines in which a pattern matches."""
     progress = SearchProgress(context, "files searched")
     glob = None if asked.glob is None else _relative(context.files, asked.glob)
-    options = asked.model_dump(exclude={"limit", "cursor"}) | {"glob": glob}
-    grep = partial(context.files.grep_files, **options, abort=context.is_aborted)
-    found = await in_parts(
-        context, asked.limit, asked.cursor,
-        lambda limit, cursor: grep(limit=limit, cursor=cursor, progress=progress.page()),
-    )  # fmt: skip
+    options = asked.model_dump() | {"glob": glob}
+    found = await context.files.grep_files(**options, abort=context.is_aborted, progress=progress.page())
     return found if found.total else found.model_copy(update={"hints": [*_why_nothing(asked, found)]})
 
 

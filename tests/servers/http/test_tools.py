@@ -164,8 +164,10 @@ async def with_a_context_tool(root: Path) -> AsyncIterator[httpx2.AsyncClient]:
     tool = Tool(name="fail", description="", parameters=Failing, handler=fail, group="context")
     async with (
         filetools.open(root, settings={"durability": "relaxed"}) as files,
-        http_application(files, HttpOptions()) as application,
-        bearer.AsyncClient(transport=httpx2.ASGITransport(application), base_url="http://127.0.0.1:8765") as client,
+        http_application(files, HttpOptions(token=bearer.TOKEN)) as application,
+        bearer.AsyncClient(
+            transport=httpx2.ASGITransport(application), base_url="http://127.0.0.1:8765", headers=bearer.HEADERS
+        ) as client,
     ):
         application.shared.callers.caller(None).registry.register(tool)
         yield client
@@ -238,26 +240,6 @@ def test_an_agent_sees_what_waits_and_answers_nothing(server: HttpServer) -> Non
     for body in ({}, {"answer": "yes"}, {"answer": "allow", "by": "ann"}):
         assert bearer.post(place, json=body).status_code == 422
     assert not (server.root / ".vscode").exists()
-
-
-def test_a_long_search_tells_its_first_rows_before_the_rest(server: HttpServer) -> None:
-    folder = server.root / "rows"
-    folder.mkdir()
-    for number in range(75):
-        (folder / f"{number:02}.txt").write_text("needle\n")
-    calls: list[tuple[str, str, dict[str, Any]]] = [
-        ("grep_files", "matches", {"pattern": "needle", "path": "rows", "limit": 70}),
-        ("grep_files", "files", {"pattern": "needle", "path": "rows", "output_mode": "files"}),
-        ("search_files", "entries", {"pattern": ".txt", "path": "rows", "limit": 60}),
-        ("list_files", "entries", {"path": "rows", "limit": 61}),
-    ]
-    for name, rows, arguments in calls:
-        *parts, (last, envelope) = events_of(call(server, name, EVENTS, **arguments).text)
-        plain = call(server, name, **arguments).json()
-        assert (last, envelope) == ("result", plain), name
-        found = [row for kind, part in parts if kind == "partial" for row in part[rows]]
-        assert len(found) >= 20
-        assert found == plain["data"][rows][: len(found)]
 
 
 def test_the_envelope_tells_an_agent_once_of_instructions_below_the_root(server: HttpServer) -> None:

@@ -132,14 +132,19 @@ async def test_an_answer_about_what_has_changed_meanwhile_is_asked_for_anew(root
     assert (root / PROTECTED).read_text() == "[2, 3]\n"
 
 
-async def test_another_process_on_the_root_takes_the_answer(root: Path) -> None:
+async def test_an_answer_to_a_process_that_has_ended_is_asked_for_anew(root: Path) -> None:
     async with opened_door(root, client=shown_to(Person("cancel"))) as (client, _):
         state = await state_of(client, "write_file", WANTED)
     async with opened_door(root, client=shown_to(Person("cancel"))) as (client, _):
-        await one_round(client, "write_file", WANTED, state, "allow")
+        asked = await one_round(client, "write_file", WANTED, state, "allow")
+        assert isinstance(asked, InputRequiredResult)
+        assert not (root / PROTECTED).exists()
+        await one_round(client, "write_file", WANTED, asked.request_state, "allow")
         assert (root / PROTECTED).read_text() == "{}"
-        # What stands there now is not what the person saw, so the same answer does not count twice.
-        assert isinstance(await one_round(client, "write_file", WANTED, state, "allow"), InputRequiredResult)
+        # The same answer does not count twice.
+        assert isinstance(
+            await one_round(client, "write_file", WANTED, asked.request_state, "allow"), InputRequiredResult
+        )
 
 
 async def test_the_key_is_its_owners_alone_and_nobody_elses(root: Path) -> None:

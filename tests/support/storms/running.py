@@ -63,7 +63,7 @@ class Storm:
         return []
 
     async def _faults(self) -> list[str]:
-        if self.tree.stale:
+        if self.tree.is_stale:
             await self.tree.refresh(self.files)
         try:
             disk, mirror = on_disk(self.place.root), on_disk(self.mirror)

@@ -116,7 +116,7 @@ async def test_arguments_that_are_no_object_are_refused_saying_where_they_break(
 async def test_what_is_no_call_is_refused(tools: ToolRegistry, call: object) -> None:
     with pytest.raises(InvalidArgumentError):
         await answer(tools, call)
-    assert len(tools.log) == 0
+    assert list(tools.log) == []
 
 
 @pytest.mark.parametrize("shape", SHAPES)

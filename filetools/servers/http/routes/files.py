@@ -5,19 +5,19 @@ from __future__ import annotations
 import hashlib
 import mimetypes
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AsyncExitStack, aclosing, nullcontext
-from typing import Final, TypeVar
+from contextlib import nullcontext
+from typing import Annotated, Final, TypeVar
 
-from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import ValidationError
-from starlette.types import Receive, Scope, Send
 
 from filetools.errors import FileToolsError, InvalidArgumentError, PathNotFoundError
 from filetools.facade.body_calls import OpenedFile
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import DeleteResult, EditResult, WriteResult
-from filetools.servers.http.conditions import ByteRange, Conditions, asked_range, conditions_of, etag
+from filetools.servers.http.conditions import Conditions, asked_range, conditions_of, etag
+from filetools.servers.http.event_stream import joined
 from filetools.servers.http.openapi import ANY_BODY, BINARY, CONDITIONS, edits_or_diff, failures
 from filetools.servers.http.operations import EditList, FilePath, file_location
 from filetools.servers.http.problems import Refusal, faults_text
@@ -42,6 +42,12 @@ HARMLESS: Final = {
 }
 
 
+async def open_file(path: FilePath, caller: Calling) -> AsyncGenerator[OpenedFile, None]:
+    """Open the file of a request, until the response is sent."""
+    async with caller.files.open_file(path) as file:
+        yield file
+
+
 @router.head(
     "/v1/files/{path:path}", tags=["files"], response_class=Response, responses=failures(304, 404, 409, 412) | BINARY
 )
@@ -51,20 +57,26 @@ HARMLESS: Final = {
     response_class=Response,
     responses=failures(304, 404, 409, 412, 416) | BINARY,
 )
-async def get_file(request: Request, path: FilePath, caller: Calling) -> Response:
+async def get_file(request: Request, file: Annotated[OpenedFile, Depends(open_file)]) -> Response:
     """Return the bytes of a file on disk, of any size, or one range of them; `HEAD` the same without the bytes.
 
     The entity tag is the file's version, as in the tools. Unsaved text of editors is not included; the tool `read_file`
     returns it.
     """
     conditions = conditions_of(request)
-    async with AsyncExitStack() as holding:
-        file = await holding.enter_async_context(caller.files.open_file(path))
-        Conditions(conditions.if_match, None).require(file.version)
-        if conditions.is_unmodified(file.version):
-            return Response(status_code=304, headers=file_headers(file.version))
-        part = asked_range(request, file.version, file.size) if request.method == "GET" else None
-        return FileAnswer(request, file, holding.pop_all(), part)
+    Conditions(conditions.if_match, None).require(file.version)
+    if conditions.is_unmodified(file.version):
+        return Response(status_code=304, headers=file_headers(file.version))
+    status, part, headers = _part(request, file.version, file.size)
+    # Set as a header, because the framework would add "charset=utf-8" to every text type.
+    headers |= {"Content-Length": str(len(part)), "Content-Type": media_type_of(file.path)}
+    if request.method == "HEAD":
+        return Response(None, status, headers)
+    chunks = file.chunks(part.start, len(part))
+    first = await anext(
+        chunks, b""
+    )  # an error before the first chunk is a normal response; later, the connection is aborted
+    return StreamingResponse(joined(first, chunks), status, headers)
 
 
 @router.put(
@@ -140,14 +152,19 @@ async def get_descriptor(request: Request, fd: str, caller: Calling) -> Response
     text = await caller.descriptors.run(lambda known: known.text(fd).text)
     content = text.encode("utf-8", "surrogatepass")
     version = f"sha256:{hashlib.sha256(content).hexdigest()}"
-    headers = file_headers(version)
     if conditions_of(request).is_unmodified(version):
-        return Response(status_code=304, headers=headers)
-    part = asked_range(request, version, len(content))
-    if part is not None:
-        headers["Content-Range"] = part.content_range
-        content = content[part.offset : part.offset + part.count]
-    return Response(content, 200 if part is None else 206, headers, "text/plain; charset=utf-8")
+        return Response(status_code=304, headers=file_headers(version))
+    status, part, headers = _part(request, version, len(content))
+    return Response(content[part.start : part.stop], status, headers, "text/plain; charset=utf-8")
+
+
+def _part(request: Request, version: str, size: int) -> tuple[int, range, dict[str, str]]:
+    """Return the status, the offsets of the bytes, and the headers of a response with all bytes or one range of them."""
+    headers = file_headers(version)
+    asked = asked_range(request, version, size) if request.method == "GET" else None
+    if asked is None:
+        return 200, range(size), headers
+    return 206, asked, headers | {"Content-Range": f"bytes {asked.start}-{asked.stop - 1}/{size}"}
 
 
 async def version_at(files: FileToolsFacade, path: str) -> str | None:
@@ -237,48 +254,3 @@ def media_type_of(path: str) -> str:
     """Guess the media type from the file name."""
     guessed, compression = mimetypes.guess_type(path)
     return _UNKNOWN_TYPE if guessed is None or compression is not None else guessed
-
-
-class FileAnswer(Response):
-    """A response with a file's bytes or a range of them; closes the file at the end.
-
-    Args:
-        request: The request.
-        file: The open file.
-        holding: Closes the file.
-        part: The range; None for the whole file.
-    """
-
-    def __init__(self, request: Request, file: OpenedFile, holding: AsyncExitStack, part: ByteRange | None) -> None:
-        self._request = request
-        self._file = file
-        self._holding = holding
-        self._part = part
-        headers = file_headers(file.version) | {"Content-Length": str(file.size if part is None else part.count)}
-        if part is not None:
-            headers["Content-Range"] = part.content_range
-        # Set as a header, because the framework would add "charset=utf-8" to every text type.
-        headers["Content-Type"] = media_type_of(file.path)
-        super().__init__(None, 200 if part is None else 206, headers)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the bytes until the client disconnects.
-
-        Raises:
-            ChangedMeanwhileError: Another program wrote into the file in place. Before the first chunk is read this gives a
-                normal error response; later the connection can only be aborted.
-        """
-        async with self._holding, aclosing(self._chunks(scope["method"])) as chunks:
-            chunk = await anext(chunks, b"")
-            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            while chunk:
-                if await self._request.is_disconnected():
-                    return
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
-                chunk = await anext(chunks, b"")
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    def _chunks(self, method: str) -> AsyncGenerator[bytes, None]:
-        if method == "HEAD":
-            return self._file.chunks(0, 0)
-        return self._file.chunks() if self._part is None else self._file.chunks(self._part.offset, self._part.count)

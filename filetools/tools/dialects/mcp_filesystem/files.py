@@ -37,8 +37,8 @@ class ReadText(Parameters):
     """Parameters of read_text_file and read_file."""
 
     path: str
-    head: int | float | None = None
-    tail: int | float | None = None
+    head: float | None = None
+    tail: float | None = None
 
 
 class ReadMultiple(Parameters):
@@ -122,7 +122,7 @@ async def _read(context: ToolContext, raw_path: str, *, head: int | None = None,
 def _count(name: str, value: float | None) -> int | None:
     if value is None:
         return None
-    if value < 0 or value != int(value):
+    if value < 0 or not value.is_integer():
         raise InvalidArgumentError(f"Parameter {name!r}: expected a number of lines, got {value!r}")
     return int(value)
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from functools import partial
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from msgspec.structs import replace
-
-from filetools.errors import FileToolsError, InvalidArgumentError, SymlinkEscapeError
+from filetools.errors import FileToolsError, SymlinkEscapeError
 from filetools.models.result import Result
 from filetools.tools.answers.seen import Medium, ShownCall, TextLimits
 from filetools.tools.answers.shown import news_lines, shown_failure
-from filetools.tools.handlers.reading import pages
 from filetools.tools.roots import Root, ServedPath
 from filetools.tools.tool import ToolContext
 
@@ -28,8 +23,6 @@ async def place_of(context: ToolContext, raw_path: str) -> ServedPath:
         SymlinkEscapeError: A link leads out of the served part of a workspace.
     """
     place = context.roots.locate(_without_tilde(raw_path))
-    with reported_as(raw_path):
-        place = replace(place, path=await _as_on_disk(place))
     if place.root.base and place.files.settings.follow_symlinks:
         with reported_as(raw_path):
             await real_path(place.root, place.path)
@@ -46,37 +39,6 @@ async def real_path(root: Root, path: str) -> str:
     if not root.holds(real):
         raise SymlinkEscapeError(path, path)
     return real
-
-
-async def _as_on_disk(place: ServedPath) -> str:
-    """Return a path with the Unicode normalisation used on disk: clients compose names that macOS has decomposed.
-
-    Raises:
-        InvalidArgumentError: Several names on disk differ only in their normalisation.
-    """
-    if place.path.isascii() or await place.files.exists(place.path):
-        return place.path
-    found: list[str] = []
-    for wanted in place.path.split("/"):
-        alike = {name async for name in _names(place, "/".join(found)) if _composed(name) == _composed(wanted)}
-        if len(alike) > 1 and wanted not in alike:
-            raise InvalidArgumentError(
-                f"Several names there differ from {wanted!r} only in their Unicode form; rename one"
-            )
-        found.append(alike.pop() if len(alike) == 1 else wanted)
-    return "/".join(found)
-
-
-async def _names(place: ServedPath, folder: str) -> AsyncIterator[str]:
-    """Yield the names in a folder; nothing if it is not a folder."""
-    with suppress(FileToolsError):  # missing, a file, or inaccessible: the call itself reports which
-        async for page in pages(partial(place.files.list_files, folder, all=True, details=False)):
-            for entry in page.entries:
-                yield entry.name
-
-
-def _composed(name: str) -> str:
-    return unicodedata.normalize("NFC", name)
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from filetools.settings import Settings
 from filetools.stores.private import is_ours
 from filetools.stores.store import FileStat, Store
 from filetools.tree.hints import Due
-from filetools.tree.observe import Observation
+from filetools.tree.observation import Observation
 from filetools.tree.scope import ObservationContext, Scope
 
 WORK_SECONDS: Final = 0.05

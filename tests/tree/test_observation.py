@@ -26,7 +26,7 @@ from filetools.stores.local import LocalStore
 from filetools.stores.store import FileStat, Store
 from filetools.stores.system import RENAME_EXCHANGE, rename_with_flags
 from filetools.tree.hints import FolderId
-from filetools.tree.observe import MOST_LOOKS, Observation
+from filetools.tree.observation import MOST_LOOKS, Observation
 from filetools.tree.scope import ObservationContext
 from tests.support.hinted import folder_id
 from tests.support.storms.pictures import on_disk, replayed
