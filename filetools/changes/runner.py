@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -59,8 +59,6 @@ class CallRunner:
         """Called on the loop with the records of every change, before its events."""
         self.look_at_tree: Callable[..., Coroutine[Any, Any, TreeLook]]
         """Records foreign changes anywhere in the tree, for calls that report on all of it."""
-        self.before_change: Callable[[Actor], Awaitable[None]] = nothing_before
-        """Called before a change waits for its turn."""
         self._at_work: Counter[str] = Counter()
         self.turns = Turns(
             parts.workspace,
@@ -245,8 +243,6 @@ class CallRunner:
             UnsavedQuestion: A person must decide first; nothing was changed.
         """
         self.check_open()
-        await self.before_change(actor)
-        self.check_open()
         self._changes.begin()
         try:
             checks = [permit.check for permit in permits if permit is not None]
@@ -370,10 +366,6 @@ class CallRunner:
 
 def _is_moved(records: Sequence[ChangeRecord]) -> bool:
     return any(record.old_path is not None for record in records)
-
-
-async def nothing_before(actor: Actor) -> None:
-    """Do nothing before a change."""
 
 
 def _nothing() -> None:

@@ -1,29 +1,18 @@
-"""Makes checkpoints: snapshots of the whole tree, also automatic ones before the first change of each session."""
+"""Makes checkpoints: snapshots of the whole tree."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import filterfalse
-from typing import Final
 
 from filetools.changes.parts import Parts
-from filetools.changes.runner import CallRunner
 from filetools.changes.tree_look import TreeLook, compared
 from filetools.content.version import version_of
-from filetools.errors import FileToolsError, WorkspaceGoneError
+from filetools.errors import FileToolsError
 from filetools.journal.checkpoints import Checkpoint, SnapshotRow, Tree
-from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.permissions.call_watch import uncounted
-
-PREFIX: Final = "auto: "
-"""Prefix of the names of automatic checkpoints."""
-
-_log = logging.getLogger(__name__)
 
 
 def take(
@@ -78,46 +67,3 @@ def _content_of(parts: Parts, row: SnapshotRow, most_bytes: int) -> bytes | None
         content = parts.store.read_link(path) if row.kind == "symlink" else parts.store.read(path, limit=most_bytes)[0]
         return content if version_of(content) == row.version else None
     return None
-
-
-class SessionCheckpoints:
-    """Makes a checkpoint before the first change of each session, if the settings ask for it. One per opened workspace."""
-
-    def __init__(self, runner: CallRunner) -> None:
-        self._runner = runner
-        self._parts = runner.parts
-        self._begun: dict[str, asyncio.Task[None]] = {}
-
-    async def before_change(self, actor: Actor) -> None:
-        """Wait until the checkpoint before this actor's session is made, or has failed; later calls return at once.
-
-        All calls of a session wait for the same checkpoint; cancelling one does not stop it. The waiting does not count
-        against the time limit of a tool call.
-
-        Raises:
-            WorkspaceGoneError: The workspace was closed.
-        """
-        if actor.session is None or self._parts.settings.auto_checkpoint == "off":
-            return
-        task = self._begun.get(actor.session)
-        if task is None:
-            making = self._runner.while_open(self._make(actor.session))
-            task = self._begun[actor.session] = asyncio.create_task(making, name="filetools checkpoint")
-        if not task.done():
-            with uncounted():
-                await asyncio.shield(task)
-
-    async def _make(self, session: str) -> None:
-        parts = self._parts
-        try:
-            name = f"{PREFIX}{session}"
-            # It may have been made by another process, or before the workspace was opened.
-            if await parts.workers.run(partial(parts.journal.checkpoints.get, name)) is None:
-                await parts.workers.run(
-                    partial(take, parts, name, await self._runner.look_at_tree(keep=True), automatic=True)
-                )
-        except WorkspaceGoneError:
-            raise
-        except FileToolsError as exc:
-            # The change is not refused: an undo can take it back without a checkpoint.
-            _log.warning("no checkpoint was made before session %r: %s", session, exc)

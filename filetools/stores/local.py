@@ -30,13 +30,13 @@ from filetools.stores.local_displaced import LocalDisplaced, LocalTrashed
 from filetools.stores.local_prepare import prepare_new, prepare_replacement, written
 from filetools.stores.private import (
     FOREIGN_NAME,
+    FOREIGN_TRASH,
     Explained,
     HiddenPlace,
     LocalDisk,
     PrivateDirectory,
     foreign_name_for,
     foreign_trash_name,
-    is_foreign_trash,
     is_left_behind,
     private_name,
 )
@@ -55,7 +55,8 @@ _TRIES: Final = 5
 MOST_SYNCED_FOLDERS: Final = 10_000
 """Maximum number of folders whose last sync a store remembers."""
 ORPHAN_SECONDS: Final = 60.0
-"""Longer than any living store leaves a temporary file beside its target."""
+"""Age from which a temporary file beside its target counts as left behind, if a store that no longer exists had noted the
+folder: longer than any living store leaves one there."""
 
 
 class LocalStore(LocalReading):
@@ -75,7 +76,6 @@ class LocalStore(LocalReading):
         name: str = "primary",
         private_directory: Path,
         tick_ns: int | None = None,
-        orphan_seconds: float = ORPHAN_SECONDS,
     ) -> None:
         """Open the private directory, making it if it is missing.
 
@@ -84,14 +84,12 @@ class LocalStore(LocalReading):
             name: Short name for messages.
             private_directory: `.filetools` of this root, or another directory on the same file system if possible.
             tick_ns: As the attribute; None to find out.
-            orphan_seconds: Age from which a temporary file beside its target counts as left behind, if a store that
-                no longer exists had noted the folder.
 
         Raises:
             StateDamagedError: A private folder is a link or a file.
             AccessDeniedError, DiskFullError: The private directory cannot be made or written.
         """
-        self._prepare(name, orphan_seconds)
+        self._prepare(name)
         self._disk = LocalDisk(workspace, PrivateDirectory(workspace, private_directory))
         try:
             self.tick_ns = self._find_tick() if tick_ns is None else tick_ns
@@ -99,10 +97,9 @@ class LocalStore(LocalReading):
             self.close()
             raise
 
-    def _prepare(self, name: str, orphan_seconds: float = ORPHAN_SECONDS) -> None:
+    def _prepare(self, name: str) -> None:
         self.name = name
         """As `Store.name`."""
-        self._orphan_seconds = orphan_seconds
         self._synced_folders: dict[WorkspacePath, tuple[int, int, int]] = {}
 
     def _find_tick(self) -> int:
@@ -235,7 +232,7 @@ class LocalStore(LocalReading):
                     found := disk.workspace.explain(source, exc), MountPointError
                 ):
                     raise found from exc
-                if exc.errno == errno.EXDEV and not isinstance(exc, FileToolsError):
+                if exc.errno == errno.EXDEV:
                     raise AccessDeniedError(
                         destination, "source and destination are on different file systems"
                     ) from exc
@@ -307,8 +304,8 @@ class LocalStore(LocalReading):
             waits = False
             for name in _names_beside(disk, WorkspacePath(folder)):
                 for left in self._left_at(disk.live(WorkspacePath(folder).child(name))):
-                    is_trash = left.stat.type == "directory" or is_foreign_trash(name)  # trash is kept
-                    is_young = time.time() - left.stat.changed_ns / 1e9 < self._orphan_seconds
+                    is_trash = left.stat.type == "directory" or name.endswith(FOREIGN_TRASH)  # trash is kept
+                    is_young = time.time() - left.stat.changed_ns / 1e9 < ORPHAN_SECONDS
                     waits = waits or (is_young and not is_trash)
                     if not is_young and not is_trash:
                         yield left

@@ -45,10 +45,11 @@ from filetools.stores.system import Opened
 FOLDERS: Final = ("tmp", "trash", "displaced", "beside")
 ORPHAN_AGE_SECONDS: Final = 3600.0
 """Age from which a temporary file counts as left behind if its process cannot be looked up."""
-FOREIGN_NAME: Final = re.compile(r"\.ft-[0-9a-f]{16}")
-"""A temporary file that had to be made in the folder of its target."""
+FOREIGN_NAME: Final = re.compile(r"\.ft-[0-9a-f]{16}(-trash)?")
+"""A temporary file that had to be made in the folder of its target, or trash that could not be moved away from there."""
+FOREIGN_TRASH: Final = "-trash"
 _OWNED_NAME: Final = re.compile(r"(\d+)-(\d+-[0-9a-f]+-[0-9a-f]+)-([0-9a-f]{8})[0-9a-f]{8}")
-_open_owners: Final[set[tuple[int, str]]] = set()
+_open_owners: Final[set[str]] = set()
 
 
 class PrivateDirectory:
@@ -215,47 +216,31 @@ def refuse_other_kinds(kind: EntryType | None, path: WorkspacePath) -> None:
 class Owner:
     """Makes the names of one opened store; its files count as left behind once it is closed or its process has ended."""
 
-    __slots__ = ("_counter", "_key", "_start")
+    __slots__ = ("_counter", "_mark")
 
     def __init__(self) -> None:
         self._counter = itertools.count()
-        self._begin()
+        self._mark = secrets.token_hex(4)
+        _open_owners.add(self._mark)
 
     def new_name(self) -> str:
         """Return a name for `.filetools/tmp` that nothing else has; also valid in a forked child."""
-        if os.getpid() != self._key[0]:
-            self._begin()
-        return f"{self._start}{next(self._counter) & 0xFFFFFFFF:08x}"
+        process = os.getpid()
+        return f"{process}-{own_mark(process)}-{self._mark}{next(self._counter) & 0xFFFFFFFF:08x}"
 
     def close(self) -> None:
         """Give up all files that still carry this owner's names."""
-        _open_owners.discard(self._key)
-
-    def _begin(self) -> None:
-        process, mark = os.getpid(), secrets.token_hex(4)
-        self._start = f"{process}-{own_mark(process)}-{mark}"
-        self._key = (process, mark)
-        _open_owners.add(self._key)
+        _open_owners.discard(self._mark)
 
 
 def foreign_name_for(purpose: str) -> str:
     """Return the name `.ft-<16 hex>` that belongs to a purpose, the same in each call."""
-    return f".ft-{_digest(purpose, 8)}"
+    return f".ft-{hashlib.blake2b(os.fsencode(purpose), digest_size=8).hexdigest()}"
 
 
 def foreign_trash_name(trash: str) -> str:
-    """Return the name `.ft-<16 hex>` of what cannot be moved to the trash; no other temporary file has such a name."""
-    start = _digest(trash, 6)
-    return f".ft-{start}{_digest(start, 2)}"
-
-
-def is_foreign_trash(name: str) -> bool:
-    """True if a name `.ft-<16 hex>` is one that `foreign_trash_name` returns."""
-    return _digest(name[4:16], 2) == name[16:]
-
-
-def _digest(text: str, size: int) -> str:
-    return hashlib.blake2b(os.fsencode(text), digest_size=size).hexdigest()
+    """Return the name of what cannot be moved to the trash."""
+    return f"{foreign_name_for(trash)}{FOREIGN_TRASH}"
 
 
 def is_left_behind(name: str, changed_ns: int) -> bool:
@@ -272,7 +257,7 @@ def is_left_behind(name: str, changed_ns: int) -> bool:
         return time.time() - changed_ns / 1e9 > ORPHAN_AGE_SECONDS
     process = int(match[1])
     if alive and process == os.getpid():
-        return (process, match[3]) not in _open_owners
+        return match[3] not in _open_owners
     return not alive
 
 
@@ -359,17 +344,6 @@ def _allows_removal(folder: int, owner: int) -> bool:
     found = os.fstat(folder)
     is_free = not found.st_mode & stat.S_ISVTX or os.geteuid() in (0, found.st_uid, owner)
     return is_free and os.access(".", os.W_OK | os.X_OK, dir_fd=folder)
-
-
-def parent_of_names(workspace: Workspace, path: WorkspacePath) -> AbstractContextManager[int]:
-    """Open the folder that holds `path`, for calls that take it as `dir_fd` only.
-
-    For the root, its own descriptor is enough: in a root that was deleted such a call fails with ENOENT, which
-    `Explained` distinguishes from a missing file.
-    """
-    if "/" in path or workspace.root_descriptor < 0:
-        return Opened(workspace.open_parent, path)
-    return nullcontext(workspace.root_descriptor)
 
 
 class Explained:

@@ -213,7 +213,6 @@ class SyncManager:
         self,
         preview: bool = False,
         *,
-        verify: bool = False,
         progress: Progress | None = None,
         abort: asyncio.Event | None = None,
     ) -> SyncResult:
@@ -221,7 +220,6 @@ class SyncManager:
 
         Args:
             preview: Only plan.
-            verify: Read and hash every file, even if it looks unchanged.
             progress: Called on the loop for each path, with the number of paths before it, the number of all, and the path.
             abort: Stops the synchronisation when it is set.
 
@@ -243,7 +241,7 @@ class SyncManager:
             for mirror in self._mirrors:
                 synchronisation = Synchronisation(self.context, mirror, progress=progress, abort=abort)
                 try:
-                    results.append(await synchronisation.run(is_preview=preview, is_fresh=verify))
+                    results.append(await synchronisation.run(is_preview=preview))
                 except SyncFailedError as exc:
                     if len(self._mirrors) == 1:
                         raise

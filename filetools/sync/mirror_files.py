@@ -197,38 +197,21 @@ class MirrorFiles:
             if found is not None and found.mode != mode:
                 self.store.set_mode(path, mode, directory=True)
 
-    def move(self, source: WorkspacePath, path: WorkspacePath, version: str | None, mode: int | None) -> bool:
-        """Rename a file or directory as the primary did.
-
-        Args:
-            source: Where it is.
-            path: Its new name.
-            version: Of the file that is wanted at `path`; None for a directory.
-            mode: Permission bits of the file; None keeps them.
-
-        Returns:
-            False if the mirror has something else there, and nothing was changed.
+    def move_folder(self, source: WorkspacePath, path: WorkspacePath) -> bool:
+        """Rename a directory as the primary did; False if the mirror has something else there, and nothing was changed.
 
         Raises:
             HoldsStateError: Another root lies in the folder.
         """
-        kind = "directory" if version is None else "file"
         try:
-            found, there = self.store.stat(source), self.store.stat(path)
-            is_free = there is None or there.type == kind == "file"
-            if found is None or found.type != kind or not is_free:
-                return False
-            if version is not None and version != self._version_of(source, found):
+            found = self.store.stat(source)
+            if found is None or found.type != "directory":
                 return False
             self.refuse_state_below(source)
             make_parents(self.store, path)
-            displaced = self.store.move(source, path, overwrite=version is not None)
+            self.store.move(source, path)
         except _OTHER_GROUND:
             return False
-        if displaced is not None:
-            self.discard_displaced(path, displaced)
-        if mode not in (None, found.mode):
-            self.store.set_mode(path, mode)
         return True
 
     def _version_of(self, path: WorkspacePath, found: FileStat) -> str | None:

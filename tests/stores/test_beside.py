@@ -5,13 +5,21 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from filetools.paths.workspace import Workspace
+from filetools.stores import local
 from filetools.stores.local import LocalStore
 from filetools.stores.private import foreign_trash_name
 
 
 def opened(root: Path) -> LocalStore:
-    return LocalStore(Workspace.open(root), private_directory=root / ".filetools", orphan_seconds=0)
+    return LocalStore(Workspace.open(root), private_directory=root / ".filetools")
+
+
+@pytest.fixture(autouse=True)
+def no_file_is_young(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "ORPHAN_SECONDS", 0)
 
 
 def handing_down(root: Path) -> Path:
