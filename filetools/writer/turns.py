@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 from filetools.errors import (
     FileToolsError,
     InvalidArgumentError,
+    LockTimeoutError,
     StateDamagedError,
     StorageFailedError,
     WorkspaceGoneError,
@@ -175,8 +176,9 @@ class Turns:
     def _serve(self) -> None:
         while self._queue.is_due():
             try:
-                if not self._gate.enter_if(lambda: bool(self._queue)):
-                    continue
+                self._gate.enter()
+            except LockTimeoutError:
+                continue  # to see whether a call is still waiting
             except Exception as exc:  # noqa: BLE001 - raised again where the calls are awaited
                 self._fail(exc)
                 continue
