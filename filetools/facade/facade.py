@@ -130,7 +130,7 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         """Call `listener` for events whose name matches, such as "file:modified" or "file:*".
 
         Raises:
-            InvalidArgumentError: No event has such a name; the error suggests the nearest.
+            InvalidArgumentError: No event has such a name; the error names those that there are.
         """
         return self._parts.bus.subscribe(known_pattern(pattern), listener, once=once)
 
