@@ -20,7 +20,7 @@ from msgspec import structs
 from filetools.app.opening import Opening, open_workspace
 from filetools.app.state import TOKEN_FILE, own_directory, own_token, read_token
 from filetools.cli.command import command
-from filetools.cli.runner import CommandRunner, SharedOptions, require_packages, user_name
+from filetools.cli.runner import CommandRunner, SharedOptions, user_name
 from filetools.cli.terminal import print_line, print_note, printable
 from filetools.cli.workplace import refuse_relative
 from filetools.errors import InvalidArgumentError
@@ -94,7 +94,6 @@ def mcp(
 
     An MCP client starts this command itself, once per window. Any number of these servers may run on one root.
     """
-    require_packages("mcp", "serving MCP", "mcp")
     # Takes half a second to import, and only this command needs it.
     from filetools.servers.mcp.options import McpOptions
     from filetools.servers.mcp.transports import until_signal
@@ -276,7 +275,6 @@ def serve(
     Callers need the token, browsers a login. The first printed line is the address; the second names the file with the
     token, which only you can read.
     """
-    require_packages("server", "serving HTTP", "fastapi", "uvicorn", "mcp")
     # Takes a second to import, and only this command needs it.
     from filetools.servers.http.options import AgentOptions, HttpOptions
     from filetools.servers.http.serving import listen
