@@ -166,7 +166,7 @@ class TreeObserver:
             @cache
             def are_rules_changed() -> bool:
                 assert before is not None
-                changed = any(change.path.rpartition("/")[2] == IGNORE_FILE for _, change in changes.changes)
+                changed = any(record.path.rpartition("/")[2] == IGNORE_FILE for record in changes.records)
                 return changed or self.rules_version() != before.rules or rows.are_ignore_files_changed(before.position)
 
             def is_overlooked(path: WorkspacePath, stat: FileStat) -> bool:
@@ -182,10 +182,10 @@ class TreeObserver:
             )  # fmt: skip
             made[:] = [Observation(context, doubtful, seconds=seconds)]
             look(made[0])
-            for _, change in changes.changes:
-                if change.old_path is not None and change.operation is Operation.MOVE_DIRECTORY:
+            for record in changes.records:
+                if record.old_path is not None and record.operation is Operation.MOVE_DIRECTORY:
                     # The rows below the folder were moved too, and recovery relies on the folder being at its new name.
-                    self._sync(change.path, change.old_path)
+                    self._sync(record.path, record.old_path)
             if marker is not None and not made[0].left:
                 rows.note_whole_look(marker)
 

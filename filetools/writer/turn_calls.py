@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -39,9 +40,6 @@ _log = logging.getLogger(__name__)
 class TurnWork(Protocol):
     """The work of a call in its turn."""
 
-    identities: Mapping[str, Identity]
-    """Identities of the files it has written, by key, so that they are not read again."""
-
     def prepare(self) -> CommitDraft | None:
         """Read, decide, and do everything that may fail, without leaving a trace.
 
@@ -53,8 +51,12 @@ class TurnWork(Protocol):
             FileBusyError: Another program is writing one of the files.
         """
 
-    def apply(self, records: Records) -> None:
-        """Apply what was committed, or set it back and raise; `HeadMovedError` means to try again."""
+    def apply(self, records: Records) -> Mapping[str, Identity]:
+        """Apply what was committed, or set it back and raise; `HeadMovedError` means to try again.
+
+        Returns:
+            Identities of the files that it has written, by key, so that they are not read again.
+        """
 
     def abandon(self) -> None:
         """Undo the preparation, since nothing was committed."""
@@ -66,15 +68,15 @@ class TurnTask(Generic[T]):
     def __init__(self, work: Callable[[], T]) -> None:
         self._work = work
         self.results: list[T] = []
-        self.identities: Mapping[str, Identity] = {}
 
     def prepare(self) -> CommitDraft | None:
         """Do the work."""
         self.results = [self._work()]
         return None
 
-    def apply(self, records: Records) -> None:
+    def apply(self, records: Records) -> Mapping[str, Identity]:
         """Nothing is left to do."""
+        return {}
 
     def abandon(self) -> None:
         """Nothing was prepared."""
@@ -111,6 +113,8 @@ class TurnCall:
         self.collect = collect
         self.hop: Hop[None]
         """Its outcome; set when it begins to wait."""
+        self.alarm: asyncio.TimerHandle | None = None
+        """Gives it up when its time is over."""
         self._watch: CallWatch | None = None
         """The clock of its caller, stopped while it waits for its turn."""
         self.found: list[ChangeRecord] = []
@@ -118,6 +122,7 @@ class TurnCall:
         self.acquired = 0.0
         """When its turn began, in seconds since the epoch."""
         self.error: BaseException | None = None
+        """Why it was refused, or failed."""
         self.not_before = 0.0
         self.given_up_at = 0.0
         """When it is given up if its turn has not begun, in `time.monotonic` seconds."""
@@ -164,19 +169,6 @@ class TurnCall:
         if self._watch is not None:
             with suppress(RuntimeError):  # the loop is closed, and nobody waits
                 self.hop.get_loop().call_soon_threadsafe(self.resume_watch)
-
-    def take_found(self) -> Sequence[ChangeRecord]:
-        """Return and clear the changes that its turn found: it may have another turn before they are published."""
-        found, self.found = self.found, []
-        return found
-
-    def finish(self) -> None:
-        """Note that its work is done."""
-        self.is_finished = True
-
-    def fail(self, error: BaseException) -> None:
-        """Note why it was refused, or failed."""
-        self.error = error
 
     def resume_watch(self) -> None:
         """Let its caller's clock run on, because it waits no longer; on the loop. May be called twice."""

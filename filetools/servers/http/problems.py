@@ -21,7 +21,7 @@ from filetools.tools.envelope import failure_envelope
 
 MEDIA_TYPE: Final = "application/problem+json"
 AGENT_PATHS: Final = frozenset({"/v1/chat/completions", "/v1/models"})
-"""Paths that always need a token or a login and are closed to other origins, because they start a program."""
+"""Paths closed to other origins, because they start a program."""
 MOST_FAULTS: Final = 20
 LONGEST_SENTENCE: Final = 2000
 STATUS: Final[Mapping[int, tuple[str, ...]]] = {
@@ -178,7 +178,7 @@ def _problem_for(request: Request, error: Exception) -> Problem:
         case HTTPException():
             headers = dict(error.headers or {})
             if error.status_code == 405:
-                headers["Allow"] = ", ".join(_methods(request))
+                headers["Allow"] = ", ".join(_methods(request)) or "GET, HEAD"  # a file of the page
             code = _CODES.get(error.status_code, "INVALID_ARGUMENT")
             return Problem(error.status_code, code, error.detail, headers)
         case _:

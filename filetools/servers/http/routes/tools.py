@@ -29,8 +29,6 @@ CALL_HEADER: Final = "Filetools-Call"
 """Header with the ID of a call; the response always carries it, even if the server chose the ID."""
 _STATUS: Final = {"UNKNOWN_TOOL": 400, "INVALID_ARGUMENT": 422}
 _EXECUTE_STATUS: Final = _STATUS | {"INTERNAL": 500, "RATE_LIMITED": 429}
-MOST_STEPS: Final = 100
-"""Maximum number of unread events of a call; beyond it the oldest is dropped."""
 _ENVELOPE: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["success"],
@@ -174,32 +172,20 @@ async def _called(
 
 
 async def _streamed(begin: Call) -> AsyncGenerator[str, None]:
-    steps: asyncio.Queue[str] = asyncio.Queue(MOST_STEPS)
+    steps: asyncio.Queue[str | None] = asyncio.Queue()
     abort = AbortSignal()
 
     def report(current: int, total: int | None, message: str | None) -> None:
-        if steps.full():  # a slow client misses the oldest reports
-            steps.get_nowait()
         steps.put_nowait(event_text("progress", {"current": current, "total": total, "message": message}))
 
     call = asyncio.ensure_future(begin(abort=abort, progress=report))
-    step: asyncio.Task[str] | None = None
+    call.add_done_callback(lambda _: steps.put_nowait(None))
     try:
-        while not call.done():
-            step = asyncio.create_task(steps.get())
-            await asyncio.wait({call, step}, return_when=asyncio.FIRST_COMPLETED)
-            if step.done():
-                yield step.result()
-            else:
-                step.cancel()
-        await asyncio.sleep(0)  # the last reports of worker threads may still be queued in the loop
-        while not steps.empty():
-            yield steps.get_nowait()
+        while (step := await steps.get()) is not None:
+            yield step
         yield event_text("result", call.result())
     finally:
         abort.abort()
-        if step is not None:
-            step.cancel()  # the stream was closed while waiting for the next event
         await asyncio.gather(call, return_exceptions=True)
 
 
