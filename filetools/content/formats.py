@@ -26,7 +26,6 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _MARK_OF: Final = {encoding: mark for mark, encoding in _MARKS} | {RAW_UTF8: codecs.BOM_UTF8}
-_ALL_MARKS: Final = tuple(mark for mark, _ in _MARKS)
 
 _FIRST_PRIVATE: Final = 0xF700
 _PRIVATE: Final = re.compile(rb"\xef[\x9e\x9f][\x80-\xbf]")
@@ -61,9 +60,7 @@ def unit_bytes(encoding: str) -> int:
 
 def marked_format(head: bytes) -> TextFormat | None:
     """Return the format given by a byte-order mark at the start of `head`, or None if there is no mark."""
-    if not head.startswith(_ALL_MARKS):
-        return None
-    return next(TextFormat(encoding=encoding, bom=mark) for mark, encoding in _MARKS if head.startswith(mark))
+    return next((TextFormat(encoding=encoding, bom=mark) for mark, encoding in _MARKS if head.startswith(mark)), None)
 
 
 def marked(text_format: TextFormat, *, has_mark: bool) -> TextFormat:

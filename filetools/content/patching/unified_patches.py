@@ -8,7 +8,6 @@ Source: the GNU diffutils manual, "Detailed Description of Unified Format"; git'
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
@@ -40,19 +39,6 @@ _UNSUPPORTED: Final = {
 }
 
 
-def read_unified_patch(lines: Sequence[str]) -> tuple[FilePatch, ...]:
-    """Parse a unified diff, file by file.
-
-    Args:
-        lines: Lines of the whole text without LF.
-
-    Raises:
-        InvalidArgumentError: It is malformed, or contains changes that are not supported, such as binary patches; the
-            details have the line.
-    """
-    return tuple(_UnifiedReader(lines).files())
-
-
 class _Header(Struct):
     """The headers of one file."""
 
@@ -68,10 +54,16 @@ class _Header(Struct):
     is_deleted: bool = False
 
 
-class _UnifiedReader(PatchReader):
+class UnifiedReader(PatchReader):
     """Reads one diff from start to end."""
 
     def files(self) -> list[FilePatch]:
+        """Parse the diff, file by file.
+
+        Raises:
+            InvalidArgumentError: It is malformed, or contains changes that are not supported, such as binary patches; the
+                details have the line.
+        """
         found: list[FilePatch] = []
         while self._at < len(self._lines):
             if self._peek().startswith("diff --git "):

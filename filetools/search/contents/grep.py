@@ -241,7 +241,8 @@ class _Page:
             last = place_of(f"{self._path}/{relative}" if self._path else relative)
             more = [each for each in more if place_of(each) > last or (place_of(each) == last and line)]
             walk.resume(relative, is_directory=False, again=line > 0)
-        rows, without = _rows(walk), ((path, "file") for path in more)
+        rows = _rows(walk)
+        without: list[Found] = [(path, "file") for path in more]
         return heapq.merge(rows, without, key=lambda row: place_of(*row)) if more else rows
 
     def _search(self, path: str) -> None:
