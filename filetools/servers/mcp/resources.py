@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mimetypes
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -249,7 +249,7 @@ class Resources:
     async def _paths(self, files: FileToolsFacade, typed: str) -> wire.Completion:
         folder, _, beginning = typed.rpartition("/")
         values: list[str] = []
-        try:
+        with suppress(FileToolsError):  # the typed text is an incomplete path: no match is a result, not a failure
             async for page in pages(partial(files.list_files, folder, details=False)):
                 values += [
                     f"{each.path}/" if each.type == "directory" else each.path
@@ -258,9 +258,6 @@ class Resources:
                 ]
                 if len(values) > MOST_COMPLETIONS:
                     break
-        except FileToolsError:
-            # The typed text is an incomplete path: no match is a result, not a failure.
-            return wire.Completion(values=[], total=0, has_more=False)
         has_more = len(values) > MOST_COMPLETIONS
         return wire.Completion(
             values=values[:MOST_COMPLETIONS], total=None if has_more else len(values), has_more=has_more
