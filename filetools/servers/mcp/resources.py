@@ -30,8 +30,8 @@ FILES: Final = "filetools:///files/"
 VERSIONS: Final = "filetools:///versions/"
 BUFFERS: Final = "filetools:///buffers/"
 DESCRIPTORS: Final = "filetools:///fds/"
-# Characters that RFC 3986 allows in a path; all others are escaped.
-_SAFE: Final = "/!$&'()*+,;=:@-._~"
+SAFE: Final = "/!$&'()*+,;=:@-._~"
+"""Characters that RFC 3986 allows in a path; all others are escaped."""
 
 
 class Address(Struct, frozen=True):
@@ -44,7 +44,7 @@ class Address(Struct, frozen=True):
 
 def file_address(path: str) -> str:
     """Return the URI of a file or folder."""
-    return FILES + quote(path, safe=_SAFE)
+    return FILES + quote(path, safe=SAFE)
 
 
 def descriptor_address(fd: str) -> str:
@@ -54,7 +54,7 @@ def descriptor_address(fd: str) -> str:
 
 def local_address(root: Path, path: str) -> str:
     """Return the `file://` URI of a file or folder below a root."""
-    return f"{root.as_uri()}/{quote(path, safe=_SAFE)}" if path else root.as_uri()
+    return f"{root.as_uri()}/{quote(path, safe=SAFE)}" if path else root.as_uri()
 
 
 def parse_address(uri: str, root: Path | None = None) -> Address:
