@@ -61,7 +61,9 @@ class TreeObserver:
         self._largest_read_bytes = settings.max_write_bytes
         self._is_open = is_open
         self._rules = compile_patterns((), defaults=settings.exclude)
+        self._tracked_files: frozenset[str] = frozenset()
         self._tracked: frozenset[str] = frozenset()
+        """Those files and the folders above them."""
         self.on_observed: Callable[[Observation], None] = lambda observation: None
         """Called with each observation of a call's paths, in its thread."""
 
@@ -70,13 +72,12 @@ class TreeObserver:
 
         Those that git has ceased to track stay until their deletion is recorded.
         """
-        index = self._journal.tree_index
-        former, found = index.tracked(), tracked_although_ignored(str(self._workspace.root))
+        before = self._journal.tree_index.looked()
+        former = self._tracked_files if before is None else self._tracked_files | before.tracked
+        found = tracked_although_ignored(str(self._workspace.root))
         tracked = {path for path in found if not self._rules.matches(path, is_directory=False)}
-        tracked.update(path for path in former if index.get(self._workspace.key(WorkspacePath(path))) is not None)
-        if tracked != former:
-            with suppress(DiskFullError):
-                index.note_tracked(tracked)
+        tracked.update(path for path in former if self._row(WorkspacePath(path)) is not None)
+        self._tracked_files = frozenset(tracked)
         self._tracked = frozenset(above for path in tracked for above in (path, *WorkspacePath(path).folders))
 
     def left_out(self) -> LeftOut:
@@ -117,7 +118,7 @@ class TreeObserver:
 
     def looked(self) -> Looked:
         """Return the marker to store for a look at the whole tree that begins now."""
-        return Looked(self._journal.position(), time.time(), self.rules_version())
+        return Looked(self._journal.position(), time.time(), self.rules_version(), self._tracked_files)
 
     def due(self, due: Due, left: Iterable[Scope] | None, looked: Looked | None) -> Observed:
         """Compare hinted names, and one part of the whole tree.

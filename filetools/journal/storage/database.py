@@ -216,15 +216,11 @@ class Database:
             DiskFullError, StorageFailedError: Nothing was recorded.
         """
         self._check_usable()
-        with TRANSLATED:
-            self.gate.enter()
-            try:
-                result = self._transact(work, durable, may_use_reserve)
-                if afterwards is not None:
-                    afterwards(result)
-                return result
-            finally:
-                self.gate.leave()
+        with TRANSLATED, self.gate:
+            result = self._transact(work, durable, may_use_reserve)
+            if afterwards is not None:
+                afterwards(result)
+            return result
 
     def change(
         self,
