@@ -76,9 +76,8 @@ class Reserve:
         """Release a slice; False if none is left."""
         size = self._size()
         with suppress(OSError):
-            if size:
-                os.truncate(self._file, max(0, size - RESERVE_SLICE_BYTES))
-                return True
+            os.truncate(self._file, max(0, size - RESERVE_SLICE_BYTES))
+            return size > 0
         return False
 
     def has_room(self) -> bool:
