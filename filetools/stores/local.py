@@ -29,14 +29,11 @@ from filetools.settings import STATE_DIRECTORY
 from filetools.stores.local_displaced import LocalDisplaced, LocalTrashed
 from filetools.stores.local_prepare import prepare_new, prepare_replacement, written
 from filetools.stores.private import (
-    FOREIGN_NAME,
-    FOREIGN_TRASH,
     Explained,
     HiddenPlace,
     LocalDisk,
     PrivateDirectory,
     foreign_name_for,
-    foreign_trash_name,
     is_left_behind,
     private_name,
 )
@@ -54,9 +51,6 @@ from filetools.stores.system import RENAME_EXCHANGE, Opened, rename_with_flags, 
 _TRIES: Final = 5
 MOST_SYNCED_FOLDERS: Final = 10_000
 """Maximum number of folders whose last sync a store remembers."""
-ORPHAN_SECONDS: Final = 60.0
-"""Age from which a temporary file beside its target counts as left behind, if a store that no longer exists had noted the
-folder: longer than any living store leaves one there."""
 
 
 class LocalStore(LocalReading):
@@ -175,7 +169,7 @@ class LocalStore(LocalReading):
             if trash is None:
                 place = disk.away(disk.temporary(), path, parent)
             else:
-                place = disk.away(disk.hidden("trash", private_name(trash)), path, parent, foreign_trash_name(trash))
+                place = disk.away(disk.hidden("trash", private_name(trash)), path, parent, foreign_name_for(trash))
             with place.folder as folder:
                 if trash is not None and exists((folder, place.name)):
                     raise PathExistsError(place.label)
@@ -300,16 +294,11 @@ class LocalStore(LocalReading):
                     yield left
         for name in os.listdir(disk.private.folder("displaced")):
             yield from self._left_at(disk.hidden("displaced", name))
-        for note, folder in disk.private.notes_of_dead_owners():
-            waits = False
-            for name in _names_beside(disk, WorkspacePath(folder)):
-                for left in self._left_at(disk.live(WorkspacePath(folder).child(name))):
-                    is_trash = left.stat.type == "directory" or name.endswith(FOREIGN_TRASH)  # trash is kept
-                    is_young = time.time() - left.stat.changed_ns / 1e9 < ORPHAN_SECONDS
-                    waits = waits or (is_young and not is_trash)
-                    if not is_young and not is_trash:
-                        yield left
-            if not waits:
+        for note, folder, start in disk.private.notes_of_dead_owners():
+            names = _names_beside(disk, folder, start)
+            for name in names:
+                yield from self._left_at(disk.live(folder.child(name)))
+            if not names:
                 disk.private.drop_note(note)
 
     def _left_at(self, place: HiddenPlace) -> Iterator[LocalDisplaced]:
@@ -335,10 +324,10 @@ class LocalStore(LocalReading):
         self._disk.private.close()
 
 
-def _names_beside(disk: LocalDisk, folder: WorkspacePath) -> list[str]:
-    """Return the names of temporary files that had to be made in a folder of the tree."""
+def _names_beside(disk: LocalDisk, folder: WorkspacePath, start: str) -> list[str]:
+    """Return the names of temporary files that one owner had to make in a folder of the tree."""
     with suppress(FileToolsError), Opened(disk.workspace.open_directory, folder) as descriptor:
-        return [name for name in os.listdir(descriptor) if FOREIGN_NAME.fullmatch(name)]
+        return [name for name in os.listdir(descriptor) if name.startswith(start)]
     return []
 
 
