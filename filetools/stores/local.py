@@ -19,7 +19,9 @@ from filetools.errors import (
     FileToolsError,
     InvalidArgumentError,
     MountPointError,
+    NotRegularFileError,
     PathExistsError,
+    PathNotDirectoryError,
     PathNotFoundError,
     SymlinkNotAllowedError,
 )
@@ -49,6 +51,10 @@ from filetools.stores.store import Displaced, Prepared, Reader, Trashed
 from filetools.stores.system import RENAME_EXCHANGE, Opened, rename_with_flags, stamps_every_change, sync_descriptor
 
 _TRIES: Final = 5
+_NOT_THERE: Final = (
+    PathNotFoundError, DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, NotRegularFileError,
+)  # fmt: skip
+"""Errors that mean that nothing of a path needs to be synced."""
 MOST_SYNCED_FOLDERS: Final = 10_000
 """Maximum number of folders whose last sync a store remembers."""
 
@@ -175,7 +181,7 @@ class LocalStore(LocalReading):
                     raise PathExistsError(place.label)
                 # A retry must find what a dead process began. Without a trash name nobody retries, so the sweep must find it.
                 stage = (parent, foreign_name_for(f"{trash}-begun")) if trash is not None else (folder, place.spare())
-                rename_anything((parent, origin.name), stage, (folder, place.name), is_ours=True)
+                rename_anything((parent, origin.name), stage, (folder, place.name))
                 found = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
         return LocalDisplaced(disk, path, place, found)
 
@@ -247,7 +253,8 @@ class LocalStore(LocalReading):
     def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> bool:
         """Make a file's bytes and its name durable, with the names of all folders on the way to it.
 
-        If the path does not exist, the nearest existing folder above is synced, so that the removal is durable.
+        If the path does not exist, or a folder above is something else, the nearest existing folder above is synced, so that
+        the removal is durable.
 
         Returns:
             True if a file or a folder is there.
@@ -255,15 +262,15 @@ class LocalStore(LocalReading):
         Raises:
             StorageFailedError: The disk failed; bytes written before may be lost, and must be written again.
         """
-        workspace = self._disk.workspace
-        found = LocalReading.stat(self, path)
-        kind = None if found is None else found.type
-        if kind == "file":
-            with Explained(workspace, path), Opened(workspace.open_file, path) as descriptor:
-                sync_descriptor(descriptor)
+        workspace, kind, synced = self._disk.workspace, None, set() if synced is None else synced
+        with suppress(*_NOT_THERE):
+            found = LocalReading.stat(self, path)
+            if found is not None and found.type == "file":
+                with Explained(workspace, path), Opened(workspace.open_file, path) as descriptor:
+                    sync_descriptor(descriptor)
+            kind = None if found is None else found.type
         folder = path if kind == "directory" else path.parent
-        synced = set() if synced is None else synced
-        with suppress(DirectoryNotFoundError):  # a missing folder has nothing to sync
+        with suppress(*_NOT_THERE):
             for above in dict.fromkeys((ROOT, *folder.folders, folder)):
                 if above not in synced:
                     self._sync_names(above)

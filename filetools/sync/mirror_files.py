@@ -301,19 +301,6 @@ def replace_file(
     return prepared.stat, displaced
 
 
-def sync_place(store: Store, path: WorkspacePath, synced: set[WorkspacePath]) -> bool:
-    """Sync the entry at a path, or its absence; True if a file or a folder is there."""
-    place = path
-    while True:
-        try:
-            return store.sync(place, synced=synced) and place == path
-        except (*GONE, SymlinkNotAllowedError, NotRegularFileError):
-            # It is gone, or it or a folder above is something else: the folder above must be synced, so that this lasts.
-            if place.is_root:
-                raise
-            place = place.parent
-
-
 def files_below(
     store: Store, top: WorkspacePath, left_out: Callable[[str, bool], bool] = lambda path, is_directory: False
 ) -> Iterator[WorkspacePath]:
