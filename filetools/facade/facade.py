@@ -130,7 +130,7 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         """Call `listener` for events whose name matches, such as "file:modified" or "file:*".
 
         Raises:
-            InvalidArgumentError: No event has such a name; the error suggests the nearest.
+            InvalidArgumentError: No event has such a name; the error names those that there are.
         """
         return self._parts.bus.subscribe(known_pattern(pattern), listener, once=once)
 
@@ -308,7 +308,7 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
 
     async def status(self) -> dict[str, Any]:
         """Return the recorded state of the workspace: journal position, mirrors, open documents, retention, and more."""
-        return await information.status(self._parts)
+        return await self._parts.workers.run(partial(information.status, self._parts))
 
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any], *, tool_call_id: str | None = None
