@@ -242,6 +242,8 @@ class Settings:
     """Largest file whose bytes a checkpoint keeps; larger ones are in it by their hash alone, and named in the result."""
     snapshot_max_bytes: Annotated[int, Meta(ge=0)] = 1024 * MIB
     """Most bytes that one checkpoint adds to what is kept already; files beyond that are in it by their hash alone."""
+    auto_checkpoint: Literal["session", "off"] = "off"
+    """"session": before the first change of each session a checkpoint is made; the last 20 such ones are kept."""
     retention_bytes: Annotated[int, Meta(ge=0)] = 1024 * MIB
     """Bytes of versions that are kept; beyond it the oldest go first, except what is still needed."""
     retention_records: Annotated[int, Meta(ge=0)] = 1_000_000

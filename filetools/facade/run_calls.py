@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from filetools.changes.parts import Parts
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.reading.feed import Feed, number_of
+from filetools.history.checkpoints import PREFIX
 from filetools.history.selection import MOST_NUMBER
 from filetools.journal.history import RecordFilter
 from filetools.models.history import UndoResult
@@ -88,7 +89,7 @@ class RunCalls:
 
     async def _checkpoint(self, run_id: str) -> str | None:
         try:
-            return (await self._files.checkpoint(f"auto: before {run_id}", automatic=True)).name
+            return (await self._files.checkpoint(f"{PREFIX}before {run_id}", automatic=True)).name
         except FileToolsError as error:
             # A run can be undone without a checkpoint.
             logger.warning("no checkpoint was made before %s: %s", run_id, error)

@@ -1,18 +1,29 @@
-"""Makes checkpoints: snapshots of the whole tree."""
+"""Makes checkpoints: snapshots of the whole tree, also automatic ones before the first change of each session."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import filterfalse
+from typing import Final
 
 from filetools.changes.parts import Parts
+from filetools.changes.runner import CallRunner
 from filetools.changes.tree_look import TreeLook, compared
 from filetools.content.version import version_of
-from filetools.errors import FileToolsError
+from filetools.errors import FileToolsError, WorkspaceGoneError
 from filetools.journal.checkpoints import Checkpoint, SnapshotRow, Tree
+from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.permissions.deadline import uncounted
+
+PREFIX: Final = "auto: "
+"""Prefix of the names of automatic checkpoints."""
+
+_log = logging.getLogger(__name__)
 
 
 def take(
@@ -67,3 +78,42 @@ def _content_of(parts: Parts, row: SnapshotRow, most_bytes: int) -> bytes | None
         content = parts.store.read_link(path) if row.kind == "symlink" else parts.store.read(path, limit=most_bytes)[0]
         return content if version_of(content) == row.version else None
     return None
+
+
+class SessionCheckpoints:
+    """Makes a checkpoint before the first change of each session, if the settings ask for it. One per opened workspace."""
+
+    def __init__(self, runner: CallRunner) -> None:
+        self._runner = runner
+        self._made: set[str] = set()
+        self._making = asyncio.Lock()
+
+    async def before_change(self, actor: Actor) -> None:
+        """Wait until the checkpoint before this actor's session is made, or has failed; later calls return at once.
+
+        The waiting does not count against the time limit of a tool call.
+
+        Raises:
+            WorkspaceGoneError: The workspace was closed.
+        """
+        session = actor.session
+        if session is None or session in self._made or self._runner.parts.settings.auto_checkpoint == "off":
+            return
+        with uncounted():
+            async with self._making:
+                if session not in self._made:
+                    await self._runner.while_open(self._make(session))
+                    self._made.add(session)
+
+    async def _make(self, session: str) -> None:
+        parts, name = self._runner.parts, f"{PREFIX}{session}"
+        try:
+            # It may have been made by another process, or before the workspace was opened.
+            if await parts.workers.run(partial(parts.journal.checkpoints.get, name)) is None:
+                seen = await self._runner.look_at_tree(keep=True)
+                await parts.workers.run(partial(take, parts, name, seen, automatic=True))
+        except WorkspaceGoneError:
+            raise
+        except FileToolsError as exc:
+            # The change is not refused: an undo can take it back without a checkpoint.
+            _log.warning("no checkpoint was made before session %r: %s", session, exc)

@@ -55,14 +55,12 @@ class ReadResult(Result):
     """True if `content` is unsaved text that lacks changes of the file."""
 
 
-class WriteResult(ChangeResult):
-    """What `write_file`, `create_file`, `append_file` and `copy_file` did."""
+class FileChangeResult(ChangeResult):
+    """Base of what calls return that change the content of one file."""
 
     path: str
-    bytes_written: int
-    """Size of the file after the write; for append, the number of bytes added."""
-    created: bool
     version: str
+    """Version after the change."""
     replaced_version: str | None = None
     """The replaced version, by which its bytes can still be read."""
     unchanged: bool = False
@@ -71,6 +69,14 @@ class WriteResult(ChangeResult):
     """True if the change was made in a document with unsaved text that a person has open, and not on disk."""
     disk_version: str | None = None
     """Version of the file, if it differs from `version`, that of the unsaved text, which a read returns now."""
+
+
+class WriteResult(FileChangeResult):
+    """What `write_file`, `create_file`, `append_file` and `copy_file` did."""
+
+    bytes_written: int
+    """Size of the file after the write; for append, the number of bytes added."""
+    created: bool
     merged: bool = False
     """True if the text was merged with changes by others; `version` is then that of the merged text."""
     foreign: Hunks = []
@@ -78,23 +84,15 @@ class WriteResult(ChangeResult):
     newline: Newline | None = None
 
 
-class EditResult(ChangeResult):
+class EditResult(FileChangeResult):
     """What `edit_file` or `insert_lines` did, or in a dry run would do."""
 
-    path: str
-    version: str
-    """Version after the change."""
     replaced_version: str
     counts: list[int] = []
     """Number of matches that each edit replaced."""
     structured_patch: Hunks
     """Hunks with oldStart, oldLines, newStart, newLines and lines."""
     dry_run: bool = False
-    unchanged: bool = False
-    in_buffer: bool = False
-    """True if the change was made in a document with unsaved text that a person has open, and not on disk."""
-    disk_version: str | None = None
-    """Version of the file, if it differs from `version`, that of the unsaved text, which a read returns now."""
 
 
 class PatchedFile(Result):

@@ -6,23 +6,15 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from filetools.models.result import ChangeResult, Result
+from filetools.models.result import ChangeResult, RecordedChange, Result
 
 TreeChangeKind = Literal["added", "modified", "deleted", "moved", "mode", "kind"]
 """mode: only the permission bits changed; kind: the type changed between file, folder and link."""
 
 
-class UndoneChange(Result):
+class UndoneChange(RecordedChange):
     """One recorded change, and what an undo made of it, or in a dry run would make."""
 
-    number: int
-    operation: str
-    path: str
-    """The path at the time of the change."""
-    old_path: str | None = None
-    actor: dict[str, Any]
-    time: float
-    """Seconds since the epoch."""
     outcome: Literal["undone", "unchanged", "kept", "unknown", "conflict"]
     """unchanged: nothing of it was left; kept: a folder that others use now; unknown: the previous state is unknown."""
 

@@ -26,6 +26,21 @@ class Result(BaseModel):
         return plain if style == "snake" else camel_keys(plain)
 
 
+class RecordedChange(Result):
+    """Base of results that describe one recorded change."""
+
+    number: int
+    """Its position in the journal."""
+    operation: str
+    path: str
+    """The path at the time of the change."""
+    old_path: str | None = None
+    """The old path of a moved file or folder."""
+    actor: dict[str, Any]
+    time: float
+    """Time of the record in seconds since the epoch; for another program's change, when it was noticed."""
+
+
 class ChangeResult(Result):
     """Base of what calls return that change the tree."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
-from filetools.models.result import Result
+from filetools.models.result import RecordedChange, Result
 from filetools.models.words import EntryType
 
 
@@ -21,33 +21,40 @@ class Entry(Result):
     """False if the name on disk cannot be written as a path (backslash, not UTF-8); it is then escaped."""
 
 
-class ListResult(Result):
-    """One page of `list_files`."""
+class PageResult(Result):
+    """Base of the pages of lists and searches."""
 
     path: str
+    """Folder or file that was listed or searched."""
+    truncated: bool = False
+    next_cursor: str | None = None
+
+
+class ListResult(PageResult):
+    """One page of `list_files`."""
+
     entries: list[Entry]
     total: int | None = None
     """Total number of entries, or None if counting them would need a walk."""
-    truncated: bool = False
-    next_cursor: str | None = None
 
 
-class SearchResult(Result):
-    """One page of `search_files`."""
+class FoundResult(PageResult):
+    """Base of the pages of searches."""
 
-    path: str
-    """Folder that was searched."""
-    entries: list[Entry]
     total: int
-    """Number of matches so far, including those of previous pages."""
+    """Number of matches so far, including those of previous pages; for "files" and "count", of files with matches."""
     total_is_complete: bool
-    """True if the search has ended, so that `total` is final."""
-    truncated: bool = False
-    next_cursor: str | None = None
-    searched: int | None = None
-    """If nothing was found: the number of files and folders examined."""
+    """True if the search has ended and omitted nothing, so that `total` is final."""
     hints: list[str] | None = None
     """If a tool found nothing: what else to try."""
+
+
+class SearchResult(FoundResult):
+    """One page of `search_files`."""
+
+    entries: list[Entry]
+    searched: int | None = None
+    """If nothing was found: the number of files and folders examined."""
 
 
 class GrepMatch(Result):
@@ -85,46 +92,27 @@ class GrepFile(Result):
     origin: Literal["disk", "buffer"] = "disk"
 
 
-class GrepResult(Result):
+class GrepResult(FoundResult):
     """One page of `grep_files`, in the order of listings."""
 
-    path: str
-    """Folder or file that was searched."""
     output_mode: Literal["content", "files", "count"]
     matches: list[GrepMatch] = []
     """For "content"."""
     files: list[GrepFile] = []
     """For "files" and "count"."""
-    total: int
-    """Number of matches so far, including those of previous pages; for "files" and "count", of files with matches."""
-    total_is_complete: bool
-    """True if the search has ended and omitted nothing, so that `total` is final."""
-    truncated: bool = False
-    next_cursor: str | None = None
     files_searched: int | None = None
     """If nothing was found: the number of files searched, all of which match the glob."""
     files_below: int | None = None
     """If nothing was found: the number of files that would have been searched without the glob."""
-    hints: list[str] | None = None
-    """If a tool found nothing: what else to try."""
     warnings: list[dict[str, Any]] = []
     """Files that could not be searched, such as those that are too large."""
 
 
-class ChangeEntry(Result):
-    """One recorded change."""
+class ChangeEntry(RecordedChange):
+    """One recorded change of a watched path."""
 
-    number: int
-    """Its position in the journal."""
-    operation: str
-    path: str
-    old_path: str | None = None
-    """The old path of a moved file or folder."""
     version: str | None = None
     """Version after the change; None if the path no longer exists or is a folder."""
-    actor: dict[str, Any]
-    time: float
-    """Time of the record in seconds since the epoch; for another program's change, when it was noticed."""
 
 
 class WatchResult(Result):

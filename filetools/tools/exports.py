@@ -14,7 +14,7 @@ from filetools.tools.answers.seen import ShownCall
 from filetools.tools.answers.shown import has_schema
 from filetools.tools.envelope import output_schema
 from filetools.tools.registry import ToolRegistry
-from filetools.tools.tool import AnyTool, Published
+from filetools.tools.tool import AnyTool
 
 
 def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -107,18 +107,10 @@ def _function(tool: AnyTool, *, strict: bool) -> dict[str, Any]:
 
 def mcp_tool(tool: AnyTool, *, structured: bool = False) -> dict[str, Any]:
     """Return one tool as `mcp_tools` does."""
-    exact = tool.published or Published()
-    output = exact.output_schema
+    parts = tool.published or {"inputSchema": tool.definition()["input_schema"], "annotations": _hints(tool)}
     if tool.published is None and tool.result is not None and has_schema(tool, structured=structured):
-        output = output_schema(tool.result)
-    return {
-        "name": tool.name,
-        **({} if exact.title is None else {"title": exact.title}),
-        "description": tool.description,
-        "inputSchema": tool.definition()["input_schema"],
-        **({} if output is None else {"outputSchema": dict(output)}),
-        "annotations": _hints(tool) if exact.annotations is None else dict(exact.annotations),
-    }
+        parts = {**parts, "outputSchema": output_schema(tool.result)}
+    return {"name": tool.name, "description": tool.description, **parts}
 
 
 def _hints(tool: AnyTool) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Generic, Literal
 
 from msgspec import Struct, field
@@ -10,10 +10,10 @@ from msgspec import Struct, field
 from filetools.facade.descriptor_calls import DescriptorCalls
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.result import Result
+from filetools.permissions.deadline import AbortSignal
 from filetools.permissions.policy import Level
 from filetools.tools.answers.seen import ShownCall, TextLimits
 from filetools.tools.arguments import P
-from filetools.tools.deadline import AbortSignal
 from filetools.tools.envelope import input_schema
 from filetools.tools.roots import Roots
 
@@ -34,6 +34,10 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """True if replacing a file without its version requires a caller that has read all of it."""
     served: Roots | None = None
     """The folders served by absolute paths; None for the workspace alone."""
+    allowed: Sequence[str] = ()
+    """Folders that context tools may read in addition to the workspace, registered projects and those in the settings."""
+    above: bool = False
+    """True if context tools include instructions above the workspace."""
     kept: DescriptorCalls | None = None
     """The descriptors for results of this caller; None for the actor's own."""
 
@@ -54,18 +58,6 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     def percent(self, done: int) -> None:
         """Report progress from 0 to 100."""
         self.report(done, 100, None)
-
-
-class Published(Struct, frozen=True, kw_only=True):
-    """Parts of a definition that must be published exactly as other products do."""
-
-    title: str | None = None
-    input_schema: Mapping[str, Any] | None = None
-    """None for the schema of the parameters."""
-    output_schema: Mapping[str, Any] | None = None
-    """None for no output schema."""
-    annotations: Mapping[str, Any] | None = None
-    """Annotations by their MCP names; None for those derived from the tool."""
 
 
 class Tool(Struct, Generic[P], frozen=True, kw_only=True):
@@ -95,15 +87,14 @@ class Tool(Struct, Generic[P], frozen=True, kw_only=True):
     """Its own time limit; None for that of the settings."""
     actions: Mapping[str, str] = field(default_factory=dict)
     """Suggested actions in the words of its parameters, by error code; they replace those of the errors."""
-    published: Published | None = None
-    """What a dialect must publish exactly."""
+    published: Mapping[str, Any] | None = None
+    """Title, schemas and annotations, by their MCP names, that must be published exactly as another product does."""
     present: Callable[[Mapping[str, Any], TextLimits], ShownCall] | None = None
     """Converts its envelopes, of success or failure, into what a model sees; None for the default."""
 
     def definition(self) -> dict[str, Any]:
         """Return name, description and JSON schema of the parameters."""
-        exact = None if self.published is None else self.published.input_schema
-        schema = input_schema(self.parameters) if exact is None else dict(exact)
+        schema = input_schema(self.parameters) if self.published is None else self.published["inputSchema"]
         return {"name": self.name, "description": self.description, "input_schema": schema}
 
 

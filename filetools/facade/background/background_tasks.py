@@ -24,6 +24,7 @@ from filetools.changes.tree_look import look_at_tree
 from filetools.errors import FileToolsError, LockTimeoutError, WorkspaceGoneError
 from filetools.facade.background.leftovers import sweep
 from filetools.facade.reading.feed import Feed
+from filetools.history.checkpoints import SessionCheckpoints
 from filetools.models.records import SYSTEM, ChangeRecord
 from filetools.paths.workspace_path import ROOT
 from filetools.tree.leader import Leadership
@@ -54,6 +55,7 @@ class BackgroundTasks:
         runner.turns.publisher.publish_others = self._publish_others
         self._foreign = ForeignChanges(self._parts, runner.record)
         runner.look_at_tree = partial(look_at_tree, self._parts, self._foreign, runner.check_open)
+        runner.before_change = SessionCheckpoints(runner).before_change
         self._tasks: list[asyncio.Task[None]] = []
         self._notified = asyncio.Event()
         self._followed: set[str] = set()

@@ -127,7 +127,7 @@ class Guard:
         try:
             scope[LOGIN] = self._admit(scope)
         except Refusal as refusal:
-            await refuse(refusal.problem, scope, receive, send)
+            await refuse(refusal, scope, receive, send)
             return
         answering = _preflight_response(scope) if self._is_preflight(scope) else self._application
         await answering(scope, receive, send)
@@ -245,7 +245,7 @@ class Bodies:
             _refuse_length(scope, most)
             incoming = limited if is_streamed else await self._read_whole(scope, limited, body)
         except Refusal as refusal:
-            await refuse(refusal.problem, scope, receive, send)
+            await refuse(refusal, scope, receive, send)
         except ClientDisconnect:
             pass  # nobody reads a response
         else:

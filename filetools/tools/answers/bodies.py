@@ -21,14 +21,29 @@ UNSAVED: Final = "  (unsaved text of an editor)"
 
 
 def match_rows(data: Mapping[str, Any]) -> list[str]:
-    """Return the rows of a content search; with context lines, "--" separates the groups, as in grep."""
-    rows: list[str] = []
+    """Return the rows of a content search."""
+    found = ((match["path"], lines_of(match, _remark(match))) for match in data["matches"])
     has_context = any("before" in match or "after" in match for match in data["matches"])
-    for path, of_file in groupby(data["matches"], key=itemgetter("path")):
-        for group in line_groups(lines_of(match, _remark(match)) for match in of_file):
-            rows += ["--"] if has_context and rows else []
-            rows += [f"{path}{sign}{number}{sign}{text}" for number, (sign, text) in group]
-    return rows + [_file_row(found) for found in data.get("files", ())]
+    return [*grep_rows(found, has_context=has_context), *map(_file_row, data.get("files", ()))]
+
+
+def grep_rows(found: Iterable[tuple[str, Lines]], *, has_context: bool, has_numbers: bool = True) -> Iterator[str]:
+    """Yield rows as grep prints them: path, number and text of each line; "--" separates groups with context lines.
+
+    Args:
+        found: Path (empty to omit it) and lines of each match, grouped by file and ordered by line.
+        has_context: True if there are context lines.
+        has_numbers: True to show line numbers.
+    """
+    is_first = True
+    for path, of_file in groupby(found, key=itemgetter(0)):
+        for group in line_groups(lines for _, lines in of_file):
+            if has_context and not is_first:
+                yield "--"
+            is_first = False
+            for number, (sign, text) in group:
+                place = f"{path}{sign}" if path else ""
+                yield f"{place}{number}{sign}{text}" if has_numbers else f"{place}{text}"
 
 
 def line_groups(matches: Iterable[Lines]) -> Iterator[list[Line]]:

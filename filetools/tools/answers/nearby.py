@@ -38,7 +38,7 @@ async def similar_paths(files: FileToolsFacade, path: str) -> list[str]:
     if not path or len(path) > _LONGEST_PATH or _GLOB & set(path):
         return []
     found: list[str] = []
-    for look in (_undecorated, _without_first_folders, _beside, _elsewhere):
+    for look in (_other_spellings, _beside, _elsewhere):
         try:
             found += await look(files, path)
         except FileToolsError:  # a missing folder, a search that took too long, or a path that rules forbid
@@ -46,17 +46,12 @@ async def similar_paths(files: FileToolsFacade, path: str) -> list[str]:
     return list(dict.fromkeys(found))[:MOST_SUGGESTED]
 
 
-async def _undecorated(files: FileToolsFacade, path: str) -> list[str]:
-    """Models wrap paths in quotes or backticks, and percent-encode them."""
+async def _other_spellings(files: FileToolsFacade, path: str) -> list[str]:
+    """Models wrap paths in quotes, percent-encode them, and prefix them with the name of the root or a folder above it."""
     plain = unquote(path.strip("`'\"<> \n"))
-    return [plain] if plain != path and await files.exists(plain) else []
-
-
-async def _without_first_folders(files: FileToolsFacade, path: str) -> list[str]:
-    """Models often prefix paths with the name of the root or of a folder above it."""
-    segments = path.split("/")
-    shorter = ("/".join(segments[start:]) for start in range(1, min(len(segments), 4)))
-    return [each for each in shorter if await files.exists(each)]
+    segments = plain.split("/")
+    spellings = [plain, *("/".join(segments[start:]) for start in range(1, min(len(segments), 4)))]
+    return [each for each in spellings if each != path and await files.exists(each)]
 
 
 async def _beside(files: FileToolsFacade, path: str) -> list[str]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from itertools import chain
-from typing import Annotated, Any, Final, Generic, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
-from msgspec import Struct
 from pydantic import Field
 
 from filetools.content.extracts.whole import whole_start
@@ -28,7 +28,7 @@ from filetools.search.contents.options import GrepOptions
 from filetools.search.listing import rows_below
 from filetools.search.options import ListOptions
 from filetools.tools.answers.shown import Answer, limited, present_facts
-from filetools.tools.arguments import Parameters, read_arguments
+from filetools.tools.arguments import P, Parameters, read_arguments
 from filetools.tools.handlers import session_logs
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
@@ -101,7 +101,6 @@ _PAGE: Final = 10
 """Matches per page of a search, so that a search ended by the time limit loses only the matches of the last page."""
 _LINE_CHARACTERS: Final = 200
 T = TypeVar("T")
-Asked = TypeVar("Asked", bound=Parameters)
 
 
 class InProject(Parameters):
@@ -156,48 +155,39 @@ class SearchCode(InProject):
     max_results: Annotated[int, Field(ge=1, le=200)] = 50
 
 
-class ContextCaller(Struct, frozen=True, kw_only=True):
-    """The permissions and limits of the caller of a context tool."""
+async def _look(
+    context: ToolContext,
+    tool: str,
+    given: InProject,
+    work: Callable[[ProjectFolder], T],
+    *,
+    path: str | None = None,
+    top: Callable[[str, str | None], str] | None = None,
+) -> T:
+    """Run `work` on the requested folder in a worker thread, and return its result.
 
-    files: FileToolsFacade
-    allowed: Sequence[str] = ()
-    """Folders that may be read in addition to the workspace, registered projects and those in the settings."""
-    is_aborted: Callable[[], bool] = lambda: False
-    above: bool = False
-    """True if instructions above the workspace are included."""
-
-    async def look(
-        self,
-        tool: str,
-        given: InProject,
-        work: Callable[[ProjectFolder], T],
-        *,
-        path: str | None = None,
-        top: Callable[[str, str | None], str] | None = None,
-    ) -> T:
-        """Run `work` on the requested folder in a worker thread, and return its result.
-
-        Args:
-            tool: Name of the tool.
-            given: Its parameters; a path takes precedence over an ID.
-            work: Reads the folder.
-            path: The folder if neither was given; None raises an error instead.
-            top: As for `ProjectCalls.look`.
-        """
-        asked = given.path if given.path is not None or given.project_id is not None else path
-        return await self.files.projects.look(
-            tool, asked, work, project_id=given.project_id, top=top, allowed=self.allowed
-        )
+    Args:
+        context: The call.
+        tool: Name of the tool.
+        given: Its parameters; a path takes precedence over an ID.
+        work: Reads the folder.
+        path: The folder if neither was given; None raises an error instead.
+        top: As for `ProjectCalls.look`.
+    """
+    asked = given.path if given.path is not None or given.project_id is not None else path
+    return await context.files.projects.look(
+        tool, asked, work, project_id=given.project_id, top=top, allowed=context.allowed
+    )
 
 
-async def _instances(caller: ContextCaller, _: Parameters) -> Answer:
-    return {"instances": await caller.files.projects.run(lambda registry: registry.instances())}
+async def _instances(context: ToolContext, _: Parameters) -> Answer:
+    return {"instances": await context.files.projects.run(lambda registry: registry.instances())}
 
 
-async def _instructions(caller: ContextCaller, given: Instructions) -> Answer:
+async def _instructions(context: ToolContext, given: Instructions) -> Answer:
     def work(folder: ProjectFolder) -> Answer:
         found = instructions.instructions(folder, folder.asked, max_chars=given.max_chars)
-        inside = folders.below(folder.path, caller.files.root_paths[-1])
+        inside = folders.below(folder.path, context.files.root_paths[-1])
 
         # In the workspace, paths are as in the file tools; elsewhere they must show the folder.
         def placed(path: str) -> str:
@@ -214,18 +204,18 @@ async def _instructions(caller: ContextCaller, given: Instructions) -> Answer:
         return {"files": shown, **{name: each for name, each in named.items() if each}}
 
     def top(place: str, outermost: str | None) -> str:
-        return instructions.instruction_root(place, None if caller.above else outermost)
+        return instructions.instruction_root(place, None if context.above else outermost)
 
-    return await caller.look("get_instructions", given, work, path="", top=top)
+    return await _look(context, "get_instructions", given, work, path="", top=top)
 
 
-async def _recent_files(caller: ContextCaller, given: RecentFiles) -> Answer:
-    options = ListOptions(recursive=True, default_excludes=caller.files.settings.exclude)
+async def _recent_files(context: ToolContext, given: RecentFiles) -> Answer:
+    options = ListOptions(recursive=True, default_excludes=context.files.settings.exclude)
 
     def work(folder: ProjectFolder) -> Answer:
         paths: Sequence[str] | Iterator[str] | None = git.listed_files(folder.path)
         if paths is None:
-            portions = rows_below(folder.reads, ROOT, options, abort=caller.is_aborted)
+            portions = rows_below(folder.reads, ROOT, options, abort=context.is_aborted)
             paths = (
                 path
                 for rows in portions
@@ -234,37 +224,37 @@ async def _recent_files(caller: ContextCaller, given: RecentFiles) -> Answer:
             )
         return recent.recent_files(folder, paths, limit=given.limit, since=given.since)
 
-    return await caller.look("get_recent_files", given, work)
+    return await _look(context, "get_recent_files", given, work)
 
 
-async def _discover(caller: ContextCaller, given: Discover) -> Answer:
+async def _discover(context: ToolContext, given: Discover) -> Answer:
     options = ListOptions(
         recursive=True, max_depth=given.depth, use_gitignore=True, include_hidden=False, details=False,
-        default_excludes=caller.files.settings.exclude,
+        default_excludes=context.files.settings.exclude,
     )  # fmt: skip
 
     def work(folder: ProjectFolder) -> Answer:
-        rows = chain.from_iterable(rows_below(folder.reads, ROOT, options, abort=caller.is_aborted))
+        rows = chain.from_iterable(rows_below(folder.reads, ROOT, options, abort=context.is_aborted))
         return manifests.discovered(folder, ["", *(path for path, kind, _ in rows if kind == "directory")])
 
-    return await caller.look("discover_projects", given, work, path="")
+    return await _look(context, "discover_projects", given, work, path="")
 
 
-async def _search_code(caller: ContextCaller, given: SearchCode) -> Answer:
+async def _search_code(context: ToolContext, given: SearchCode) -> Answer:
     end, rows, cursor = time.monotonic() + SEARCH_SECONDS, list[Answer](), None
-    place = await caller.look("search_code", given, lambda folder: folder.path)
-    inside = folders.below(place, caller.files.root_paths[-1])
+    place = await _look(context, "search_code", given, lambda folder: folder.path)
+    inside = folders.below(place, context.files.root_paths[-1])
     start = len(inside) + 1 if inside else 0
 
     def is_over() -> bool:
-        return time.monotonic() > end or caller.is_aborted()
+        return time.monotonic() > end or context.is_aborted()
 
     while len(rows) < given.max_results:
         limit = min(_PAGE, given.max_results - len(rows))
         try:
-            found = await _grepped(caller, given, inside, limit, cursor, is_over)
+            found = await _grepped(context, given, inside, limit, cursor, is_over)
         except AbortedError:
-            if caller.is_aborted():
+            if context.is_aborted():
                 raise
             return {"matches": rows, "truncated": True}
         rows += [
@@ -278,7 +268,7 @@ async def _search_code(caller: ContextCaller, given: SearchCode) -> Answer:
 
 
 async def _grepped(
-    caller: ContextCaller,
+    context: ToolContext,
     given: SearchCode,
     inside: str | None,
     limit: int,
@@ -286,9 +276,9 @@ async def _grepped(
     is_over: Callable[[], bool],
 ) -> GrepResult:
     """Return one page of matches: in the workspace including unsaved text, in other folders as they are on disk."""
-    settings = caller.files.settings
+    settings = context.files.settings
     if inside is not None:
-        return await caller.files.grep_files(
+        return await context.files.grep_files(
             given.query, path=inside, literal=not given.regex, limit=limit, cursor=cursor, abort=is_over
         )
     options = GrepOptions(
@@ -300,73 +290,51 @@ async def _grepped(
         is_withheld = folder.reads.is_withheld
         return grep_page(folder.reads, ROOT, options, cursor, abort=is_over, is_withheld=is_withheld)
 
-    return await caller.look("search_code", given, search)
+    return await _look(context, "search_code", given, search)
 
 
-class _Fact(Struct, Generic[Asked], frozen=True, kw_only=True):
-    """One of the tools: its parameters and the function that computes its answer."""
+def _fact(
+    name: str, parameters: type[P], answer: Callable[[ToolContext, P], Awaitable[Answer]], description: str
+) -> AnyTool:
+    """Return a tool whose answer is limited, unless its parameters limit it."""
 
-    name: str
-    parameters: type[Asked]
-    answer: Callable[[ContextCaller, Asked], Awaitable[Answer]]
-    description: str
-
-    async def answered(self, caller: ContextCaller, given: Asked) -> Answer:
-        """Return the answer, within its limit."""
-        found = await self.answer(caller, given)
+    async def handle(context: ToolContext, given: P) -> Answer:
+        found = await answer(context, given)
         return found if hasattr(given, "max_chars") else limited(found)
 
-    async def handle(self, context: ToolContext, given: Asked) -> Answer:
-        """Answer a call of the tool."""
-        return await self.answered(ContextCaller(files=context.files, is_aborted=context.is_aborted), given)
-
-    async def ask(self, files: FileToolsFacade, *, above: bool = False, **arguments: Any) -> Answer:
-        """Answer a Python program, which may also read the home folder; a failure returns `{"error", "error_code"}`."""
-        home = folders.home_folder()
-        caller = ContextCaller(files=files, allowed=() if home is None else (home,), above=above)
-        try:
-            return await self.answered(caller, read_arguments(self.parameters, arguments)[0])
-        except FileToolsError as error:
-            return {"error": error.message, "error_code": error.code}
-        except Exception:  # untrusted files may cause any error, and this function must never raise
-            logger.exception("%s failed unexpectedly", self.name)
-            return {"error": f"{self.name} failed unexpectedly; the log says why", "error_code": InternalError.code}
-
-    def tool(self) -> AnyTool:
-        """Return the tool."""
-        return Tool(
-            name=self.name, description=self.description, parameters=self.parameters, handler=self.handle, group=GROUP,
-            level="auto", effect="read", is_idempotent=True, has_body=True, present=present_facts,
-        )  # fmt: skip
+    return Tool(
+        name=name, description=description, parameters=parameters, handler=handle, group=GROUP,
+        level="auto", effect="read", is_idempotent=True, has_body=True, present=present_facts,
+    )  # fmt: skip
 
 
-_FACTS: Final[tuple[_Fact[Any], ...]] = (
-    _Fact(
+CONTEXT: Final[tuple[AnyTool, ...]] = (
+    _fact(
         name="get_instance_status",
         parameters=Parameters,
         answer=_instances,
         description="List the agents that run on this workspace: id, name, dir, status (working, idle), project.",
     ),
-    _Fact(
+    _fact(
         name="get_git_state",
         parameters=GitState,
-        answer=lambda caller, given: caller.look(
-            "get_git_state", given, lambda folder: git.git_state(folder.path, limit=given.limit)
+        answer=lambda context, given: _look(
+            context, "get_git_state", given, lambda folder: git.git_state(folder.path, limit=given.limit)
         ),
         description=(
             "Git state of a folder (path) or project (project_id): branch, last commits, dirty, ahead, behind, upstream."
             " Runs no hook and no filter of the repository; dirty is unknown where it has filters."
         ),
     ),
-    _Fact(
+    _fact(
         name="get_readme",
         parameters=Readme,
-        answer=lambda caller, given: caller.look(
-            "get_readme", given, lambda folder: readme.readme(folder, max_chars=given.max_chars)
+        answer=lambda context, given: _look(
+            context, "get_readme", given, lambda folder: readme.readme(folder, max_chars=given.max_chars)
         ),
         description="README of a folder or project, up to max_chars (2000). content is null where there is none.",
     ),
-    _Fact(
+    _fact(
         name="get_instructions",
         parameters=Instructions,
         answer=_instructions,
@@ -375,45 +343,62 @@ _FACTS: Final[tuple[_Fact[Any], ...]] = (
             " skills by name. Read before you change files there. omitted names what did not fit max_chars."
         ),
     ),
-    _Fact(
+    _fact(
         name="get_recent_files",
         parameters=RecentFiles,
         answer=_recent_files,
         description="Files of a folder or project by last change, newest first: path, age, size. since: 2 days, or a date.",
     ),
-    _Fact(
+    _fact(
         name="get_recent_sessions",
         parameters=RecentSessions,
-        answer=lambda caller, given: caller.look(
+        answer=lambda context, given: _look(
+            context,
             "get_recent_sessions",
             given,
             lambda folder: session_logs.recent_sessions(folder.path, limit=given.limit),
         ),
         description="Latest sessions of coding agents in a folder or project, from their logs: id, title, age.",
     ),
-    _Fact(
+    _fact(
         name="get_dependencies",
         parameters=InProject,
-        answer=lambda caller, given: caller.look("get_dependencies", given, manifests.dependencies),
+        answer=lambda context, given: _look(context, "get_dependencies", given, manifests.dependencies),
         description=(
             "Dependencies that manifests declare (pyproject.toml, requirements, package.json, Cargo.toml, go.mod): name,"
             " version range, kind (runtime, optional, dev)."
         ),
     ),
-    _Fact(
+    _fact(
         name="discover_projects",
         parameters=Discover,
         answer=_discover,
         description="Projects below a folder, up to depth: path, kind, name of each folder with .git or a manifest.",
     ),
-    _Fact(
+    _fact(
         name="search_code",
         parameters=SearchCode,
         answer=_search_code,
         description="Find lines in the files of a folder or project by literal text, or by regex: path, line, text.",
     ),
 )
-CONTEXT: Final[tuple[AnyTool, ...]] = tuple(fact.tool() for fact in _FACTS)
+
+
+async def _ask(tool: AnyTool, files: FileToolsFacade, *, above: bool = False, **arguments: Any) -> Answer:
+    """Answer a Python program, which may also read the home folder; a failure returns `{"error", "error_code"}`."""
+    home = folders.home_folder()
+    allowed = () if home is None else (home,)
+    context = ToolContext(files=files, call_id="", report=lambda *_: None, allowed=allowed, above=above)
+    try:
+        found = await tool.handler(context, read_arguments(tool.parameters, arguments)[0])
+    except FileToolsError as error:
+        return {"error": error.message, "error_code": error.code}
+    except Exception:  # untrusted files may cause any error, and this function must never raise
+        logger.exception("%s failed unexpectedly", tool.name)
+        return {"error": f"{tool.name} failed unexpectedly; the log says why", "error_code": InternalError.code}
+    assert isinstance(found, dict)
+    return found
+
 
 (
     get_instance_status,
@@ -425,4 +410,4 @@ CONTEXT: Final[tuple[AnyTool, ...]] = tuple(fact.tool() for fact in _FACTS)
     get_dependencies,
     discover_projects,
     search_code,
-) = (fact.ask for fact in _FACTS)
+) = (partial(_ask, tool) for tool in CONTEXT)

@@ -24,7 +24,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import WriteResult
 from filetools.search.contents.grep import search_text
 from filetools.search.contents.options import GrepOptions
-from filetools.tools.answers.bodies import counted, line_groups, lines_of, remarks
+from filetools.tools.answers.bodies import counted, grep_rows, lines_of, remarks
 from filetools.tools.answers.seen import ShownCall, TextLimits, clipped
 from filetools.tools.answers.shown import news_lines, shown, shown_frame
 from filetools.tools.arguments import NoParameters, Parameters
@@ -282,11 +282,9 @@ def _fd_rows(fds: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def _match_rows(data: Mapping[str, Any]) -> Iterator[str]:
     """Yield the rows of the matches in grep's format, with context lines and each match's position."""
     found = data["matches"]
-    marked = (lines_of(each, f"  (page {each['page']}, column {each['column']})") for each in found)
-    for place, group in enumerate(line_groups(marked)):
-        if place and any("before" in each or "after" in each for each in found):
-            yield "--"
-        yield from (f"{number}{sign}{text}" for number, (sign, text) in group)
+    marked = (("", lines_of(each, f"  (page {each['page']}, column {each['column']})")) for each in found)
+    has_context = any("before" in each or "after" in each for each in found)
+    yield from grep_rows(marked, has_context=has_context)
     more = "; there are more: raise max_matches" if data["truncated"] else ""
     yield f"[{data['fd']} \u00b7 {counted(len(found), 'line')}{more}]"
 

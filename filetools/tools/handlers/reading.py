@@ -9,11 +9,11 @@ from pydantic import Field
 
 from filetools.content.lines import count_lines
 from filetools.models.files import InfoResult, ReadResult
-from filetools.models.searching import GrepResult, ListResult, SearchResult
+from filetools.models.searching import ListResult, PageResult
 from filetools.tools.arguments import Parameters
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
-Page = TypeVar("Page", GrepResult, ListResult, SearchResult)
+Page = TypeVar("Page", bound=PageResult)
 
 
 async def pages(call: Callable[..., Awaitable[Page]]) -> AsyncIterator[Page]:

@@ -261,4 +261,4 @@ class _ChatResponse:
 
 def refused_field(field: str, why: str) -> Refusal:
     """Return the refusal of a request because of one field."""
-    return Refusal(400, "INVALID_ARGUMENT", f"{field or 'The body'}: {why}", details={"param": field or None})
+    return Refusal(400, "INVALID_ARGUMENT", f"{field or 'The body'}: {why}", more={"details": {"param": field or None}})

@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from itertools import groupby
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
@@ -15,7 +14,7 @@ from filetools.errors import InvalidArgumentError
 from filetools.models.searching import Entry, GrepFile, GrepMatch, GrepResult
 from filetools.paths.patterns import Glob, alternatives, glob_below
 from filetools.printable import printable
-from filetools.tools.answers.bodies import UNSAVED, Line, Lines, counted, line_groups, lines_of
+from filetools.tools.answers.bodies import UNSAVED, Lines, counted, grep_rows, lines_of
 from filetools.tools.answers.seen import TextLimits, clipped
 from filetools.tools.arguments import Parameters, nearest_name
 from filetools.tools.dialects.claude_code.places import GROUP, located
@@ -29,20 +28,14 @@ from filetools.tools.tool import AnyTool, Tool, ToolContext
 def rows_of(matches: Iterable[GrepMatch], given: Grep) -> Iterator[str]:
     """Yield the rows of matches, which must be grouped by file and ordered by line."""
     before, after = _around(given)
-    is_first = True
-    for path, of_file in groupby(matches, key=lambda match: match.path):
-        groups: Iterator[list[Line]]
-        if given.only_matching:
-            groups = (_matched(match) for match in of_file)
-        else:
-            groups = line_groups(_lines(match, before, after) for match in of_file)
-        for group in groups:
-            if (before or after) and not is_first:
-                yield "--"
-            is_first = False
-            for number, (sign, text) in group:
-                place = f"{number}{sign}" if given.has_numbers else ""
-                yield f"{printable(path)}{sign}{place}{text}"
+    if not given.only_matching:
+        found = ((printable(match.path), _lines(match, before, after)) for match in matches)
+        yield from grep_rows(found, has_context=bool(before or after), has_numbers=given.has_numbers)
+        return
+    for match in matches:
+        place = f"{printable(match.path)}:{match.line}:" if given.has_numbers else f"{printable(match.path)}:"
+        for text in match.matched or ():
+            yield from (f"{place}{part}{_remark(match)}" for part in text.split("\n"))
 
 
 def _around(given: Grep) -> tuple[int, int]:
@@ -52,14 +45,13 @@ def _around(given: Grep) -> tuple[int, int]:
     return (0, 0) if given.only_matching else (min(before or 0, MOST_AROUND), min(after or 0, MOST_AROUND))
 
 
-def _matched(match: GrepMatch) -> list[Line]:
-    remark = UNSAVED if match.origin == "buffer" else ""
-    return [(match.line, (":", part + remark)) for text in match.matched or () for part in text.split("\n")]
+def _remark(match: GrepMatch) -> str:
+    return UNSAVED if match.origin == "buffer" else ""
 
 
 def _lines(match: GrepMatch, before: int, after: int) -> Lines:
     above, below = (match.before or [])[-before:] if before else [], (match.after or [])[:after]
-    return lines_of(match.to_dict() | {"before": above, "after": below}, UNSAVED if match.origin == "buffer" else "")
+    return lines_of(match.to_dict() | {"before": above, "after": below}, _remark(match))
 
 
 def grep_text(data: Mapping[str, Any], limits: TextLimits) -> str:

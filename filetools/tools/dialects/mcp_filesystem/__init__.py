@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from filetools.tools.answers.offered import Names
@@ -33,10 +33,10 @@ from filetools.tools.dialects.mcp_filesystem.looking import (
     list_directory_with_sizes,
     search_files,
 )
-from filetools.tools.dialects.mcp_filesystem.places import ACTIONS, present, present_bytes
+from filetools.tools.dialects.mcp_filesystem.places import ACTIONS, Handler, naming_its_path, present, present_bytes
 from filetools.tools.handlers.changing import PathAndContent
 from filetools.tools.handlers.reading import OnePath
-from filetools.tools.tool import AnyTool, Published, Tool, ToolContext
+from filetools.tools.tool import AnyTool, Tool
 
 GROUP: Final = "mcp-filesystem"
 TEXT: Final[dict[str, Any]] = {"type": "string"}
@@ -58,7 +58,7 @@ CONTENT: Final = record(("content",), is_closed=True, content=TEXT)
 def _reading_tool(
     name: str,
     parameters: type[P],
-    handler: Callable[[ToolContext, P], Awaitable[Mapping[str, Any]]],
+    handler: Handler[P],
     *,
     description: str,
     schema: Mapping[str, Any],
@@ -72,7 +72,7 @@ def _reading_tool(
         name=name,
         description=description,
         parameters=parameters,
-        handler=handler,
+        handler=naming_its_path(handler),
         group=GROUP,
         level="auto",
         effect="read",
@@ -87,7 +87,7 @@ def _reading_tool(
 def _changing_tool(
     name: str,
     parameters: type[P],
-    handler: Callable[[ToolContext, P], Awaitable[Mapping[str, Any]]],
+    handler: Handler[P],
     *,
     description: str,
     schema: Mapping[str, Any],
@@ -105,7 +105,7 @@ def _changing_tool(
         name=name,
         description=description,
         parameters=parameters,
-        handler=handler,
+        handler=naming_its_path(handler),
         group=GROUP,
         is_idempotent=is_idempotent,
         present=present,
@@ -120,13 +120,13 @@ def _published(
     *,
     title: str | None = None,
     output: Mapping[str, Any] = CONTENT,
-) -> Published:
-    return Published(
-        title=title or name.replace("_", " ").title().replace(" With ", " with "),
-        input_schema={"$schema": _DIALECT, **schema},
-        output_schema={"$schema": _DIALECT, **output},
-        annotations=hints,
-    )
+) -> dict[str, Any]:
+    return {
+        "title": title or name.replace("_", " ").title().replace(" With ", " with "),
+        "inputSchema": {"$schema": _DIALECT, **schema},
+        "outputSchema": {"$schema": _DIALECT, **output},
+        "annotations": hints,
+    }
 
 
 _PATH: Final = record(("path",), path=TEXT)

@@ -18,7 +18,7 @@ from filetools.models.files import ReadResult
 from filetools.printable import printable
 from filetools.tools.answers.summaries import hunk_place
 from filetools.tools.arguments import Parameters
-from filetools.tools.dialects.mcp_filesystem.places import answer, place_of, real_path, reported_as
+from filetools.tools.dialects.mcp_filesystem.places import answer, place_of, real_path
 from filetools.tools.handlers.changing import PathAndContent
 from filetools.tools.handlers.reading import OnePath
 from filetools.tools.tool import ToolContext
@@ -61,11 +61,10 @@ async def read_media_file(context: ToolContext, given: OnePath) -> Mapping[str, 
     """Read the bytes of a file."""
     place = await place_of(context, given.path)
     most, content = place.files.settings.max_read_bytes, bytearray()
-    with reported_as(given.path):
-        async for chunk in place.files.stream_file(place.path):
-            content += chunk
-            if len(content) > most:
-                raise FileTooLargeError(given.path, len(content), most)
+    async for chunk in place.files.stream_file(place.path):
+        content += chunk
+        if len(content) > most:
+            raise FileTooLargeError(given.path, len(content), most)
     mime_type = MIME_TYPES.get(PurePath(place.path).suffix.lower(), "application/octet-stream")
     kind = mime_type.partition("/")[0]
     return {
@@ -92,8 +91,7 @@ async def read_multiple_files(context: ToolContext, given: ReadMultiple) -> Mapp
 async def get_file_info(context: ToolContext, given: OnePath) -> Mapping[str, Any]:
     """Return facts about a file or folder; about the target of a link."""
     place = await place_of(context, given.path)
-    with reported_as(given.path):
-        info = await place.files.file_info(await real_path(place.root, place.path), times=True)
+    info = await place.files.file_info(await real_path(place.root, place.path), times=True)
     rows = {
         "size": info.size or 0,
         "created": _moment(info.created or info.modified),
@@ -109,13 +107,12 @@ async def get_file_info(context: ToolContext, given: OnePath) -> Mapping[str, An
 async def _read(context: ToolContext, raw_path: str, *, head: int | None = None, tail: int | None = None) -> ReadResult:
     place = await place_of(context, raw_path)
     count = head or tail
-    with reported_as(raw_path):
-        offset = -tail if tail else 1 if head else None
-        if not place.path:
-            raise PathIsDirectoryError(raw_path)
-        read = await place.files.read_file(place.path, offset=offset, limit=count or None)
-        if read.is_binary:
-            raise InvalidArgumentError(f"{raw_path} is not text; read it with read_media_file", path=raw_path)
+    offset = -tail if tail else 1 if head else None
+    if not place.path:
+        raise PathIsDirectoryError(raw_path)
+    read = await place.files.read_file(place.path, offset=offset, limit=count or None)
+    if read.is_binary:
+        raise InvalidArgumentError(f"{raw_path} is not text; read it with read_media_file", path=raw_path)
     return read
 
 
@@ -164,8 +161,7 @@ class SourceAndDestination(Parameters):
 async def write_file(context: ToolContext, given: PathAndContent) -> Mapping[str, Any]:
     """Create a file, or replace one that the caller has read."""
     place = await place_of(context, given.path)
-    with reported_as(given.path):
-        done = await place.files.write_file(place.new_path, given.content, require_read=context.require_read)
+    done = await place.files.write_file(place.new_path, given.content, require_read=context.require_read)
     return answer(f"Successfully wrote to {printable(given.path)}", done)
 
 
@@ -173,8 +169,7 @@ async def edit_file(context: ToolContext, given: EditTexts) -> Mapping[str, Any]
     """Replace texts that each occur once in the file."""
     place = await place_of(context, given.path)
     edits = [Edit(old=each.old_text, new=each.new_text) for each in given.edits]
-    with reported_as(given.path):
-        done = await place.files.edit_file(place.path, edits, dry_run=given.dry_run, context_lines=CONTEXT_LINES)
+    done = await place.files.edit_file(place.path, edits, dry_run=given.dry_run, context_lines=CONTEXT_LINES)
     return answer(_fenced(_diff(place.absolute, done.structured_patch)), done)
 
 
@@ -184,8 +179,7 @@ async def create_directory(context: ToolContext, given: OnePath) -> Mapping[str,
     text = f"Successfully created directory {printable(given.path)}"
     if not place.path:
         return answer(text)
-    with reported_as(given.path):
-        return answer(text, await place.files.create_directory(place.path))
+    return answer(text, await place.files.create_directory(place.path))
 
 
 async def move_file(context: ToolContext, given: SourceAndDestination) -> Mapping[str, Any]:
@@ -195,8 +189,7 @@ async def move_file(context: ToolContext, given: SourceAndDestination) -> Mappin
     if source.files is not destination.files:
         reason = "a move from one root to another cannot be done in one step; write the file there instead"
         raise InvalidArgumentError(f"{given.source} and {given.destination}: {reason}", path=given.source)
-    with reported_as(given.source):
-        done = await source.files.move_file(source.path, destination.new_path)
+    done = await source.files.move_file(source.path, destination.new_path)
     return answer(printable(f"Successfully moved {given.source} to {given.destination}"), done)
 
 

@@ -15,7 +15,7 @@ from filetools.models.searching import Entry
 from filetools.paths.patterns import Glob, alternatives
 from filetools.printable import printable
 from filetools.tools.arguments import Parameters
-from filetools.tools.dialects.mcp_filesystem.places import answer, place_of, real_path, reported_as
+from filetools.tools.dialects.mcp_filesystem.places import answer, place_of, real_path
 from filetools.tools.handlers.reading import OnePath, pages
 from filetools.tools.roots import ServedPath
 from filetools.tools.tool import ToolContext
@@ -118,8 +118,7 @@ async def search_files(context: ToolContext, given: Search) -> Mapping[str, Any]
     """Find files and folders whose path below a folder fits a glob."""
     place = await place_of(context, given.path)
     is_wanted, is_left_out = matcher([given.pattern]), matcher(given.exclude_patterns)
-    with reported_as(given.path):
-        real = await real_path(place.root, place.path)
+    real = await real_path(place.root, place.path)
     start = (place.absolute if real == place.path else place.root.absolute(real)).rstrip("/")
     entered, found = {""}, []
     async for path, entry in _paced(await _entries(context, given.path, recursive=True)):
@@ -140,8 +139,7 @@ async def list_allowed_directories(context: ToolContext, given: AnyParameters) -
 async def _entries(context: ToolContext, raw_path: str, *, recursive: bool = False) -> list[tuple[str, Entry]]:
     """Return the entries in or below a folder, ordered by name, each folder before its contents."""
     place = await place_of(context, raw_path)
-    with reported_as(raw_path):
-        rows = [each async for each in _listed(context, place, recursive=recursive)]
+    rows = [each async for each in _listed(context, place, recursive=recursive)]
     # The end of a name must sort before any character, so that a folder's contents follow it directly.
     return sorted(rows, key=lambda row: row[0].encode().replace(b"/", b"\0"))
 

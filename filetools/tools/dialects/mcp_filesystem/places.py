@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from filetools.errors import FileToolsError, SymlinkEscapeError
+from filetools.errors import AbsolutePathError, FileToolsError, SymlinkEscapeError
 from filetools.models.result import Result
 from filetools.tools.answers.seen import Medium, ShownCall, TextLimits
 from filetools.tools.answers.shown import news_lines, shown_failure
+from filetools.tools.arguments import P
 from filetools.tools.roots import Root, ServedPath
 from filetools.tools.tool import ToolContext
+
+Handler: TypeAlias = Callable[[ToolContext, P], Awaitable[Mapping[str, Any]]]
 
 
 async def place_of(context: ToolContext, raw_path: str) -> ServedPath:
@@ -24,8 +26,7 @@ async def place_of(context: ToolContext, raw_path: str) -> ServedPath:
     """
     place = context.roots.locate(_without_tilde(raw_path))
     if place.root.base and place.files.settings.follow_symlinks:
-        with reported_as(raw_path):
-            await real_path(place.root, place.path)
+        await real_path(place.root, place.path)
     return place
 
 
@@ -41,14 +42,19 @@ async def real_path(root: Root, path: str) -> str:
     return real
 
 
-@contextmanager
-def reported_as(raw_path: str) -> Iterator[None]:
-    """Make errors name the path as the client gave it, which identifies the root."""
-    try:
-        yield
-    except FileToolsError as error:
-        error.path = raw_path
-        raise
+def naming_its_path(handler: Handler[P]) -> Handler[P]:
+    """Return a handler whose errors name the path as the client gave it, which identifies the root."""
+
+    async def handle(context: ToolContext, given: P) -> Mapping[str, Any]:
+        try:
+            return await handler(context, given)
+        except AbsolutePathError:
+            raise
+        except FileToolsError as error:
+            error.path = given.about()
+            raise
+
+    return handle
 
 
 def _without_tilde(raw_path: str) -> str:
