@@ -43,7 +43,7 @@ from filetools.cli.terminal import (
     print_note,
     print_row,
 )
-from filetools.cli.workplace import find_workplace, refuse_new_root
+from filetools.cli.workplace import refuse_new_root
 from filetools.errors import DiskFullError
 from filetools.events.types import Event
 from filetools.facade.facade import FileToolsFacade
@@ -67,11 +67,10 @@ def init(runner: CommandRunner, path: Path | None) -> None:
     named = runner.options.root
     if path is not None and named is not None:
         raise click.BadParameter("give PATH or --root, not both")
-    place = find_workplace(path).root if path is not None else named or runner.workplace.folder
-    if named is None:
-        refuse_new_root(place)
-    there = CommandRunner(replace(runner.options, root=place))
+    there = CommandRunner(replace(runner.options, root=path or named or runner.workplace.folder))
     root, state = there.workplace.root, runner.options.state_dir
+    if named is None:
+        refuse_new_root(root)
     places = {"root": str(root), "state": os.path.abspath(state or root / STATE_PATH)}
     if prepare_state(root, state).has_begun:
         there.show(places | {"created": False}, _show_made)
