@@ -308,7 +308,7 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
 
     async def status(self) -> dict[str, Any]:
         """Return the recorded state of the workspace: journal position, mirrors, open documents, retention, and more."""
-        return await information.status(self._parts)
+        return await self._parts.workers.run(partial(information.status, self._parts))
 
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any], *, tool_call_id: str | None = None
