@@ -121,6 +121,11 @@ def real_path(raw_path: str, *, base: str) -> str:
     return os.path.realpath(os.path.join(base, expanded))
 
 
+def is_folder(path: str) -> bool:
+    """Return True if the path is an existing folder."""
+    return os.path.isdir(path)
+
+
 def holder(path: str, folders: Sequence[str]) -> str | None:
     """Return the outermost of the given folders that contains a path or equals it, or None."""
     return min((each for each in folders if is_within(path, each)), key=len, default=None)

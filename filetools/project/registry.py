@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from filetools.errors import FileToolsError, InvalidArgumentError, ProjectExistsError, ProjectNotFoundError
 from filetools.events.types import Event, InstanceChanged, ProjectCreated, ProjectDeleted, ProjectUpdated
 from filetools.journal.table import Table, TableRow
-from filetools.project.folder import folder_path, is_within, real_path, short_path
+from filetools.project.folder import folder_path, is_folder, is_within, real_path, short_path
 from filetools.stores.processes import is_alive, process_mark
 
 WORKING_SECONDS: Final = 10.0
@@ -278,7 +278,7 @@ def _id_of(row: TableRow) -> str:
 
 def _project(row: TableRow) -> dict[str, Any]:
     project = {name: value for name, value in row.value.items() if value is not None}
-    return project if os.path.isdir(row.value["path"]) else {**project, "missing": True}
+    return project if is_folder(row.value["path"]) else {**project, "missing": True}
 
 
 def _innermost(projects: Sequence[TableRow], place: str) -> TableRow | None:

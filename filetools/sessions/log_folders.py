@@ -18,7 +18,6 @@ from msgspec import Struct
 from filetools.errors import AccessDeniedError, DirectoryNotFoundError, FileToolsError, WorkspaceGoneError
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.search.walk import walk_tree
 from filetools.sessions.log import INTERRUPTED, LogEntry, entries_of, extract_text, format_title, instant, is_trivial
 from filetools.sessions.rules import is_noise
 from filetools.settings import MIB, session_logs_folder
@@ -113,16 +112,17 @@ class ProjectLogs:
         """Yield ID and log of the agents of a session, which are in its own folder, at any depth."""
         if not session_id or "/" in session_id or session_id in (".", ".."):
             return
-        for folder in self._folders:
-            below = folder.child(session_id).child("subagents")
+        pending = [folder.child(session_id).child("subagents") for folder in self._folders]
+        for folder in pending:
             try:
-                paths = sorted(path for path, _ in walk_tree(self.reads, below))
+                found = sorted(self.reads.scan(folder), key=lambda entry: entry.name)
             except DirectoryNotFoundError:
                 continue
             except FileToolsError as error:
-                _warn(below, error)
+                _warn(folder, error)
                 continue
-            yield from ((match[1], path) for path in paths if (match := _AGENT.fullmatch(path.name)))
+            pending += (folder.child(entry.name) for entry in found if entry.type == "directory")
+            yield from ((match[1], folder.child(match[0])) for each in found if (match := _AGENT.fullmatch(each.name)))
 
 
 @contextmanager

@@ -26,18 +26,14 @@ def whole_end(text: str, begin: int, end: int) -> int:
         end: Latest end of the part, before the end of the text.
     """
     for place in range(end, max(begin, end - MOST_BACK - 1), -1):
-        if _is_boundary(text, place):
+        if not _extends_previous(text[place - 1], text[place]):
             return place
     return end
 
 
 def is_one_character(text: str) -> bool:
     """Return True if a text is displayed as exactly one character, of any number of code points. Stops at the second."""
-    return text != "" and not any(_is_boundary(text, place) for place in range(1, len(text)))
-
-
-def _is_boundary(text: str, place: int) -> bool:
-    return not _extends_previous(text[place - 1], text[place])
+    return text != "" and all(_extends_previous(text[place - 1], text[place]) for place in range(1, len(text)))
 
 
 def _extends_previous(before: str, char: str) -> bool:
