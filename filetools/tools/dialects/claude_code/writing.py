@@ -56,7 +56,7 @@ async def edit(context: ToolContext, given: EditText) -> dict[str, Any]:
         raise InvalidArgumentError("No changes to make: old_string and new_string are exactly the same.")
     place = await located(context, given.file_path)
     if not given.old_string:
-        return await _created(place, given.new_string)
+        return await _created(place, given)
     change = Edit(old=given.old_string, new=given.new_string, replace_all=given.replace_all)
     made = await place.files.edit_file(place.path, [change])
     original = await _version(place, made.replaced_version)
@@ -64,14 +64,13 @@ async def edit(context: ToolContext, given: EditText) -> dict[str, Any]:
     return edited | ({"inBuffer": True} if made.in_buffer else {}) | repairs_of(made.warnings)
 
 
-async def _created(place: ServedPath, content: str) -> dict[str, Any]:
+async def _created(place: ServedPath, given: EditText) -> dict[str, Any]:
     try:
-        await place.files.create_file(place.new_path, content)
+        await place.files.create_file(place.new_path, given.new_string)
     except PathExistsError as error:
         error.suggested_action = "Give the text to be replaced as old_string; an empty one creates a new file."
         raise
-    given = EditText(file_path=place.absolute, old_string="", new_string=content)
-    return _edited(place, given, None, await _patch("", content))
+    return _edited(place, given, None, await _patch("", given.new_string))
 
 
 def _edited(place: ServedPath, given: EditText, original: str | None, patch: list[dict[str, Any]]) -> dict[str, Any]:

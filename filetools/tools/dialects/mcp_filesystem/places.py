@@ -76,17 +76,25 @@ ACTIONS: Final = {
 """Suggested actions by error code, in terms of these tools."""
 
 
+_NOTICES: Final = {
+    "merged": {
+        "code": "MERGED",
+        "message": "others have changed the file since you saw it; your text was merged with theirs, read it again",
+    },
+    "in_buffer": {
+        "code": "IN_BUFFER",
+        "message": (
+            "a person has unsaved text in this file; the change is in that text, and reaches the disk when they save"
+        ),
+    },
+}
+"""Warnings by the field of a result that causes them."""
+
+
 def answer(text: str, *results: Result, **more: Any) -> dict[str, Any]:
     """Return a handler's result: its text, and the warnings of the underlying results."""
     warnings = [warning for result in results for warning in getattr(result, "warnings", ())]
-    if any(getattr(result, "merged", False) for result in results):
-        message = "others have changed the file since you saw it; your text was merged with theirs, read it again"
-        warnings.append({"code": "MERGED", "message": message})
-    if any(getattr(result, "in_buffer", False) for result in results):
-        message = (
-            "a person has unsaved text in this file; the change is in that text, and reaches the disk when they save"
-        )
-        warnings.append({"code": "IN_BUFFER", "message": message})
+    warnings += [notice for name, notice in _NOTICES.items() for result in results if getattr(result, name, False)]
     return {"content": text, "warnings": warnings, **more}
 
 
