@@ -319,7 +319,6 @@ class ToolCall:
                     return await self._attempted(tool, self._context(), parameters)
         finally:
             self._report.approval = deadline.approval
-            self._abort.remove_callback(deadline.abort)
 
     def _context(self) -> ToolContext:
         files, roots = self._registry.files, self._registry.roots
@@ -328,7 +327,6 @@ class ToolCall:
         return ToolContext(
             files=files.for_actor(actor) if served is None else served.first.files,
             served=served,
-            call_id=self._id,
             report=self._report.progress,
             abort=self._abort,
             require_read=self._registry.require_read,

@@ -26,7 +26,6 @@ class ToolContext(Struct, frozen=True, kw_only=True):
 
     files: FileToolsFacade
     """The workspace, bound to the actor and this call."""
-    call_id: str
     report: ReportProgress
     """Reports current, total and message of long work."""
     abort: AbortSignal | None = None

@@ -388,7 +388,7 @@ async def _ask(tool: AnyTool, files: FileToolsFacade, *, above: bool = False, **
     """Answer a Python program, which may also read the home folder; a failure returns `{"error", "error_code"}`."""
     home = folders.home_folder()
     allowed = () if home is None else (home,)
-    context = ToolContext(files=files, call_id="", report=lambda *_: None, allowed=allowed, above=above)
+    context = ToolContext(files=files, report=lambda *_: None, allowed=allowed, above=above)
     try:
         found = await tool.handler(context, read_arguments(tool.parameters, arguments)[0])
     except FileToolsError as error:

@@ -17,7 +17,7 @@ from filetools.printable import printable
 from filetools.tools.answers.bodies import UNSAVED, Lines, counted, grep_rows, lines_of
 from filetools.tools.answers.seen import TextLimits, clipped
 from filetools.tools.arguments import Parameters, nearest_name
-from filetools.tools.dialects.claude_code.places import GROUP, located
+from filetools.tools.dialects.claude_code.files import GROUP, located
 from filetools.tools.dialects.dialect import presented
 from filetools.tools.handlers.reading import pages
 from filetools.tools.handlers.searching import progress_of
