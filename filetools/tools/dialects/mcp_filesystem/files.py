@@ -153,8 +153,8 @@ class ReadText(Parameters):
     """Parameters of read_text_file and read_file."""
 
     path: str
-    head: float | None = None
-    tail: float | None = None
+    head: Annotated[int | None, Field(ge=0)] = None
+    tail: Annotated[int | None, Field(ge=0)] = None
 
 
 class ReadMultiple(Parameters):
@@ -165,12 +165,10 @@ class ReadMultiple(Parameters):
 
 async def read_text_file(context: ToolContext, given: ReadText) -> Mapping[str, Any]:
     """Read a text file, or its first or last lines."""
-    head, tail = _count("head", given.head), _count("tail", given.tail)
-    if head and tail:
+    if given.head and given.tail:
         raise InvalidArgumentError("Cannot specify both head and tail parameters simultaneously", path=given.path)
-    read = await _read(context, given.path, head=head, tail=tail)
-    text = read.content
-    return answer(_LAST_END.sub("", text) if head and not tail else text)
+    text = (await _read(context, given.path, head=given.head, tail=given.tail)).content
+    return answer(_LAST_END.sub("", text) if given.head else text)
 
 
 async def read_media_file(context: ToolContext, given: OnePath) -> Mapping[str, Any]:
@@ -222,22 +220,13 @@ async def get_file_info(context: ToolContext, given: OnePath) -> Mapping[str, An
 
 async def _read(context: ToolContext, raw_path: str, *, head: int | None = None, tail: int | None = None) -> ReadResult:
     place = await place_of(context, raw_path)
-    count = head or tail
-    offset = -tail if tail else 1 if head else None
     if not place.path:
         raise PathIsDirectoryError(raw_path)
-    read = await place.files.read_file(place.path, offset=offset, limit=count or None)
+    offset = -tail if tail else 1 if head else None
+    read = await place.files.read_file(place.path, offset=offset, limit=head or tail or None)
     if read.is_binary:
         raise InvalidArgumentError(f"{raw_path} is not text; read it with read_media_file", path=raw_path)
     return read
-
-
-def _count(name: str, value: float | None) -> int | None:
-    if value is None:
-        return None
-    if value < 0 or not value.is_integer():
-        raise InvalidArgumentError(f"Parameter {name!r}: expected a number of lines, got {value!r}")
-    return int(value)
 
 
 def _moment(moment: datetime) -> str:
