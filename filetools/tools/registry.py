@@ -20,7 +20,6 @@ from filetools.errors import (
     InternalError,
     InvalidArgumentError,
     PathNotFoundError,
-    ToolBlockedError,
     UnknownToolError,
 )
 from filetools.facade.descriptor_calls import DescriptorCalls
@@ -286,8 +285,6 @@ class ToolCall:
         parameters, self._repairs = read_arguments(tool.parameters, self._arguments)
         self._parameters = parameters
         self._report.path = parameters.about()
-        if tool.level == "block":
-            raise ToolBlockedError(tool.name, self._report.path, "this tool is switched off")
         if self._abort.is_aborted():
             raise AbortedError(self._name)
         self._report.accepted()
