@@ -14,8 +14,10 @@ from msgspec import Struct
 
 from filetools.app.state import blocking, is_id, own_directory, planted_state
 from filetools.errors import AccessDeniedError, FileToolsError, LockTimeoutError, StateDamagedError
-from filetools.journal.storage.rescue import JournalReport, examine_journal, folder_for_damage, start_again
-from filetools.journal.storage.rescue import Rescue as Rescue
+from filetools.journal.storage.rescue import JournalReport as JournalReport
+from filetools.journal.storage.rescue import Rescue, folder_for_damage, start_again
+from filetools.journal.storage.rescue import examine_journal as examine_journal
+from filetools.journal.storage.rescue import registered_in as registered_in
 from filetools.models.words import STATE_PATH
 from filetools.permissions.policy import SavedPermissions
 from filetools.tree.leader import Leadership
@@ -106,12 +108,10 @@ def repair(root: Path, state_directory: Path | None = None) -> StateRepair | Non
             _put_aside(root / STATE_PATH, aside / "root", "id")
         report = examine_journal(directory)
         if report is None or report.problem is None:
-            damage = ", ".join(misplaced)
-            return (
-                StateRepair(damage=f"{damage} cannot be used", aside=aside.name, misplaced=misplaced)
-                if misplaced
-                else None
-            )
+            if not misplaced:
+                return None
+            damage = f"{', '.join(misplaced)} cannot be used"
+            return StateRepair(damage=damage, aside=aside.name, misplaced=misplaced)
         if not isinstance(report.problem, StateDamagedError):
             raise report.problem
         rescue = start_again(directory, aside)

@@ -220,12 +220,22 @@ class Opening:
         store = await self._closing(workers, partial(self._open_store, workspace, state.private))
         # A temporary state need not survive a power cut.
         durability = settings.durability if state.refusal is None else "relaxed"
-        journal = await self._closing(
-            workers, partial(self._open_journal, state.directory, settings, durability, notifier)
+        opened_journal = partial(
+            Journal,
+            state.directory,
+            durability=durability,
+            timeout_seconds=settings.lock_timeout_seconds,
+            on_visible=notifier.notify,
+            on_committed=notifier.notify_others,
         )
+        journal = await self._closing(workers, opened_journal)
         folders = MirrorFolders(journal, self._root, self._state_directory)
         self._stack.push_async_callback(partial(workers.run_last, folders.close))
-        mirrors = await self._attach_mirror(workers, journal, folders) if state.refusal is None else []
+        mirrors: list[tuple[MirrorRow, Store]] = []
+        if self._mirror is not None and state.refusal is None:
+            # Before the first call: from now on its backlog records every commit of any process.
+            row = await workers.run(partial(journal.mirrors.register, place_of(self._mirror)))
+            mirrors.append((row, folders.open(row) if isinstance(self._mirror, Path) else self._mirror))
         sync = SyncManager(
             journal,
             primary=store,
@@ -256,15 +266,6 @@ class Opening:
             observer=TreeObserver(workspace, store, journal, settings, lambda key: documents.known.at(key) is not None),
         )
 
-    def _open_journal(self, directory: Path, settings: Settings, durability: Durability, notifier: Notifier) -> Journal:
-        return Journal(
-            directory,
-            durability=durability,
-            timeout_seconds=settings.lock_timeout_seconds,
-            on_visible=notifier.notify,
-            on_committed=notifier.notify_others,
-        )
-
     def _open_store(self, workspace: Workspace, private_directory: Path) -> Store:
         return LocalStore(workspace, private_directory=private_directory)
 
@@ -282,16 +283,6 @@ class Opening:
         gatekeeper = Gatekeeper(policy, approvals, rule_file=rules, run=workers.run, refusal=state.refusal)
         await gatekeeper.load(preset_given=self._given.get("permissions") is not None)
         return gatekeeper
-
-    async def _attach_mirror(
-        self, workers: WorkerPool, journal: Journal, folders: MirrorFolders
-    ) -> list[tuple[MirrorRow, Store]]:
-        if self._mirror is None:
-            return []
-        # Before the first call: from now on its backlog records every commit of any process.
-        row = await workers.run(partial(journal.mirrors.register, place_of(self._mirror)))
-        store = folders.open(row) if isinstance(self._mirror, Path) else self._mirror
-        return [(row, store)]
 
     async def _closing(self, workers: WorkerPool, build: Callable[[], Closing]) -> Closing:
         """Build a part in a worker thread, and close it there when the workspace closes."""

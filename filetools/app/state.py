@@ -34,7 +34,6 @@ _ID: Final = "id"
 _ROOT: Final = "root"
 """Holds the root's path, in a state directory whose root cannot store an ID."""
 _MEMORY: Final = ("/dev/shm",)  # noqa: S108 - a unique directory is created in it
-_ROOM: Final = "room"
 _ROOM_BYTES: Final = 1024 * 1024
 """Space for a new journal and some work."""
 _REMEDIES: Final = {
@@ -169,17 +168,14 @@ def temporary_state(
     if state_directory is not None and state_directory.exists() and not os.access(state_directory, os.R_OK | os.X_OK):
         raise refusal  # it may hold rules that restrict reading
     rules = own_directory(root, state_directory)
-    for parent in dict.fromkeys((tempfile.gettempdir(), *_MEMORY)):
+    for parent in (tempfile.gettempdir(), *_MEMORY):
         with suppress(OSError):
-            directory = Path(tempfile.mkdtemp(prefix="filetools-", dir=parent))
-            on_made(directory)
-            try:
-                (directory / _ROOM).write_bytes(bytes(_ROOM_BYTES))
-                (directory / _ROOM).unlink()
-            except OSError:
-                shutil.rmtree(directory, ignore_errors=True)  # at once: the disk may be full
-                raise
-            return StateLocation(private=directory, directory=directory, rules=rules, refusal=_only_reading(refusal))
+            if shutil.disk_usage(parent).free > _ROOM_BYTES:
+                directory = Path(tempfile.mkdtemp(prefix="filetools-", dir=parent))
+                on_made(directory)
+                return StateLocation(
+                    private=directory, directory=directory, rules=rules, refusal=_only_reading(refusal)
+                )
     raise refusal
 
 

@@ -9,7 +9,6 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from importlib.metadata import requires
 from pathlib import Path
 from shutil import which
@@ -17,19 +16,16 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from filetools.app.mirrors import home_of, place_of, presence
+from filetools.app.mirrors import home_of, presence
 from filetools.distribution import DISTRIBUTION, install_command, installed_version
 from filetools.journal.changes import MirrorRow
-from filetools.models.words import STATE_DIRECTORY, STATE_PATH
-from filetools.paths.patterns import compile_patterns
+from filetools.models.words import STATE_PATH
 from filetools.settings import Settings
 from filetools.tree.polling import reason_at
 
 CheckState = Literal["ok", "note", "warning"]
-MOST_FOLDERS: Final = 500_000
 LEAST_FREE_BYTES: Final = 200 * 1024 * 1024
-NEARLY_FULL: Final = 0.8
-"""Share of the granted watches above which the check warns."""
+ENOUGH_WATCHES: Final = 65_536
 _INOTIFY: Final = Path("/proc/sys/fs/inotify")
 
 _REQUIREMENT: Final = re.compile(r"([\w.-]+)(?:\[[^]]*\])?[^;]*;\s*extra\s*==\s*['\"]([\w-]+)['\"]")
@@ -67,24 +63,20 @@ def look_around(
     settings: Settings,
     *,
     state_directory: Path | None = None,
-    mirror: Path | None = None,
-    added: Sequence[MirrorRow] = (),
+    mirrors: Sequence[MirrorRow] = (),
 ) -> list[Check]:
     """Check a root's environment. Blocks.
 
     Args:
         root: An existing folder.
-        settings: Say whether watching is enabled and what it excludes.
+        settings: Say whether watching is enabled.
         state_directory: The state directory of the root, if not in `.filetools`.
-        mirror: The mirror named by the caller, if any.
-        added: The mirrors that were added to the root.
+        mirrors: The mirrors that were added to the root.
     """
     state = state_directory or root / STATE_PATH
     found = [*_rights(root), file_system(root), *_space(state if state.is_dir() else root)]
-    found += [_watches(root, settings), *_repaired(state)]
-    found += [_added_mirror(row, home_of(root)) for row in added]
-    is_named = mirror is not None and place_of(mirror) not in {row.place for row in added}
-    return [*found, _mirror(mirror)] if mirror is not None and is_named else found
+    found += [_watches(settings), *_repaired(state)]
+    return [*found, *(_mirror(row, home_of(root)) for row in mirrors)]
 
 
 def _rights(root: Path) -> Iterator[Check]:
@@ -115,38 +107,20 @@ def _space(folder: Path) -> Iterator[Check]:
         )  # fmt: skip
 
 
-def _watches(root: Path, settings: Settings) -> Check:
-    granted = _number_in(_INOTIFY / "max_user_watches")
+def _watches(settings: Settings) -> Check:
     if not settings.watch:
         return Check(name="watching", state="note", text="switched off by the setting 'watch'")
-    if granted is None:
+    try:
+        granted = int((_INOTIFY / "max_user_watches").read_text(encoding="ascii"))
+    except OSError:
         return Check(name="watching", state="note", text="by looking again and again: the kernel is not asked here")
-    folders = _count_folders(root, settings)
-    counted = f"{folders:,} {'folder' if folders == 1 else 'folders'}, {granted:,} watches granted"
-    if folders <= granted * NEARLY_FULL:
-        return Check(name="watching", state="ok", text=counted)
+    text = f"{granted:,} inotify watches granted, one for each folder"
+    if granted >= ENOUGH_WATCHES:
+        return Check(name="watching", state="ok", text=text)
     return Check(
-        name="watching", state="warning", text=f"{counted}: beyond it filetools looks again and again",
-        remedy=f"sudo sysctl fs.inotify.max_user_watches={max(2 * folders, 524_288)}",
+        name="watching", state="warning", text=f"{text}: beyond it filetools looks again and again",
+        remedy=f"sudo sysctl fs.inotify.max_user_watches={ENOUGH_WATCHES}",
     )  # fmt: skip
-
-
-def _number_in(file: Path) -> int | None:
-    with suppress(OSError, ValueError):
-        return int(file.read_text(encoding="ascii"))
-    return None
-
-
-def _count_folders(root: Path, settings: Settings) -> int:
-    excluded = compile_patterns((), defaults=(*settings.exclude, STATE_DIRECTORY))
-    count = 0
-    for place, names, _ in os.walk(root):
-        paths = {name: os.path.relpath(os.path.join(place, name), root) for name in names}
-        names[:] = [name for name, path in paths.items() if not excluded.matches(path, is_directory=True)]
-        count += 1
-        if count == MOST_FOLDERS:
-            break
-    return count
 
 
 def _repaired(state: Path) -> Iterator[Check]:
@@ -157,7 +131,7 @@ def _repaired(state: Path) -> Iterator[Check]:
         )  # fmt: skip
 
 
-def _added_mirror(row: MirrorRow, home: bytes) -> Check:
+def _mirror(row: MirrorRow, home: bytes) -> Check:
     state, reason = presence(row, home)
     if state != "away":
         return Check(name="mirror", state="ok", text=f"is there{_FILLING if state == 'filling' else ''}: {row.place}")
@@ -165,18 +139,6 @@ def _added_mirror(row: MirrorRow, home: bytes) -> Check:
         name="mirror", state="warning", text=f"{reason}; what changes waits for it: {row.place}",
         remedy="restore it, or forget it with 'filetools mirror remove DIR'",
     )  # fmt: skip
-
-
-def _mirror(mirror: Path) -> Check:
-    if mirror.is_dir():
-        if os.access(mirror, os.W_OK | os.X_OK):
-            return Check(name="mirror", state="ok", text="is there")
-        return Check(
-            name="mirror", state="warning", text="you may not write in it", remedy=f"chmod u+wx {str(mirror)!r}"
-        )
-    if os.path.lexists(mirror):
-        return Check(name="mirror", state="warning", text="is not a folder", remedy="name a folder with --mirror")
-    return Check(name="mirror", state="note", text="is not there; the next change or 'filetools sync' makes it")
 
 
 def facts() -> dict[str, str | None]:

@@ -21,7 +21,6 @@ from filelock import FileLock, Timeout
 
 from filetools.errors import AccessDeniedError, StateUntrustedError
 from filetools.journal.storage.birth import DATABASE_NAME, MARK_FILE, PARTS, connect, keep_mark, mark_of, sync_directory
-from filetools.journal.storage.rescue import JournalReport, examine_journal, registered_in
 from filetools.models.words import STATE_DIRECTORY
 from filetools.settings import user_directory
 
@@ -119,17 +118,14 @@ def brought_by(state: Path) -> list[str]:
     return sorted(name for name in os.listdir(state) if name not in _STAYING and not name.startswith(_ASIDE))
 
 
-def newest_aside(state: Path) -> Path | None:
-    """Return the newest folder with state that was set aside, or None."""
-    if not state.is_dir():
-        return None
-    numbers = _aside_numbers(state)
-    return state / f"{_ASIDE}{numbers[-1]}" if numbers else None
+def set_aside(state: Path) -> list[Path]:
+    """Return the folders with state that was set aside, oldest first."""
+    return sorted((each for each in state.glob(f"{_ASIDE}*") if _number_of(each)), key=_number_of)
 
 
-def brought_journal(aside: Path) -> tuple[JournalReport | None, list[str]]:
-    """Examine the journal of a state that was set aside, and return the folders it lists as projects. Blocks."""
-    return examine_journal(aside), registered_in(aside)
+def _number_of(aside: Path) -> int:
+    number = aside.name.removeprefix(_ASIDE)
+    return int(number) if number.isdecimal() else 0
 
 
 def accept(state: Path, aside: Path) -> None:
@@ -185,19 +181,14 @@ def _forget_gone(roots: Path) -> None:
 
 def _set_aside(state: Path, names: list[str]) -> Path:
     _refuse_in_use(state)
-    numbers = _aside_numbers(state)
-    aside = state / f"{_ASIDE}{numbers[-1] + 1 if numbers else 1}"
+    number = max(map(_number_of, set_aside(state)), default=0) + 1
+    aside = state / f"{_ASIDE}{number}"
     aside.mkdir(mode=0o700)
     # The database last: if the process dies in between, the database is still untrusted and is set aside the next time.
     for name in sorted(names, key=lambda name: name.startswith(DATABASE_NAME)):
         (state / name).rename(aside / name)
     sync_directory(state)
     return aside
-
-
-def _aside_numbers(state: Path) -> list[int]:
-    found = (name.removeprefix(_ASIDE) for name in os.listdir(state) if name.startswith(_ASIDE))
-    return sorted(int(number) for number in found if number.isdecimal())
 
 
 def _refuse_in_use(state: Path) -> None:
@@ -252,11 +243,11 @@ def _no_user_directory(error: OSError) -> AccessDeniedError:
     return refused
 
 
-def write_whole(file: Path, content: bytes) -> None:
-    """Write a file durably and atomically, readable only by the user."""
-    temporary = file.with_name(f"{file.name}-{secrets.token_hex(4)}")
+def write_whole(file: Path, content: bytes, *, mode: int = 0o600) -> None:
+    """Write a file durably and atomically, with a mode that the umask narrows; by default only the user can read it."""
+    temporary = file.with_name(f"{file.name[:200]}-{secrets.token_hex(4)}")
     try:
-        with open(temporary, "xb", opener=partial(os.open, mode=0o600)) as opened:
+        with open(temporary, "xb", opener=partial(os.open, mode=mode)) as opened:
             opened.write(content)
             opened.flush()
             os.fsync(opened.fileno())

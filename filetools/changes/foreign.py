@@ -10,17 +10,14 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from msgspec import Struct
-
 from filetools.changes.parts import Parts
 from filetools.errors import FileToolsError, LockTimeoutError, WorkspaceGoneError
 from filetools.events import types as events
-from filetools.journal.tree_rows import Looked
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.tree.hints import Agenda
 from filetools.tree.observation import Observation
-from filetools.tree.scope import Scope
+from filetools.tree.observer import WholeLook
 from filetools.tree.watching import TreeWatcher
 
 WAIT_SECONDS: Final = 1.0
@@ -43,17 +40,6 @@ Record = Callable[[Callable[[], Sequence[ChangeRecord]], str, str, float], Await
 """`CallRunner.record`."""
 
 
-class Uncertain(Struct, frozen=True, kw_only=True):
-    """Paths that a look at the whole tree could not determine."""
-
-    closed: Sequence[str]
-    """Unreadable paths."""
-    unnamed: Sequence[str]
-    """Names that no call can address, such as names that are not UTF-8; escaped."""
-    moving: Sequence[str]
-    """Paths that other programs are changing."""
-
-
 class ForeignChanges:
     """Records changes by other programs. One per opened workspace; used on its loop.
 
@@ -73,17 +59,8 @@ class ForeignChanges:
         self._watcher: TreeWatcher | None = None
         # Everything below is changed only in turns.
         self._is_whole_wanted = False
-        self._left: Sequence[Scope] | None = None
-        """The remaining scopes of the current look at the whole tree; None if there is no such look."""
-        self._begun = self._ended = 0
-        """Number of looks at the whole tree begun, and ended."""
-        self._began_at = 0.0
-        self._looked: Looked | None = None
-        self._closed: set[str] = set()
-        self._unnamed: set[str] = set()
-        self._busy: set[str] = set()
-        self._uncertain = Uncertain(closed=(), unnamed=(), moving=())
-        """Result of the last finished look at the whole tree."""
+        self._current: WholeLook | None = None
+        self._finished: WholeLook | None = None
         parts.observer.on_observed = self._note
 
     async def watch(self) -> None:
@@ -118,8 +95,8 @@ class ForeignChanges:
             self._publish_if_gone()
             await asyncio.Event().wait()  # there is nothing left to look at
 
-    async def look(self) -> Uncertain:
-        """Record all changes by other programs anywhere in the tree.
+    async def look(self) -> WholeLook:
+        """Record all changes by other programs anywhere in the tree, by a look that begins now.
 
         Raises:
             LockTimeoutError: Another process's turn took too long.
@@ -127,9 +104,9 @@ class ForeignChanges:
         """
         async with self._looking:
             await self._parts.workers.run(self._parts.observer.read_tracked)
-            before, timeout = self._begun, self._parts.settings.lock_timeout_seconds
+            earlier, timeout = (self._current, self._finished), self._parts.settings.lock_timeout_seconds
             self._agenda.hints.everything("asked")
-            while self._ended <= before:
+            while (found := self._finished) is None or any(found is each for each in earlier):
                 await self._record(self._observe, "", _OWNER, timeout)
             for _ in range(MOST_ROUNDS):
                 async with self._working:  # an observation by `work` may ask for another look
@@ -138,7 +115,7 @@ class ForeignChanges:
                     break
                 await asyncio.sleep(pause)
                 await self._record(self._observe, "", _OWNER, timeout)
-            return self._uncertain
+            return found
 
     async def aclose(self) -> None:
         """Stop watching."""
@@ -148,7 +125,7 @@ class ForeignChanges:
 
     @property
     def _is_whole_due(self) -> bool:
-        return self._is_whole_wanted or self._left is not None
+        return self._is_whole_wanted or self._current is not None
 
     def _seconds_until_due(self) -> float | None:
         """Return the seconds until something is due; None if nothing is due before the next hint."""
@@ -164,42 +141,25 @@ class ForeignChanges:
     def _observe(self) -> Sequence[ChangeRecord]:
         """Look at everything that is due."""
         # During a look at the whole tree, a missing file may still be found under another name.
-        due = self._agenda.take(with_again=self._left is None)
+        due = self._agenda.take(with_again=self._current is None)
         self._is_whole_wanted = self._is_whole_wanted or bool(due.reasons)
         try:
             if due.reasons:
                 self._parts.workspace.check_alive()
             self._report_loss(due.reasons)
-            if self._left is None and self._is_whole_wanted:
-                self._is_whole_wanted, self._left = False, ()
-                self._begun += 1
-                self._began_at, self._looked = time.monotonic(), self._parts.observer.looked()
-                for several in (self._closed, self._unnamed, self._busy):
-                    several.clear()
-            found = self._parts.observer.due(due, self._left, self._looked)
+            if self._current is None and self._is_whole_wanted:
+                self._is_whole_wanted, self._current = False, self._parts.observer.begin_look()
+            records = self._parts.observer.due(due, self._current)
         except BaseException:
-            self._is_whole_wanted, self._left = self._is_whole_due, None
+            self._is_whole_wanted, self._current = self._is_whole_due, None
             self._agenda.look_again(due.hints, FAILURE_PAUSE_SECONDS)
             self._wake()
             raise
-        if self._left is not None:
-            self._note_part(found.observation)
-        self._note(found.observation)
-        return found.records
-
-    def _note_part(self, observation: Observation) -> None:
-        """Note what part of a look at the whole tree remains, or that it has ended."""
-        self._closed.update(observation.unread)
-        self._unnamed.update(observation.unnamed)
-        self._busy.update(observation.busy)
-        self._left = observation.left or None
-        if self._left is None:
-            self._uncertain = Uncertain(
-                closed=sorted(self._closed), unnamed=sorted(self._unnamed), moving=sorted(self._busy)
-            )
-            self._ended = self._begun
+        if (whole := self._current) is not None and not whole.left:
+            self._current, self._finished = None, whole
             if self._watcher is not None:
-                self._watcher.note_look(time.monotonic() - self._began_at)
+                self._watcher.note_look(time.monotonic() - whole.began_at)
+        return records
 
     def _note(self, observation: Observation) -> None:
         """Watch new folders, and schedule the further looks that an observation asks for."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -34,7 +33,7 @@ from filetools.models.records import Actor, ChangeRecord
 from filetools.paths.lexical import AnyPath, names_folder, plain_path
 from filetools.paths.unmeant import refuse_unmeant
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.permissions.call_watch import current_watch
+from filetools.permissions.deadline import current_deadline
 from filetools.permissions.gatekeeper import Permit
 from filetools.writer.turn_calls import Publication, TurnCall, TurnTask, quietly
 from filetools.writer.turns import Turns
@@ -59,9 +58,8 @@ class CallRunner:
         """Called on the loop with the records of every change, before its events."""
         self.look_at_tree: Callable[..., Coroutine[Any, Any, TreeLook]]
         """Records foreign changes anywhere in the tree, for calls that report on all of it."""
-        self.before_change: Callable[[Actor], Awaitable[None]] = nothing_before
+        self.before_change: Callable[[Actor], Awaitable[None]]
         """Called before a change waits for its turn."""
-        self._at_work: Counter[str] = Counter()
         self.turns = Turns(
             parts.workspace,
             parts.journal,
@@ -177,10 +175,6 @@ class CallRunner:
         finally:
             self._long.discard(task)
 
-    def is_at_work(self, path: WorkspacePath) -> bool:
-        """True if a call of this process is changing a path or waits to."""
-        return bool(self._at_work) and self.parts.workspace.key(path) in self._at_work
-
     async def wait_for_writers(self, path: WorkspacePath) -> bool:
         """Wait up to 2 s for earlier calls on a path; False if they have not finished."""
         try:
@@ -295,11 +289,7 @@ class CallRunner:
         )
         is_cancelled = False
         try:
-            self._at_work.update(keys)
-            try:
-                await self.turns.run(call)
-            finally:
-                self._at_work -= Counter(keys)  # in-place subtraction also drops zero counts
+            await self.turns.run(call)
         except asyncio.CancelledError:
             if call.hop.cancelled() or not call.hop.done():
                 raise
@@ -372,18 +362,14 @@ def _is_moved(records: Sequence[ChangeRecord]) -> bool:
     return any(record.old_path is not None for record in records)
 
 
-async def nothing_before(actor: Actor) -> None:
-    """Do nothing before a change."""
-
-
 def _nothing() -> None:
     """Only wait for a turn."""
 
 
 def is_late() -> bool:
     """True if a call is cancelled only by its time limit or abort signal; a finished change is then still returned."""
-    task, watch = asyncio.current_task(), current_watch()
-    return task is not None and task.cancelling() == 1 and watch is not None and watch.is_over()
+    task, deadline = asyncio.current_task(), current_deadline()
+    return task is not None and task.cancelling() == 1 and deadline is not None and deadline.is_over()
 
 
 def _text_of(parts: Parts, path: str, version: str) -> str | None:

@@ -10,7 +10,7 @@ from functools import partial
 
 from msgspec import Struct, structs
 
-from filetools.changes.foreign import ForeignChanges, Uncertain
+from filetools.changes.foreign import ForeignChanges
 from filetools.changes.parts import Parts
 from filetools.changes.steps.look import hashed
 from filetools.content.version import version_of
@@ -20,6 +20,7 @@ from filetools.journal.storage.contents import digest_of
 from filetools.journal.tree_rows import ReadVersion, TreeRow
 from filetools.paths.ignore import IGNORE_FILE
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.tree.observer import WholeLook
 from filetools.tree.reading import settled_identity
 
 
@@ -79,12 +80,12 @@ def current_tree(parts: Parts, seen: TreeLook, snapshot: int, tree: Tree) -> dic
     return {**same, **found.now}
 
 
-def _current(parts: Parts, uncertain: Uncertain, check_open: Callable[[], None], keep: bool) -> TreeLook:
+def _current(parts: Parts, whole: WholeLook, check_open: Callable[[], None], keep: bool) -> TreeLook:
     index = parts.journal.tree_index
     rows = index.to_look_at()
     for key in _left_out(parts, [row for row in rows.values() if row.number == 0]):
         del rows[key]
-    for key in map(parts.workspace.key, uncertain.closed):
+    for key in map(parts.workspace.key, whole.closed):
         if (row := rows.get(key) or index.get(key)) is not None:
             rows[key] = structs.replace(row, version=None)
     closed, moving, kept = list[str](), list[str](), dict[str, int]()
@@ -94,11 +95,11 @@ def _current(parts: Parts, uncertain: Uncertain, check_open: Callable[[], None],
     else:
         deque(reading, maxlen=0)
     read = {row.path for row in rows.values() if row.version is not None}
-    closed = sorted({*closed, *uncertain.closed} - read)
+    closed = sorted({*closed, *whole.closed} - read)
     rules = parts.observer.rules_version(), closed
     ignoring = sorted((row.path, row.version) for row in rows.values() if row.path.rpartition("/")[2] == IGNORE_FILE)
     return TreeLook(
-        closed=closed, moving=[*uncertain.moving, *moving], unnamed=[*uncertain.unnamed],
+        closed=closed, moving=[*whole.moving, *moving], unnamed=[*whole.unnamed],
         scope=version_of(repr([*rules, ignoring]).encode("utf-8", "surrogateescape")), kept_bytes=sum(kept.values()),
     )  # fmt: skip
 

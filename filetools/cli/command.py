@@ -14,7 +14,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from filetools.cli.runner import READING, CommandRunner, SharedOptions
-from filetools.cli.terminal import FAILED, INTERRUPTED, STDERR, leave_quietly, print_error, use_terminal
+from filetools.cli.terminal import FAILED, INTERRUPTED, STDERR, leave_quietly, print_error, print_refusal, use_terminal
 from filetools.distribution import version_line
 from filetools.errors import AccessDeniedError, FileToolsError, InvalidArgumentError
 from filetools.models.words import Durability
@@ -207,6 +207,9 @@ def command(
             except PermissionError as error:  # a folder on the way to the state
                 runner.fail(AccessDeniedError(str(error.filename)))
                 runner.end()
+            except ModuleNotFoundError as error:  # an extra is not installed
+                print_refusal(str(error), None)
+                raise click.exceptions.Exit(FAILED) from error
             except BrokenPipeError:
                 leave_quietly()
 

@@ -26,24 +26,6 @@ _MOST: Final = 50
 _DIGITS: Final = 12
 
 
-def paths(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
-    """Return the paths of a root elsewhere; the shell itself completes those below the working folder."""
-    runner = _runner(ctx)
-    try:
-        is_inside = runner.workplace.is_inside
-    except FileToolsError:
-        is_inside = True
-    if is_inside:
-        return [CompletionItem(incomplete, type="file")]
-    folder = incomplete.rpartition("/")[0]
-
-    async def work(files: FileToolsFacade) -> Suggested:
-        page = await files.list_files(folder, limit=1000)
-        return [(entry.path + ("/" if entry.type == "directory" else ""), "") for entry in page.entries]
-
-    return _fitting(runner.peek(work), incomplete)
-
-
 def versions(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
     """Return the versions of the path on the command line."""
     path = ctx.params.get("path")
@@ -106,18 +88,6 @@ async def questions(files: FileToolsFacade) -> Suggested:
     return [(request.id, f"{request.actor.id}: {request.description}") for request in await files.approvals()]
 
 
-def sessions(ctx: click.Context, _: click.Parameter, incomplete: str) -> Items:
-    """Return the log sessions of the project on the command line."""
-    from filetools.tools.handlers import session_logs
-
-    project, logs = (ctx.params.get(name) for name in ("project", "logs"))
-    try:
-        found = session_logs.list_sessions(project or "", logs=logs)
-    except (FileToolsError, OSError):
-        return []
-    return _fitting([(info.session_id, info.title) for info in found], incomplete)
-
-
 def tool_names(_: click.Context, __: click.Parameter, incomplete: str) -> Items:
     """Return the tools that can be called."""
     from filetools.tools.registry import FILE_TOOLS  # slow to import, and only needed here
@@ -139,7 +109,7 @@ def _fitting(found: Iterable[tuple[str, str]] | None, incomplete: str) -> Items:
     ]
 
 
-path_argument = click.argument("path", shell_complete=paths, help="File, relative to the working folder.")
+path_argument = click.argument("path", type=click.Path(), help="File, relative to the working folder.")
 expected_version_option = click.option(
     "--expected-version",
     metavar="VERSION",

@@ -5,16 +5,18 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import asdict
 
-from filetools.cli.terminal import VERB_STYLES, path_text, print_note, printable, styled
+from filetools.cli.terminal import STDERR, VERB_STYLES, path_text, print_line, printable, styled
 from filetools.content.differences.diff import unified_diff
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.history import TreeChange, TreeDiffResult
 from filetools.models.records import ChangeRecord, Operation
+from filetools.models.searching import ListResult, SearchResult
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -41,10 +43,7 @@ ACTOR_STYLES: Final[Mapping[str, str]] = {
 FOLDERS: Final = (
     Operation.CREATE_DIRECTORY, Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY, Operation.MODIFY_DIRECTORY,
 )  # fmt: skip
-MOST_UNREAD: Final = 50
-"""Maximum number of unreadable paths printed; JSON has all of them."""
 _TODAY_SECONDS: Final = 12 * 3600
-_AT_ONCE_SECONDS: Final = 1.0
 _MOST_APART: Final = 3
 """Maximum number of simultaneous changes with separate lines."""
 _MOST_PLACES: Final = 3
@@ -63,18 +62,10 @@ def change_line(record: ChangeRecord) -> Text:
 
 
 def together(records: Sequence[ChangeRecord]) -> list[Sequence[ChangeRecord]]:
-    """Group changes: many simultaneous changes by programs without filetools become one group."""
-    groups: list[list[ChangeRecord]] = []
-    for record in records:
-        last = groups[-1][-1] if groups else None
-        is_next = last is not None and record.actor.kind == last.actor.kind == "external"
-        if last is not None and is_next and abs(last.time - record.time) < _AT_ONCE_SECONDS:
-            groups[-1].append(record)
-        else:
-            groups.append([record])
-    return [
-        part for group in groups for part in ([group] if len(group) > _MOST_APART else [[record] for record in group])
-    ]
+    """Group changes: many changes in one second by programs without filetools become one group."""
+    groups = groupby(records, lambda record: int(record.time) if record.actor.kind == "external" else -record.number)
+    parts = [list(group) for _, group in groups]
+    return [each for part in parts for each in ([part] if len(part) > _MOST_APART else [[record] for record in part])]
 
 
 def group_line(group: Sequence[ChangeRecord]) -> Text:
@@ -95,10 +86,8 @@ def group_line(group: Sequence[ChangeRecord]) -> Text:
 
 def print_unread(paths: Sequence[str]) -> None:
     """Print the paths that could not be read."""
-    for path in paths[:MOST_UNREAD]:
-        print_note(f"unread: {printable(path)} could not be read, or was changing")
-    if len(paths) > MOST_UNREAD:
-        print_note(f"unread: {len(paths) - MOST_UNREAD} more paths")
+    for line in unsure_lines(paths):
+        STDERR.print(line)
 
 
 def change_to_dict(record: ChangeRecord, epoch: str) -> dict[str, Any]:
@@ -160,13 +149,13 @@ async def checkpoint_to_compare(files: FileToolsFacade, run: str | None = None) 
     return name
 
 
-def change_lines(result: TreeDiffResult, *, most: int = MOST_LISTED) -> Iterator[Text]:
-    """Yield up to `most` lines of changes, without folders whose addition or removal is shown by their files."""
-    shown = list(_without_needless_folders(result.changes))
-    width = min(max((len(_place(each)) for each in shown[:most]), default=0), WIDEST_PATH)
-    for change in shown[:most]:
+def change_lines(result: TreeDiffResult) -> Iterator[Text]:
+    """Yield up to `MOST_LISTED` lines of changes, without folders whose addition or removal is shown by their files."""
+    shown = _without_needless_folders(result.changes)
+    width = min(max((len(_place(each)) for each in shown[:MOST_LISTED]), default=0), WIDEST_PATH)
+    for change in shown[:MOST_LISTED]:
         yield tree_change_line(change, width=width, actors=change.actors)
-    if left := max(len(shown) - most, 0) + result.total - len(result.changes):
+    if left := max(len(shown) - MOST_LISTED, 0) + result.total - len(result.changes):
         yield styled((f"… and {left:,} more", "dim"))
 
 
@@ -208,11 +197,11 @@ def compared(result: TreeDiffResult) -> str:
     return f"between {printable(result.old)!r} and {printable(result.new)!r}"
 
 
-def unsure_lines(result: TreeDiffResult) -> Iterator[Text]:
-    """Yield a line for each path whose changes are uncertain, up to `MOST_LISTED` of each kind."""
+def unsure_lines(unread: Sequence[str], unknown: Sequence[str] = ()) -> Iterator[Text]:
+    """Yield a line for each path whose changes are uncertain, up to `MOST_LISTED` of each kind; JSON has all of them."""
     for word, paths, why in (
-        ("unread", result.unread, "it could not be read, or was changing"),
-        ("unknown", result.unknown, "only in one of them, because the ignore rules differed"),
+        ("unread", unread, "it could not be read, or was changing"),
+        ("unknown", unknown, "only in one of them, because the ignore rules differed"),
     ):
         for path in paths[:MOST_LISTED]:
             yield styled((f"{word:<9} ", "yellow"), printable(path), (f"  {why}", "dim"))
@@ -220,25 +209,16 @@ def unsure_lines(result: TreeDiffResult) -> Iterator[Text]:
             yield styled((f"{word:<9} … and {len(paths) - MOST_LISTED:,} more", "dim"))
 
 
-def _without_needless_folders(changes: list[TreeChange]) -> Iterator[TreeChange]:
-    """Yield all changes except folders that were added or removed together with their contents."""
-    inside = {
-        ("added", folder) for each in changes if each.change in ("added", "moved") for folder in _above(each.path)
-    }
-    left = (each.old_path or each.path for each in changes if each.change in ("deleted", "moved"))
-    inside |= {("deleted", folder) for path in left for folder in _above(path)}
-    for each in changes:
-        if (
-            each.kind != "directory"
-            or each.change not in ("added", "deleted")
-            or (each.change, each.path) not in inside
-        ):
-            yield each
-
-
-def _above(path: str) -> Iterator[str]:
-    while path := path.rpartition("/")[0]:
-        yield path
+def _without_needless_folders(changes: Sequence[TreeChange]) -> list[TreeChange]:
+    """Return all changes except folders that were added or removed together with their contents."""
+    ends = [end for each in changes for end in (each.path, each.old_path) if end is not None]
+    return [
+        each
+        for each in changes
+        if each.kind != "directory"
+        or each.change not in ("added", "deleted")
+        or not any(end.startswith(f"{each.path}/") for end in ends)
+    ]
 
 
 def _place(change: TreeChange) -> str:
@@ -253,3 +233,17 @@ def _detail(change: TreeChange) -> str:
     if change.old_path is not None and change.old_version != change.version:
         return "  changed, too"
     return ""
+
+
+_ENTRY_STYLES: Final = {"directory": ("/", "bold blue"), "symlink": ("@", "cyan")}
+"""Suffix and style of the names of entries, by type."""
+
+
+def show_entries(page: ListResult | SearchResult, *, long: bool = False) -> None:
+    """Print the entries of a page."""
+    for entry in page.entries:
+        end, style = _ENTRY_STYLES.get(entry.type, ("", ""))
+        size = "-" if entry.size is None else f"{entry.size}"
+        modified = "" if entry.modified is None else f"{entry.modified.astimezone():%Y-%m-%d %H:%M:%S}"
+        details = f"{size:>12}  {modified:19}  " if long else ""
+        print_line((details, "dim"), (printable(entry.path), style), (end, "dim"))

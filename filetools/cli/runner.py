@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import logging
 import signal
 import sys
@@ -20,20 +19,17 @@ from msgspec import Struct
 
 from filetools.app.opening import Opening
 from filetools.cli.terminal import (
-    FAILED,
     STDERR,
     exit_code,
     hint_of,
     print_error,
     print_json,
     print_note,
-    print_refusal,
     print_warnings,
     printable,
     styled,
 )
 from filetools.cli.workplace import Workplace, find_workplace, refuse_file
-from filetools.distribution import install_command
 from filetools.errors import DirectoryNotFoundError, FileToolsError, PathNotFoundError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
@@ -69,7 +65,6 @@ class SharedOptions(Struct, frozen=True, kw_only=True):
 OWN: Final = ("root", "state_dir", "as_json")
 READING: Final = ("root", "state_dir", "actor", "as_json")
 CHANGING: Final = ("root", "state_dir", "mirror", "durability", "actor", "as_json")
-CHECKING: Final = ("root", "state_dir", "mirror", "durability", "as_json")
 
 
 class CommandRunner:
@@ -266,20 +261,6 @@ def ending_cleanly() -> AbstractContextManager[None]:
         raise SystemExit(KILLED + number)
 
     return handling_signals(dict.fromkeys(TERMINATING, end))
-
-
-def require_packages(extra: str, what: str, *packages: str) -> None:
-    """End the command, and print how to install an extra, if one of its packages is missing.
-
-    Args:
-        extra: Name of the extra.
-        what: What needs the packages, in words.
-        packages: Names to import.
-    """
-    for package in packages:
-        if importlib.util.find_spec(package) is None:
-            print_refusal(f"{what} needs the package {package!r}", install_command(extra))
-            raise click.exceptions.Exit(FAILED)
 
 
 def user_name() -> str:

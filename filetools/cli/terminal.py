@@ -7,8 +7,6 @@ import logging
 import os
 import re
 import sys
-import textwrap
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
@@ -158,8 +156,6 @@ if TYPE_CHECKING:  # rich takes longer to import than many commands take to run,
     from rich.console import Console
     from rich.text import Text
 
-LONGEST_LINE: Final = 100
-LEAST_COLUMN: Final = 20
 _DIFF_STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -244,10 +240,6 @@ VERB_STYLES: Final = (
 """Styles of the words at the start of rows."""
 
 
-ENTRY_STYLES: Final = defaultdict(lambda: ("", ""), directory=("/", "bold blue"), symlink=("@", "cyan"))
-"""Suffix and style of the names of entries, by type."""
-
-
 def path_text(path: str, old_path: str | None = None, *, is_folder: bool = False) -> str:
     """Return a path, escaped, with its former path and the slash of a folder."""
     end = "/" if is_folder else ""
@@ -280,26 +272,6 @@ def print_diff(diff: str) -> None:
     for line in diff.split("\n")[:-1]:
         is_head = not line.startswith("@@") and (is_head or line.startswith("diff --git "))
         print_line((printable_line(line), "bold" if is_head else _DIFF_STYLES.get(line[:1], "")))
-
-
-def print_beside(name: Text, text: str, *, start: int, style: str = "") -> None:
-    """Print a name with a text wrapped in a column next to it, or below it if the name is too long.
-
-    Args:
-        name: Modified: the text is appended.
-        text: One paragraph.
-        start: First column of the text.
-        style: Style of the text.
-    """
-    # Limited on wide terminals, since long lines are hard to read.
-    width = min(STDOUT.console.width, LONGEST_LINE)
-    lines = textwrap.wrap(text, max(width - start, LEAST_COLUMN)) or [""]
-    if name.cell_len > start - 2:
-        STDOUT.print(name)
-        name = styled()
-    name.pad_right(start - name.cell_len)
-    for number, line in enumerate(lines):
-        STDOUT.print(styled(name if not number else " " * start, (line, style)))
 
 
 def print_note(text: str) -> None:

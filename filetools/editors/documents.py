@@ -7,9 +7,7 @@ transformed to the newest one; only changes of the file on disk are merged into 
 from __future__ import annotations
 
 import secrets
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import Annotated, Final
@@ -41,10 +39,6 @@ LEASE_SECONDS: Final = 60.0
 """How long a handle is valid after its editor's last call."""
 MOST_TRIES: Final = 100
 """How often an edit is rebased because another edit was first, before it fails."""
-
-
-MOST_TEXTS: Final = 64
-"""Documents whose text and bytes are cached in memory."""
 
 
 class OpenText(Struct, frozen=True, kw_only=True):
@@ -81,12 +75,10 @@ class OpenText(Struct, frozen=True, kw_only=True):
 
 
 class OpenTexts:
-    """Loads the texts of open documents. One per opened workspace; thread-safe."""
+    """Loads the texts of open documents. One per opened workspace."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[str, tuple[OpenText, bytes, str]] = OrderedDict()
 
     def at(self, document: Document) -> OpenText:
         """Return the text of a document as it was seen; call it in a worker thread.
@@ -118,20 +110,9 @@ class OpenTexts:
             return None  # lost with a damaged journal; the document's text does not need it
 
     def bytes_of(self, opened: OpenText) -> tuple[bytes, str]:
-        """Return `shown_bytes` of a text and their version; cached for the document's current version."""
-        document = opened.document
-        with self._lock:
-            kept = self._kept.get(document.id)
-        if kept is not None and kept[0].document == document:
-            return kept[1], kept[2]
+        """Return `shown_bytes` of a text and their version."""
         content = opened.shown_bytes()
-        made = (opened, content, version_of(content))
-        with self._lock:
-            self._kept[document.id] = made
-            self._kept.move_to_end(document.id)
-            while len(self._kept) > MOST_TEXTS:
-                self._kept.popitem(last=False)
-        return made[1], made[2]
+        return content, version_of(content)
 
 
 class Documents:

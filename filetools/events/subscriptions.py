@@ -9,7 +9,6 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from difflib import get_close_matches
 from inspect import isawaitable, iscoroutinefunction
 from typing import Any, Final
 
@@ -189,8 +188,6 @@ class BatchQueue(ListenerQueue):
         return events or None
 
 
-LONGEST_COMPARED: Final = 100
-
 QueueMaker = Callable[[Awaitable[None] | None], ListenerQueue]
 """Starts a queue for the listener; given the awaitable of a call already made, awaits that first."""
 
@@ -275,22 +272,15 @@ def known_pattern(pattern: str) -> str:
     """Return the pattern if an existing event may match it: one of filetools, or of a class derived from `Event`.
 
     Raises:
-        InvalidArgumentError: No event matches; the message names the nearest.
+        InvalidArgumentError: No event matches; the message names those of its topic, or all.
     """
     if not isinstance(given := pattern, str):
         raise InvalidArgumentError(f"An event is named by text such as 'file:modified', not by {type(given).__name__}")
-    names = event_names()
+    names = sorted(event_names())
     if any(matches(pattern, name) for name in names):
         return pattern
-    topic = pattern.rpartition(":")[0]
-    of_topic = sorted(name for name in names if name.rpartition(":")[0] == topic)
-    known = of_topic or [*names, *{f"{name.rpartition(':')[0]}:*" for name in names}]
-    # Bounded: the comparison is quadratic in the length of what a caller gave.
-    nearest = get_close_matches(pattern[:LONGEST_COMPARED], sorted(known), n=1, cutoff=0.5)
-    hints = [f"did you mean {each!r}?" for each in nearest]
-    if of_topic or not nearest:
-        hints.append(f"there are {', '.join(of_topic or sorted(names))}")
-    raise InvalidArgumentError(f"There is no event {pattern!r}; {' '.join(hints)}")
+    of_topic = [name for name in names if name.partition(":")[0] == pattern.partition(":")[0]]
+    raise InvalidArgumentError(f"There is no event {pattern!r}; there are {', '.join(of_topic or names)}")
 
 
 def event_names() -> set[str]:

@@ -226,9 +226,8 @@ class Buffers:
             # Record the version, so that a later foreign change of the file is recognised.
             parts.journal.tree_index.note_opened(key, where, base)
         handle, opened = parts.documents.open(key, where, self._actor, base=base, text_format=text_format, text=text)
-        if follow_disk(parts, opened.document) == "level":
-            _, opened = parts.documents.held(handle.name, self._actor)
-        return handle.name, opened
+        follow_disk(parts, opened.document)
+        return handle.name, parts.documents.held(handle.name, self._actor)[1]
 
     def _close(self, name: str) -> tuple[Document, str | None]:
         _, opened = self._parts.documents.held(name, self._actor)

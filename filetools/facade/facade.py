@@ -130,7 +130,7 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         """Call `listener` for events whose name matches, such as "file:modified" or "file:*".
 
         Raises:
-            InvalidArgumentError: No event has such a name; the error suggests the nearest.
+            InvalidArgumentError: No event has such a name; the error names those that there are.
         """
         return self._parts.bus.subscribe(known_pattern(pattern), listener, once=once)
 
@@ -293,8 +293,8 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
     ) -> SyncResult:
         """Bring the mirror up to the primary: plan by size and hash, and execute unless `preview`.
 
-        With `verify` every file is read and hashed. With `verify` or without `preview`, the whole tree is looked at first,
-        as by `look`. The process that writes to the mirror repairs differences.
+        With `verify` or without `preview`, the whole tree is looked at first, as by `look`. The process that writes to the
+        mirror repairs differences.
 
         Raises:
             SyncFailedError: There is no mirror, it is not ready, or a synchronisation is running.
@@ -302,13 +302,13 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         self._runner.check_open()
         await self._authorise("sync_all", [], {}, change=True)
         seen = await self._runner.look() if verify or not preview else LookResult()
-        work = self._parts.sync.sync_all(preview, verify=verify, abort=abort, progress=progress)
+        work = self._parts.sync.sync_all(preview, abort=abort, progress=progress)
         result = await self._runner.while_open(work)
         return result.model_copy(update={"unread": seen.unread})
 
     async def status(self) -> dict[str, Any]:
         """Return the recorded state of the workspace: journal position, mirrors, open documents, retention, and more."""
-        return await information.status(self._parts)
+        return await self._parts.workers.run(partial(information.status, self._parts))
 
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any], *, tool_call_id: str | None = None

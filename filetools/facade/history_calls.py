@@ -232,7 +232,7 @@ class HistoryCalls(ActorCalls):
         is_span = any(each is not None for each in (call, session, since, until, path, run))
         seen = await self._runner.look() if is_span else LookResult()
         choose = await self._choosing_run(run) if run is not None else lambda history: (
-            selection.choose(history, self.actor, wanted) if is_span or wanted.numbers is not None
+            selection.choose(history, wanted) if is_span or wanted.numbers is not None
             else selection.choose_last(history, wanted)
         )  # fmt: skip
         result = await self._take_back(choose, dry_run=dry_run, partly=partial)
@@ -334,11 +334,11 @@ class HistoryCalls(ActorCalls):
         found, tree = await self._snapshot(name)
 
         async def aim() -> restoring.RestoreTarget:
-            target = restoring.RestoreTarget(found.number, tree, *await self._tree_now(found, tree), where)
-            restoring.require_known(target, name, self._parts.workspace.key)
-            return target
+            target = restoring.RestoreTarget(found.number, tree, *await self._tree_now(found, tree))
+            return target if where.is_root else restoring.aimed_at(target, where, name, self._parts.workspace.key)
 
-        since = RecordFilter(since=found.number + 1)
+        # The records of one path do not say where its entries are: the snapshot alone decides.
+        since = RecordFilter(since=found.number + 1 if where.is_root else selection.MOST_NUMBER)
         return await self._take_back(
             lambda history: selection.effective(history, history.select(since, limit=selection.MOST_NUMBER)),
             dry_run=dry_run, partly=partial, tool="restore", aim=aim,

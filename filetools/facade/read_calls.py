@@ -74,7 +74,7 @@ class ReadCalls(ActorCalls):
         )  # fmt: skip
         where = self._runner.resolve(path)
         await self._authorise("read_file", [where], {}, change=False)
-        stale = self._runner.is_at_work(where) and await self._is_stale(where, on_locked)
+        stale = self._runner.turns.is_at_work(where) and await self._is_stale(where, on_locked)
         try:
             result = reading.read_now(self._parts, where, request, self.actor)
             if result is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from filetools.changes.parts import Parts
 from filetools.facade.calls import ActorCalls
@@ -162,19 +162,14 @@ class SearchCalls(ActorCalls):
         return await self._runner.while_open(work)
 
 
-T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
 
 
-class Stoppable(Protocol[T_co]):
-    """Work for a worker thread that checks `abort` regularly."""
+async def stoppable(workers: WorkerPool, work: Callable[..., T], abort: Abort | None) -> T:
+    """Run work, which checks its argument `abort` regularly, in a worker thread.
 
-    def __call__(self, *, abort: Abort) -> T_co:
-        """Do the work."""
-
-
-async def stoppable(workers: WorkerPool, work: Stoppable[T], abort: Abort | None) -> T:
-    """Run work in a worker thread; it stops soon after its caller is cancelled or `abort` returns True."""
+    It stops soon after its caller is cancelled or `abort` returns True.
+    """
     hop: Hop[T] = Hop()
     return await workers.start(partial(work, abort=lambda: hop.is_cancelled or (abort is not None and abort())), hop)
 

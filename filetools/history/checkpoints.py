@@ -18,7 +18,7 @@ from filetools.errors import FileToolsError, WorkspaceGoneError
 from filetools.journal.checkpoints import Checkpoint, SnapshotRow, Tree
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.permissions.call_watch import uncounted
+from filetools.permissions.deadline import uncounted
 
 PREFIX: Final = "auto: "
 """Prefix of the names of automatic checkpoints."""
@@ -85,37 +85,33 @@ class SessionCheckpoints:
 
     def __init__(self, runner: CallRunner) -> None:
         self._runner = runner
-        self._parts = runner.parts
-        self._begun: dict[str, asyncio.Task[None]] = {}
+        self._made: set[str] = set()
+        self._making = asyncio.Lock()
 
     async def before_change(self, actor: Actor) -> None:
         """Wait until the checkpoint before this actor's session is made, or has failed; later calls return at once.
 
-        All calls of a session wait for the same checkpoint; cancelling one does not stop it. The waiting does not count
-        against the time limit of a tool call.
+        The waiting does not count against the time limit of a tool call.
 
         Raises:
             WorkspaceGoneError: The workspace was closed.
         """
-        if actor.session is None or self._parts.settings.auto_checkpoint == "off":
+        session = actor.session
+        if session is None or session in self._made or self._runner.parts.settings.auto_checkpoint == "off":
             return
-        task = self._begun.get(actor.session)
-        if task is None:
-            making = self._runner.while_open(self._make(actor.session))
-            task = self._begun[actor.session] = asyncio.create_task(making, name="filetools checkpoint")
-        if not task.done():
-            with uncounted():
-                await asyncio.shield(task)
+        with uncounted():
+            async with self._making:
+                if session not in self._made:
+                    await self._runner.while_open(self._make(session))
+                    self._made.add(session)
 
     async def _make(self, session: str) -> None:
-        parts = self._parts
+        parts, name = self._runner.parts, f"{PREFIX}{session}"
         try:
-            name = f"{PREFIX}{session}"
             # It may have been made by another process, or before the workspace was opened.
             if await parts.workers.run(partial(parts.journal.checkpoints.get, name)) is None:
-                await parts.workers.run(
-                    partial(take, parts, name, await self._runner.look_at_tree(keep=True), automatic=True)
-                )
+                seen = await self._runner.look_at_tree(keep=True)
+                await parts.workers.run(partial(take, parts, name, seen, automatic=True))
         except WorkspaceGoneError:
             raise
         except FileToolsError as exc:

@@ -16,7 +16,6 @@ from typing import Any, Final, NamedTuple
 from filetools.journal.changes import BacklogEntry, MirrorRow, RecordsForgottenError
 from filetools.journal.records import NEVER_IN_FILE
 from filetools.journal.storage.birth import NEWEST
-from filetools.journal.storage.contents import inflated
 from filetools.journal.storage.database import Database
 from filetools.models.words import VERSION_PREFIX
 
@@ -27,9 +26,9 @@ _MOST_WITH_BYTES: Final = 32
 _SINCE: Final = (
     "SELECT coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'forgotten'), 0),"
     " EXISTS (SELECT 1 FROM records INDEXED BY records_moving WHERE state = 'pending'"
-    " AND operation IN ('delete_directory', 'move_directory')), NULL, NULL, NULL, NULL, NULL, NULL, NULL"
+    " AND operation IN ('delete_directory', 'move_directory')), NULL, NULL, NULL, NULL, NULL, NULL"
     " UNION ALL SELECT * FROM (SELECT records.number, records.key, records.path, old_key, old_path,"
-    " tree.mode, contents.hash, contents.size, contents.bytes FROM records"
+    " tree.mode, contents.hash, contents.bytes FROM records"
     " LEFT JOIN tree ON tree.key = records.key AND tree.kind = 'file' AND tree.applied = 1 AND tree.number > 0"
     f" AND old_key IS NULL AND records.number <= :since + {_MOST_WITH_BYTES}"
     " LEFT JOIN contents ON contents.hash = tree.version"
@@ -113,13 +112,13 @@ class Backlog:
             raise RecordsForgottenError
         new = NewEntries([], {})
         is_plain = not is_moving
-        for newest, key, path, old_key, old_path, mode, *kept in rows:
+        for newest, key, path, old_key, old_path, mode, digest, content in rows:
             new.entries.append(BacklogEntry(key=key, path=path, number=newest))
             if old_key is not None:
                 new.entries.append(BacklogEntry(key=old_key, path=old_path, number=newest))
-            content = _content(*kept) if is_plain and mode is not None else None
-            if is_plain := content is not None:
-                new.files[newest] = KeptFile(content, VERSION_PREFIX + kept[0].hex(), mode)
+            is_small = is_plain and mode is not None and content is not None
+            if is_plain := is_small and hashlib.sha256(content).digest() == digest:
+                new.files[newest] = KeptFile(content, VERSION_PREFIX + digest.hex(), mode)
         return new
 
     def behind(self, mirror: str, after: str = "", *, limit: int = 1000) -> list[BacklogEntry]:
@@ -167,24 +166,20 @@ class Backlog:
 
     def refuse(self, mirror: str, entry: BacklogEntry, reason: str) -> None:
         """Count one more refusal of a path, with its reason."""
-        self._change(_REFUSE, [(*_values(mirror, entry), entry.tries + 1, reason)])
+        self._database.change(_REFUSE, [(*_values(mirror, entry), entry.tries + 1, reason)])
 
     def reset(self, mirror: str) -> None:
         """Forget the failed tries of a mirror, for an explicit synchronisation."""
-        self._change("UPDATE behind SET tries = 0, reason = NULL WHERE mirror = ? AND tries > 0", [(mirror,)])
+        self._database.change("UPDATE behind SET tries = 0, reason = NULL WHERE mirror = ? AND tries > 0", [(mirror,)])
 
     def add(self, mirror: str, entries: Iterable[BacklogEntry]) -> None:
         """Record that paths differ in a mirror; an existing entry keeps its tries and reason, and the greater number."""
-        self._change(_ADD, [_values(mirror, entry) for entry in entries])
+        self._database.change(_ADD, [_values(mirror, entry) for entry in entries])
 
     def withdraw(self, row: MirrorRow, keys: Iterable[str]) -> None:
         """Remove differences that nobody has recorded, unless the mirror has another identity since, or was filled."""
         facts = row.place, row.identity, row.is_filled
-        self._change(_WITHDRAW, [(os.fsencode(key), *facts) for key in keys])
-
-    def _change(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
-        if rows:
-            self._database.change(statement, rows)
+        self._database.change(_WITHDRAW, [(os.fsencode(key), *facts) for key in keys])
 
 
 class Mirrors:
@@ -248,12 +243,6 @@ def backlog_counts(connection: sqlite3.Connection) -> dict[str, int]:
     places = [place for (place,) in connection.execute("SELECT place FROM mirrors")]
     counts = {place: connection.execute(_COUNT, {"mirror": place}).fetchone()[0] for place in places}
     return {place: count for place, count in counts.items() if count}
-
-
-def _content(digest: bytes | None, size: int, stored: bytes | None) -> bytes | None:
-    """Return the content of a row, or None if it is missing or damaged."""
-    content = None if stored is None else inflated(stored, size)
-    return content if content is not None and hashlib.sha256(content).digest() == digest else None
 
 
 def _values(mirror: str, entry: BacklogEntry) -> tuple[Any, ...]:

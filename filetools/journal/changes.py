@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, Literal
 
 from msgspec import Struct
 
 from filetools.journal.documents import Document, DocumentChange, DocumentClosing
 from filetools.journal.storage.contents import version_from
-from filetools.models.records import Operation
+from filetools.models.records import ChangeRecord, Operation
 
 DIRECTORY_REMOVALS: Final = (Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY)
 """Operations that remove a whole folder from its path; they are ordered against every change below it."""
@@ -140,13 +141,13 @@ class HeadMovedError(Exception):
 
 
 class ObservedChanges:
-    """Changes by other programs, in the order in which they are recorded. Used for one transaction."""
+    """Records changes by other programs. Used in one transaction, before the rows show the change."""
 
-    def __init__(self, newest: int) -> None:
-        """Start numbering after the newest record."""
-        self.changes: list[tuple[int, Change]] = []
-        """Changes with the numbers of their records."""
-        self._newest = newest
+    def __init__(self, record: Callable[[Change], ChangeRecord]) -> None:
+        """Use a function that records one change."""
+        self.records: list[ChangeRecord] = []
+        """The records made, in their order."""
+        self._record = record
 
     def add(
         self,
@@ -161,7 +162,7 @@ class ObservedChanges:
         mode: int | None = None,
         is_link: bool = False,
     ) -> int:
-        """Add a change.
+        """Record a change.
 
         Args:
             operation: What happened.
@@ -179,12 +180,11 @@ class ObservedChanges:
         """
         if is_link or operation is Operation.LINK:
             return 0
-        self._newest += 1
         old_path, old_key = old or (None, None)
         change = Change(
             operation=operation, path=path, key=key, old_path=old_path, old_key=old_key, before=version_from(before),
             before_unknown=before is None and operation in (Operation.MODIFY, Operation.DELETE),
             after=version_from(after), size=size, mode=mode, applied=True, external=True,
         )  # fmt: skip
-        self.changes.append((self._newest, change))
-        return self._newest
+        self.records.append(self._record(change))
+        return self.records[-1].number

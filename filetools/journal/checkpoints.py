@@ -4,7 +4,8 @@ Snapshots share their rows: a row is valid from its first snapshot to its last o
 changed since the one before. A row without an end is open: the newest snapshot has it, and the next one if it is unchanged.
 
 A save writes its rows under a checkpoint without a name, which protects them and their bytes from retention, and names it once
-the bytes are kept. Another save removes a checkpoint without a name; then the first one begins again.
+the bytes are kept. Another save removes a checkpoint without a name; then the first one begins again. Retention removes what a
+failed save has left.
 """
 
 from __future__ import annotations
@@ -14,13 +15,11 @@ import math
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Set
-from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct, structs
 
-from filetools.errors import FileToolsError
 from filetools.journal.storage.birth import NEWEST
 from filetools.journal.storage.contents import VERSION_TEXT, digest_of
 from filetools.journal.storage.database import Database
@@ -185,14 +184,9 @@ class Checkpoints:
             snapshot = self._database.write(partial(_begin, found, ended, added), durable=False)
             if snapshot is None:
                 continue
-            made = None
-            try:
-                doubtful = {key: row for key, row in found.lacking.items() if key not in ended} | added
-                lacking = keep(doubtful)
-                made = self._database.write(partial(_name, name, snapshot, replace, automatic))
-            finally:
-                if made is None:
-                    self._forget(snapshot)
+            doubtful = {key: row for key, row in found.lacking.items() if key not in ended} | added
+            lacking = keep(doubtful)
+            made = self._database.write(partial(_name, name, snapshot, replace, automatic))
             if made is not None:
                 self._made = (snapshot, {key: doubtful[key] for key in lacking})
                 return made
@@ -244,18 +238,10 @@ class Checkpoints:
         row = self._database.row(_EXPIRED, (before,))
         return row is not None and self.remove(row[0])
 
-    def _forget(self, snapshot: int) -> None:
-        """Remove what a failed save has written."""
 
-        with suppress(FileToolsError):  # the next save removes it
-            forget = partial(forget_unnamed, "snapshot = ?", snapshot)
-            self._database.write(forget, durable=False, may_use_reserve=True)
-
-
-def forget_unnamed(condition: str, value: float, connection: sqlite3.Connection) -> None:
-    """Forget unnamed checkpoints that meet a condition on one value, and the rows that only they needed."""
-    found = connection.execute(f"DELETE FROM checkpoints WHERE name IS NULL AND {condition}", (value,))
-    if found.rowcount:
+def forget_unnamed(before: float, connection: sqlite3.Connection) -> None:
+    """Forget unnamed checkpoints made before a time, whose saves failed, and the rows that only they needed."""
+    if connection.execute("DELETE FROM checkpoints WHERE name IS NULL AND time < ?", (before,)).rowcount:
         _next_number(connection)
         connection.execute(_DROP_NEEDLESS)
 

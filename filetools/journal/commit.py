@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct, structs
 
-from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, Relation
+from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, ObservedChanges, Relation
 from filetools.journal.documents import apply_to_document, is_at
 from filetools.journal.history import REVERSALS, discount, refresh_undone, targets_between
 from filetools.journal.records import INSERT_RECORD, NEVER_IN_FILE, record_from, record_row
@@ -42,8 +42,8 @@ _ABORT: Final = (
     " RETURNING operation, key, batch, old_key, old_path"
 )
 _RENAME: Final = "UPDATE OR REPLACE tree SET key = ?, folder = ?, path = ? WHERE key = ?"
-_UNSEEN: Final = "SELECT DISTINCT deletion FROM tree_aside WHERE deletion >= ? AND kind = 'file' AND version IS NULL"
-"""Deletions of folders with files that were never read."""
+_UNREAD: Final = "SELECT 1 FROM tree WHERE key >= ? AND key < ? AND kind = 'file' AND version IS NULL LIMIT 1"
+"""Files below a folder that were never read."""
 _FREE: Final = (
     "DELETE FROM tree WHERE kind = 'absent' AND key IN (SELECT key FROM tree_aside WHERE deletion = ?1) AND number IN"
     " (0, (SELECT number FROM tree_aside AS former WHERE deletion = ?1 AND former.key = tree.key))"
@@ -104,26 +104,17 @@ class Recorder:
             refresh_undone(connection, related)
         return tuple(records)
 
-    def record_observed(
-        self, connection: sqlite3.Connection, found: Sequence[tuple[int, Change]]
-    ) -> tuple[ChangeRecord, ...]:
-        """Record the changes that an observation found; the rows of the tree show them already.
-
-        Args:
-            connection: The writing connection.
-            found: Changes with the numbers of their records.
-        """
-        if not found:
-            return ()
+    def observer(self, connection: sqlite3.Connection) -> ObservedChanges:
+        """Return what records the changes that an observation finds."""
         now, unsynced = time.time(), _unsynced_keys(connection)
-        unseen = {number for (number,) in connection.execute(_UNSEEN, (found[0][0],))}
-        several = [
-            (number, structs.replace(change, before_unknown=True) if number in unseen else change)
-            for number, change in found
-        ]
-        return tuple(
-            self._insert(connection, change, EXTERNAL, now, None, unsynced, number) for number, change in several
-        )
+
+        def record(change: Change) -> ChangeRecord:
+            is_folder = change.operation is Operation.DELETE_DIRECTORY
+            if is_folder and connection.execute(_UNREAD, bounds_below(change.key)).fetchone() is not None:
+                change = structs.replace(change, before_unknown=True)
+            return self._insert(connection, change, EXTERNAL, now, None, unsynced)
+
+        return ObservedChanges(record)
 
     def _insert(
         self,
@@ -133,17 +124,13 @@ class Recorder:
         now: float,
         batch: int | None,
         unsynced: Set[str],
-        number: int | None = None,
     ) -> ChangeRecord:
-        """Insert the record of a change, with its contents, and move open documents; by default under the next number."""
+        """Insert the record of a change, with its contents, and move open documents."""
         synced = _synced(change, unsynced)
         row = record_row(change, actor, now=now, batch=batch, opening=self._opening, synced=synced)
-        number = connection.execute(INSERT_RECORD, (number, *row)).lastrowid
+        number = connection.execute(INSERT_RECORD, (None, *row)).lastrowid
         assert number is not None
-        if change.before is not None:
-            self._contents.replaced(connection, [(change.before, number)])
-        if change.after is not None:
-            self._contents.record(connection, change.content, change.after, number)
+        self._contents.record(connection, number, before=change.before, after=change.after, content=change.content)
         _move_documents(connection, change)
         return record_from((number, *row[:-1]))
 

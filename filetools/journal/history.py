@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -11,7 +12,7 @@ from msgspec import Struct
 from filetools.journal.changes import RelationKind
 from filetools.journal.records import SELECT_RECORD, records_from
 from filetools.journal.storage.contents import digest_of, version_from
-from filetools.journal.storage.database import Database, slices
+from filetools.journal.storage.database import Database
 from filetools.journal.storage.schema import NO_NUMBER, REMOVES_FOLDER
 from filetools.journal.tree_rows import bounds_below
 from filetools.models.records import ChangeRecord
@@ -28,12 +29,12 @@ _IS_TAKEN_BACK: Final = (
 )
 _TARGETS: Final = f"SELECT target FROM relations WHERE number = ? AND {_TAKES_BACK}"
 _DROP_UNDONE: Final = "DELETE FROM undone WHERE number = ?"
-_SLICE: Final = 500
-"""Maximum number of values bound in one statement."""
-_FOLDER_CHANGE: Final = (
-    f"{SELECT_RECORD} WHERE {{}} IN ({{}}) AND +number < ? AND state = 'applied'"
-    f" AND {REMOVES_FOLDER} ORDER BY number DESC LIMIT 1"
+_LISTED: Final = "(SELECT value FROM json_each(?1))"
+_REMOVED: Final = (
+    f"SELECT * FROM ({SELECT_RECORD} WHERE {{}} IN {_LISTED} AND +number < ?2 AND state = 'applied'"
+    f" AND {REMOVES_FOLDER} ORDER BY number DESC LIMIT 1)"
 )
+_FOLDER_CHANGE: Final = f"{_REMOVED.format('key')} UNION ALL {_REMOVED.format('old_key')} ORDER BY number DESC LIMIT 1"
 _REMOVALS_SINCE: Final = (
     f"{SELECT_RECORD} INDEXED BY records_of_folders WHERE number > ? AND state != 'aborted'"
     f" AND {REMOVES_FOLDER} ORDER BY number"
@@ -115,14 +116,8 @@ class History:
 
     def folder_change(self, keys: Sequence[str], *, below: int | None = None) -> ChangeRecord | None:
         """Return the newest deletion of a folder with one of these keys, or move from or to one, before record `below`."""
-        values = (*keys, NO_NUMBER if below is None else below)
-        marks = ",".join("?" * len(keys))
-        found = [
-            record
-            for column in ("key", "old_key")
-            for record in records_from(self._database, _FOLDER_CHANGE.format(column, marks), values)
-        ]
-        return max(found, key=lambda record: record.number, default=None)
+        values = (json.dumps(keys), NO_NUMBER if below is None else below)
+        return next(iter(records_from(self._database, _FOLDER_CHANGE, values)), None)
 
     def removals_since(self, number: int) -> list[ChangeRecord]:
         """Return the records that moved or deleted folders after this number, oldest first, including those not applied yet."""
@@ -134,26 +129,25 @@ class History:
 
     def undone(self, numbers: Iterable[int]) -> set[int]:
         """Return the records among these that are undone."""
-        return set(self._related("SELECT number, number FROM undone WHERE number IN ({})", numbers))
+        return set(self._related(f"SELECT number, number FROM undone WHERE number IN {_LISTED}", numbers))
 
     def targets(self, numbers: Iterable[int], kind: RelationKind | None = None) -> dict[int, list[int]]:
         """Return for each record the targets of its relations of a kind, by default those of an undo or redo."""
-        query = f"SELECT number, target FROM relations WHERE {_of_kind(kind)} AND number IN ({{}})"
+        query = f"SELECT number, target FROM relations WHERE {_of_kind(kind)} AND number IN {_LISTED}"
         return self._related(query, numbers)
 
     def sources(self, numbers: Iterable[int], kind: RelationKind | None = None) -> dict[int, list[int]]:
         """Return for each record the later ones, except aborted ones, that have a relation of a kind to it; as `targets`."""
         query = (
-            f"SELECT target, number FROM relations AS one WHERE {_of_kind(kind)} AND target IN ({{}}) AND NOT EXISTS"
+            f"SELECT target, number FROM relations AS one WHERE {_of_kind(kind)} AND target IN {_LISTED} AND NOT EXISTS"
             " (SELECT 1 FROM records WHERE records.number = one.number AND state = 'aborted')"
         )
         return self._related(query, numbers)
 
     def _related(self, query: str, numbers: Iterable[int]) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {}
-        for part in slices(numbers, _SLICE):
-            for one, other in self._database.rows(query.format(",".join("?" * len(part))), tuple(part)):
-                found.setdefault(one, []).append(other)
+        for one, other in self._database.rows(query, (json.dumps([*numbers]),)):
+            found.setdefault(one, []).append(other)
         return found
 
 
@@ -179,7 +173,8 @@ def _conditions(wanted: RecordFilter) -> tuple[list[str], dict[str, Any]]:
             conditions.append(condition)
             values[condition.rpartition(":")[2]] = value
     if wanted.numbers is not None:
-        conditions.append(f"number IN ({_listed(wanted.numbers)})")
+        conditions.append("number IN (SELECT value FROM json_each(:numbers))")
+        values["numbers"] = json.dumps(wanted.numbers)
     if wanted.key is not None:
         conditions.append(
             "(key = :key OR (key >= :first AND key < :last) OR old_key = :key OR (old_key >= :first AND old_key < :last))"
@@ -196,10 +191,6 @@ def _conditions(wanted: RecordFilter) -> tuple[list[str], dict[str, Any]]:
     if wanted.saved or wanted.moves_only:
         conditions.append("state = 'applied'")
     return conditions, values
-
-
-def _listed(numbers: Sequence[int]) -> str:
-    return ",".join(str(int(number)) for number in numbers)
 
 
 # -- which records count as undone: updated by every commit, so that a query is one lookup. A record is undone while one of

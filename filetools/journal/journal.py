@@ -21,7 +21,7 @@ from filetools.errors import DiskFullError, FileToolsError, StateUntrustedError
 from filetools.journal.backlog import Backlog, Mirrors
 from filetools.journal.changes import Change, Head, ObservedChanges, View
 from filetools.journal.checkpoints import Checkpoints
-from filetools.journal.commit import DROP_ASIDE, CommitDraft, Recorder, next_number
+from filetools.journal.commit import DROP_ASIDE, CommitDraft, Recorder
 from filetools.journal.documents import DOCUMENT_COLUMNS, DocumentTable, document_from
 from filetools.journal.history import History
 from filetools.journal.records import RECORD_COLUMNS, Marks, records_from
@@ -109,7 +109,7 @@ class Journal:
             # Still behind the gate: from here on the file changes, and its ctime with it.
             self.epoch = database.write(
                 functools.partial(_confirmed_epoch, database, durability),
-                afterwards=lambda _: database.position.note_opened(),
+                afterwards=lambda _: database.position.note_closed(0),
                 may_use_reserve=True,
             )
             database.reserve.fill()
@@ -248,13 +248,13 @@ class Journal:
 
         Args:
             key_of: Returns the key that all spellings of a path share.
-            look: Adds the changes it finds to its first argument and updates the rows to match.
+            look: Records the changes it finds by its first argument, and then updates the rows to match.
         """
 
         def work(connection: sqlite3.Connection) -> Records:
-            found = ObservedChanges(next_number(connection) - 1)
+            found = self._recorder.observer(connection)
             look(found, TreeTable(connection, key_of))
-            return self._recorder.record_observed(connection, found.changes)
+            return tuple(found.records)
 
         records = self._database.write(work, afterwards=lambda made: self._note([made]))
         if records:

@@ -167,11 +167,6 @@ class Marks:
         for several in slices((number,) for number in numbers):
             self._database.change(update, several, may_use_reserve=True)
 
-    def is_pending(self, number: int) -> bool:
-        """True if a record is committed but not applied."""
-        row = self._database.row("SELECT state FROM records WHERE number = ?", (number,))
-        return row is not None and row[0] == "pending"
-
     def unfinished(self, what: Unfinished, limit: int = 1000) -> list[ChangeRecord]:
         """Return the records whose files or folders are not as recorded yet, oldest first.
 

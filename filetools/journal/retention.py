@@ -21,7 +21,7 @@ from msgspec import Struct
 from filetools.journal.checkpoints import Checkpoints, forget_unnamed
 from filetools.journal.seen_versions import tidy_seen_versions
 from filetools.journal.storage.contents import IS_BLOB, IS_FREE, BlobFolder, remove_unused
-from filetools.journal.storage.database import Database, Row, slices
+from filetools.journal.storage.database import Database, slices
 from filetools.journal.storage.schema import NO_NUMBER
 from filetools.journal.table import release_bytes
 
@@ -70,7 +70,6 @@ _READ_TEXTS: Final = (
     "SELECT id, size, used FROM contents INDEXED BY contents_by_use WHERE used < 0"
     " ORDER BY (SELECT max(time) FROM seen_versions WHERE base = hash) DESC, rowid DESC"
 )
-_STATE: Final = f"SELECT max(number) / {SLICE}, (SELECT min(number) FROM checkpoints) FROM records"
 _HELD: Final = (
     "SELECT count(*), coalesce(max(number), 0),"
     " (SELECT coalesce(sum(size), 0) FROM contents INDEXED BY contents_by_use) FROM records"
@@ -102,8 +101,6 @@ class Retention:
         self._checkpoints = Checkpoints(database)
         self._clock = clock
         self._swept_at: float | None = None
-        self._exhausted: Row | None = None
-        """State in which nothing beyond the limits could be removed; there is no new search until it changes."""
 
     def collect(self, most_bytes: int, most_records: int, seconds: float | None = None) -> int:
         """Remove what exceeds the limits, oldest first, and periodically leftovers of crashed writers.
@@ -126,11 +123,8 @@ class Retention:
         held = self.retained()
         if held.bytes > MOST_READ_BYTES:
             self._drop_read_texts()
-        if self._exhausted != self._database.row(_STATE):
-            records = self._drop(held.records, most_records, self._drop_records)
-            contents = self._drop(held.bytes, most_bytes, self._drop_contents)
-            removed += records[0]
-            self._exhausted = self._database.row(_STATE) if records[1] or contents[1] else None
+        removed += self._drop(held.records, most_records, self._drop_records)
+        self._drop(held.bytes, most_bytes, self._drop_contents)
         return removed
 
     def retained(self) -> Retained:
@@ -141,16 +135,16 @@ class Retention:
         name, number = oldest or (None, position)
         return Retained(bytes=contents, records=records, checkpoint=name, held_records=position - number)
 
-    def _drop(self, held: int, limit: int, drop: Callable[[int], int]) -> tuple[int, bool]:
-        """Drop what exceeds a limit, expiring automatic checkpoints if needed; returns the amount, and if it was too little."""
+    def _drop(self, held: int, limit: int, drop: Callable[[int], int]) -> int:
+        """Drop what exceeds a limit, expiring automatic checkpoints if needed; returns the amount."""
         slack = int(limit * SLACK)
         surplus = held - limit + slack
         if surplus <= 2 * slack:
-            return 0, False
+            return 0
         dropped = drop(surplus)
         while dropped < surplus and self._checkpoints.expire():
             dropped += drop(surplus - dropped)
-        return dropped, dropped < surplus
+        return dropped
 
     def _drop_records(self, surplus: float, made_before: float = math.inf) -> int:
         removed = after = 0
@@ -223,7 +217,7 @@ class Retention:
             return
         self._swept_at = now
         tidy_seen_versions(self._database, self._clock() - LIVE_SECONDS)
-        unfinished = partial(forget_unnamed, "time < ?", self._clock() - SWEEP_SECONDS)  # their savers are dead
+        unfinished = partial(forget_unnamed, self._clock() - SWEEP_SECONDS)
         self._database.write(unfinished, durable=False, may_use_reserve=True)
         for keys in slices(self._database.rows(f"SELECT key FROM tree WHERE {_UNMENTIONED}")):
             self._database.change(_FORGET_ROW, keys, may_use_reserve=True)

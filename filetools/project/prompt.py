@@ -17,15 +17,9 @@ _BREAK: Final = re.compile("\r\n|[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 _UNSEEN: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
 )
-_WHOLE, _WITHOUT_README, _WITHOUT_COMMITS, _BARE = _FORMS = range(3, -1, -1)
 
 Row = Mapping[str, Any]
 Ask = Callable[[str], Row]
-
-
-def estimate_tokens(text: str) -> int:
-    """Estimate the number of tokens of a text: its characters divided by 3.5, rounded up."""
-    return -(-2 * len(text) // 7)
 
 
 def gather(
@@ -56,33 +50,21 @@ def gather(
         return {"projects": list(pool.map(told, by_use)), "instances": [dict(row) for row in instances]}
 
 
-def format_context(context: Row, *, max_tokens: int | None = None) -> str:
-    """Format a context as text in which no value can forge a heading, a rule or a line.
+def format_context(context: Row) -> str:
+    """Format the result of `gather` as text in which no value can forge a heading, a rule or a line.
 
     Line breaks and tabs in a value become blanks, other invisible characters U+FFFD; each line of a README is prefixed by
     `  > `.
-
-    Args:
-        context: The result of `gather`.
-        max_tokens: Limit on `estimate_tokens`. The least recently used projects shrink first: each loses its README, then
-            its commits, then all but ID, name and path. These of every project, and the instances, are always kept.
     """
-    forms = [[_project(each, form) for form in _FORMS] for each in context["projects"]]
     names = {project["id"]: project["name"] for project in context["projects"]}
-    before = "## Available Projects\n\n" + ("" if forms else "No projects registered yet.\n\n")
+    projects = "".join(map(_project, context["projects"])) or "No projects registered yet.\n\n"
     instances = "".join(_instance(row, names) for row in context["instances"]) or "No instances currently running.\n\n"
-    after = f"## Running Instances\n\n{instances}"[:-1]
-    room = None if max_tokens is None else 7 * max_tokens // 2 - len(before) - len(after)
-    return f"{before}{''.join(_fitting(forms, room))}{after}"
+    return f"## Available Projects\n\n{projects}## Running Instances\n\n{instances}"[:-1]
 
 
-def build_prompt(context: Row, user_input: str, *, max_tokens: int | None = None) -> str:
-    """Return the text of a context, a rule, and the user's input, unchanged.
-
-    `max_tokens` limits `estimate_tokens` of the whole; only the context shrinks, see `format_context`.
-    """
-    end = f"\n\n---\n\n## User Input\n\n{user_input}"
-    return format_context(context, max_tokens=None if max_tokens is None else max_tokens - estimate_tokens(end)) + end
+def build_prompt(context: Row, user_input: str) -> str:
+    """Return the text of a context, a rule, and the user's input, unchanged."""
+    return f"{format_context(context)}\n\n---\n\n## User Input\n\n{user_input}"
 
 
 def _answer(ask: Ask, path: str) -> dict[str, Any] | None:
@@ -92,26 +74,14 @@ def _answer(ask: Ask, path: str) -> dict[str, Any] | None:
         return None
 
 
-def _fitting(forms: Sequence[Sequence[str]], room: int | None) -> list[str]:
-    """Choose one form of each project, given largest first, so that the total is at most `room` characters."""
-    chosen = [texts[0] for texts in forms]
-    excess = 0 if room is None else sum(map(len, chosen)) - room
-    for place in reversed(range(len(forms))):
-        for text in forms[place][1:]:
-            if excess > 0:
-                excess -= len(chosen[place]) - len(text)
-                chosen[place] = text
-    return chosen
-
-
-def _project(project: Row, form: int) -> str:
-    git = project.get("git", {}) if form > _BARE else {}
-    repository = project.get("repo_name") if form > _BARE else None
+def _project(project: Row) -> str:
+    git = project.get("git", {})
+    repository = project.get("repo_name")
     lines = _facts(project, ID=project["id"], Path=project["path"], Repo=repository, Branch=git.get("branch"))
     lines += ["- Has uncommitted changes"] if git.get("dirty") else []
-    if form > _WITHOUT_COMMITS and (commits := git.get("commits", ())[:MOST_COMMITS]):
+    if commits := git.get("commits", ())[:MOST_COMMITS]:
         lines += ["- Recent commits:", *(_line("  - {hash}: {msg} ({age})".format_map(commit)) for commit in commits)]
-    if form == _WHOLE and (readme := project.get("readme", {})).get("content"):
+    if (readme := project.get("readme", {})).get("content"):
         lines.append("- README, its beginning:" if readme.get("truncated") else "- README:")
         lines += [f"  > {_line(line)}" for line in readme["content"].splitlines()]
     return "\n".join(lines) + "\n\n"

@@ -154,11 +154,11 @@ class _FeedbackReader:
                 foreign += found is None
         if paths and foreign == len(paths):
             return []
-        for agent in self._logs.agents_below(session_id):
+        for agent_id, path in self._logs.agents(session_id):
             try:
-                items += self._log(agent.path, session_id, agent_id=agent.agent_id) or ()
+                items += self._log(path, session_id, agent_id=agent_id) or ()
             except FileToolsError as error:
-                logger.warning("%s: skipped: %s", agent.path, error.message)
+                logger.warning("%s: skipped: %s", path, error.message)
         return sorted(items, key=lambda item: by_instant(item.timestamp))
 
     def _log(self, log: WorkspacePath, session_id: str, *, agent_id: str = "") -> list[FeedbackItem] | None:

@@ -6,16 +6,14 @@ import logging
 import os
 import re
 import unicodedata
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import cached_property
 from math import inf
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
-from pydantic_core import from_json
 
 from filetools.errors import AccessDeniedError, FileToolsError, WorkspaceGoneError
 from filetools.paths.workspace import Workspace
@@ -31,7 +29,7 @@ START_BYTES: Final = 64 * 1024
 _MOST_START_BYTES: Final = MIB
 _LONGEST_NAME: Final = 200
 _SESSION: Final = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl")
-_AGENT: Final = re.compile(r"agent-.+\.jsonl", re.DOTALL)
+_AGENT: Final = re.compile(r"agent-(.+)\.jsonl", re.DOTALL)
 _UNENCODED: Final = re.compile("[^a-zA-Z0-9]")
 
 
@@ -54,17 +52,6 @@ def encode_project_path(path: str) -> str:
     return _UNENCODED.sub("-", units)
 
 
-class AgentLog(Struct, frozen=True, kw_only=True):
-    """The log of one agent."""
-
-    agent_id: str
-    path: WorkspacePath
-    parent: str
-    """ID of the agent or session that started it."""
-    tool_use_id: str | None
-    """The call that started it, if `agent-<id>.meta.json` records it."""
-
-
 class ProjectLogs:
     """The open logs of one project, valid inside the `with` block of `opened_logs`.
 
@@ -78,13 +65,12 @@ class ProjectLogs:
         self.reads: Final = reads
         self._folders = folders
         self._projects = projects
-        self._visited = set[str]()  # ids and paths of agents: paths have a slash
 
     @cached_property
     def sessions(self) -> Mapping[str, Sequence[WorkspacePath]]:
         """The logs of each session by ID, including those of other projects that share the folder."""
         found: dict[str, list[WorkspacePath]] = {}
-        for path in self._beside:
+        for path in self._files(self._folders):
             if match := _SESSION.fullmatch(path.name):
                 found.setdefault(match[1], []).append(path)
         return found
@@ -114,10 +100,6 @@ class ProjectLogs:
         place = PurePath(unicodedata.normalize("NFC", cwd))
         return not cwd or any(place.is_relative_to(project) for project in self._projects)
 
-    @cached_property
-    def _beside(self) -> list[WorkspacePath]:
-        return list(self._files(self._folders))
-
     def _files(self, folders: Sequence[WorkspacePath], *, is_deep: bool = False) -> Iterator[WorkspacePath]:
         pending = list(reversed(folders))
         while pending:
@@ -135,62 +117,14 @@ class ProjectLogs:
             if is_deep:
                 pending += (folder.child(entry.name) for entry in reversed(found) if entry.type == "directory")
 
-    def agents_below(self, session_id: str) -> list[AgentLog]:
-        """Return a session's agents and their subagents, known parents first; each log is returned only once overall."""
-        found, pending = list[AgentLog](), deque([session_id])
-        while pending:
-            if (parent := pending.popleft()) in self._visited:
-                continue
-            self._visited.add(parent)
-            for agent in (*self._agents_beside.get(parent, ()), *self._agents_inside(parent)):
-                if agent.path not in self._visited:
-                    self._visited.add(agent.path)
-                    found.append(agent)
-                    pending.append(agent.agent_id)
-        return found
-
-    @cached_property
-    def _agents_beside(self) -> Mapping[str, Sequence[AgentLog]]:
-        """The agents' logs in the folder of session logs, by their starter according to their notes or first entries."""
-        found: dict[str, list[AgentLog]] = {}
-        for path in filter(_is_agents, self._beside):
-            try:
-                starter = _first(self.start(path)[0], "session_id")
-            except FileToolsError as error:
-                _warn(path, error)
-                continue
-            agent = self._agent(path, starter)
-            for parent in dict.fromkeys((agent.parent, starter)):
-                found.setdefault(parent, []).append(agent)
-        return found
-
-    def _agents_inside(self, session_id: str) -> Iterator[AgentLog]:
-        """Yield the agents in the folder of a session, at any depth."""
+    def agents(self, session_id: str) -> Iterator[tuple[str, WorkspacePath]]:
+        """Yield ID and log of the agents of a session, which are in its own folder, at any depth."""
         if not session_id or "/" in session_id or session_id in (".", ".."):
             return
         below = [folder.child(session_id).child("subagents") for folder in self._folders]
-        yield from (self._agent(path, session_id) for path in self._files(below, is_deep=True) if _is_agents(path))
-
-    def _agent(self, path: WorkspacePath, parent: str) -> AgentLog:
-        notes = self._notes(path)
-        return AgentLog(
-            agent_id=path.name.removeprefix("agent-").removesuffix(".jsonl"),
-            path=path,
-            parent=notes.get("parentAgentId") or parent,
-            tool_use_id=notes.get("toolUseId"),
-        )
-
-    def _notes(self, path: WorkspacePath) -> dict[str, str]:
-        beside = path.parent.child(f"{path.name.removesuffix('.jsonl')}.meta.json")
-        try:
-            found: Any = from_json(self.reads.read(beside, limit=MIB)[0])
-        except (FileToolsError, ValueError):
-            return {}
-        return {key: value for key, value in found.items() if isinstance(value, str)} if isinstance(found, dict) else {}
-
-
-def _is_agents(path: WorkspacePath) -> bool:
-    return _AGENT.fullmatch(path.name) is not None
+        for path in self._files(below, is_deep=True):
+            if match := _AGENT.fullmatch(path.name):
+                yield match[1], path
 
 
 @contextmanager

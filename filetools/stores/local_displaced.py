@@ -21,7 +21,7 @@ from filetools.stores.private import (
     Explained,
     HiddenPlace,
     LocalDisk,
-    foreign_trash_name,
+    foreign_name_for,
     private_name,
     refuse_other_kinds,
 )
@@ -161,7 +161,7 @@ class LocalTrashed:
 
     def __init__(self, disk: LocalDisk, path: WorkspacePath, trash: str) -> None:
         private = disk.hidden("trash", private_name(trash))
-        away = (disk.live(folder.child(foreign_trash_name(trash))) for folder in (ROOT, *path.folders))
+        away = (disk.live(folder.child(foreign_name_for(trash))) for folder in (ROOT, *path.folders))
         self._place = next(filter(_is_there, (private, *away)), private)
         self._path = path
         self._workspace = disk.workspace
@@ -243,34 +243,22 @@ def remove_place(place: HiddenPlace) -> None:
 
 def _remove_directory(place: HiddenPlace, folder: int, moved: list[HiddenPlace]) -> None:
     """Remove one directory; adds the new places of the directories in it to `moved`."""
-    for attempt in range(_TRIES):
-        with Opened(os.open, place.name, FOLDER_FLAGS, dir_fd=folder) as inside:
-            _empty(place, inside, folder, moved)
-        try:
-            os.rmdir(place.name, dir_fd=folder)
-        except OSError as exc:
-            # Another program may have created a file in it since it was emptied.
-            if exc.errno not in (errno.ENOTEMPTY, errno.EEXIST) or attempt == _TRIES - 1:
-                raise
-        else:
-            return
-
-
-def _empty(place: HiddenPlace, inside: int, folder: int, moved: list[HiddenPlace]) -> None:
-    _make_writable(inside)
-    with os.scandir(inside) as entries:
-        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-    for name, is_directory in found:
-        with suppress(FileNotFoundError):
-            if not is_directory:
-                os.unlink(name, dir_fd=inside)
-                continue
-            # A directory can change its parent only where it is writable itself.
-            with suppress(PermissionError), Opened(os.open, name, FOLDER_FLAGS, dir_fd=inside) as descriptor:
-                _make_writable(descriptor)
-            target = place.named(place.spare())
-            os.rename(name, target.name, src_dir_fd=inside, dst_dir_fd=folder)
-            moved.append(target)
+    with Opened(os.open, place.name, FOLDER_FLAGS, dir_fd=folder) as inside:
+        _make_writable(inside)
+        with os.scandir(inside) as entries:
+            found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+        for name, is_directory in found:
+            with suppress(FileNotFoundError):
+                if not is_directory:
+                    os.unlink(name, dir_fd=inside)
+                    continue
+                # A directory can change its parent only where it is writable itself.
+                with suppress(PermissionError), Opened(os.open, name, FOLDER_FLAGS, dir_fd=inside) as descriptor:
+                    _make_writable(descriptor)
+                target = place.named(place.spare())
+                os.rename(name, target.name, src_dir_fd=inside, dst_dir_fd=folder)
+                moved.append(target)
+    os.rmdir(place.name, dir_fd=folder)
 
 
 def _make_writable(descriptor: int) -> None:

@@ -18,7 +18,6 @@ from filetools.stores.private import (
     Explained,
     HiddenPlace,
     LocalDisk,
-    parent_of_names,
     refuse_other_kinds,
 )
 from filetools.stores.reading import to_file_stat
@@ -35,7 +34,7 @@ def prepare_replacement(
     """Write the next bytes of an existing file, with the attributes it has now."""
     live, facts = disk.workspace.open_regular(path)
     try:
-        with Explained(disk.workspace, path), parent_of_names(disk.workspace, path) as parent:
+        with Explained(disk.workspace, path), Opened(disk.workspace.open_parent, path) as parent:
             refuse_unwritable(parent, "." if ignores_read_only and facts.st_uid == os.geteuid() else path.name)
             is_near = disk.is_near(parent)
             place = disk.temporary() if is_near else disk.beside(path)
@@ -163,7 +162,7 @@ class PreparedName(HiddenFile):
             PathExistsError: The path is taken now. Still prepared.
         """
         place, path, workspace = self.where(), self._path, self._disk.workspace
-        with self._explained, parent_of_names(workspace, path) as parent, place.folder as folder:
+        with self._explained, Opened(workspace.open_parent, path) as parent, place.folder as folder:
             live, hidden = (parent, path.name), (folder, place.name)
             try:
                 rename_without_replacing(hidden, live)
@@ -194,7 +193,7 @@ class PreparedReplacement(PreparedName):
             ChangedMeanwhileError: Others exchanged the name at the same time. No longer prepared.
         """
         place, path, workspace = self.where(), self._path, self._disk.workspace
-        with self._explained, parent_of_names(workspace, path) as parent, place.folder as folder:
+        with self._explained, Opened(workspace.open_parent, path) as parent, place.folder as folder:
             live, hidden = (parent, path.name), (folder, place.name)
             place = self._exchange(place, live, hidden)
             hidden = (folder, place.name)

@@ -46,9 +46,9 @@ FOLDERS: Final = ("tmp", "trash", "displaced", "beside")
 ORPHAN_AGE_SECONDS: Final = 3600.0
 """Age from which a temporary file counts as left behind if its process cannot be looked up."""
 FOREIGN_NAME: Final = re.compile(r"\.ft-[0-9a-f]{16}")
-"""A temporary file that had to be made in the folder of its target."""
+"""A temporary file that had to be made in the folder of its target, or trash that could not be moved away from there."""
 _OWNED_NAME: Final = re.compile(r"(\d+)-(\d+-[0-9a-f]+-[0-9a-f]+)-([0-9a-f]{8})[0-9a-f]{8}")
-_open_owners: Final[set[tuple[int, str]]] = set()
+_open_owners: Final[set[str]] = set()
 
 
 class PrivateDirectory:
@@ -104,7 +104,8 @@ class PrivateDirectory:
     def new_foreign_name(self, folder: str) -> str:
         """Return a name `.ft-<16 hex>` for a temporary file in a folder of the tree, once that folder is noted.
 
-        The note stays until this store is closed and a sweep finds nothing in the folder.
+        The name begins with the owner's mark, as the note's does. The note stays until this store is closed and a sweep finds
+        nothing in the folder.
 
         Raises:
             OSError: The note cannot be written, so the file must not be made.
@@ -113,16 +114,18 @@ class PrivateDirectory:
             if folder not in self._noted:
                 _create(self.owner.new_name(), os.fsencode(folder), self.folder("beside"))
                 self._noted.add(folder)
-        return f".ft-{secrets.token_hex(8)}"
+        return f".ft-{self.owner.new_name()[-16:]}"
 
-    def notes_of_dead_owners(self) -> list[tuple[str, str]]:
-        """Return (name of the note, folder) for owners that no longer exist."""
+    def notes_of_dead_owners(self) -> list[tuple[str, WorkspacePath, str]]:
+        """Return (name of the note, folder, start of the names of the files in it) for owners that no longer exist."""
         beside, found = self.folder("beside"), []
         for name in os.listdir(beside):
             with suppress(FileNotFoundError):
-                if is_left_behind(name, os.stat(name, dir_fd=beside, follow_symlinks=False).st_ctime_ns):
+                match = _OWNED_NAME.fullmatch(name)
+                if match and is_left_behind(name, os.stat(name, dir_fd=beside, follow_symlinks=False).st_ctime_ns):
                     with Opened(os.open, name, READ_FLAGS, dir_fd=beside) as descriptor:
-                        found.append((name, os.fsdecode(os.read(descriptor, 8192))))
+                        folder = WorkspacePath(os.fsdecode(os.read(descriptor, 8192)))
+                    found.append((name, folder, f".ft-{match[3]}"))
         return found
 
     def drop_note(self, name: str) -> None:
@@ -215,47 +218,26 @@ def refuse_other_kinds(kind: EntryType | None, path: WorkspacePath) -> None:
 class Owner:
     """Makes the names of one opened store; its files count as left behind once it is closed or its process has ended."""
 
-    __slots__ = ("_counter", "_key", "_start")
+    __slots__ = ("_counter", "_mark")
 
     def __init__(self) -> None:
         self._counter = itertools.count()
-        self._begin()
+        self._mark = secrets.token_hex(4)
+        _open_owners.add(self._mark)
 
     def new_name(self) -> str:
         """Return a name for `.filetools/tmp` that nothing else has; also valid in a forked child."""
-        if os.getpid() != self._key[0]:
-            self._begin()
-        return f"{self._start}{next(self._counter) & 0xFFFFFFFF:08x}"
+        process = os.getpid()
+        return f"{process}-{own_mark(process)}-{self._mark}{next(self._counter) & 0xFFFFFFFF:08x}"
 
     def close(self) -> None:
         """Give up all files that still carry this owner's names."""
-        _open_owners.discard(self._key)
-
-    def _begin(self) -> None:
-        process, mark = os.getpid(), secrets.token_hex(4)
-        self._start = f"{process}-{own_mark(process)}-{mark}"
-        self._key = (process, mark)
-        _open_owners.add(self._key)
+        _open_owners.discard(self._mark)
 
 
 def foreign_name_for(purpose: str) -> str:
     """Return the name `.ft-<16 hex>` that belongs to a purpose, the same in each call."""
-    return f".ft-{_digest(purpose, 8)}"
-
-
-def foreign_trash_name(trash: str) -> str:
-    """Return the name `.ft-<16 hex>` of what cannot be moved to the trash; no other temporary file has such a name."""
-    start = _digest(trash, 6)
-    return f".ft-{start}{_digest(start, 2)}"
-
-
-def is_foreign_trash(name: str) -> bool:
-    """True if a name `.ft-<16 hex>` is one that `foreign_trash_name` returns."""
-    return _digest(name[4:16], 2) == name[16:]
-
-
-def _digest(text: str, size: int) -> str:
-    return hashlib.blake2b(os.fsencode(text), digest_size=size).hexdigest()
+    return f".ft-{hashlib.blake2b(os.fsencode(purpose), digest_size=8).hexdigest()}"
 
 
 def is_left_behind(name: str, changed_ns: int) -> bool:
@@ -272,7 +254,7 @@ def is_left_behind(name: str, changed_ns: int) -> bool:
         return time.time() - changed_ns / 1e9 > ORPHAN_AGE_SECONDS
     process = int(match[1])
     if alive and process == os.getpid():
-        return (process, match[3]) not in _open_owners
+        return match[3] not in _open_owners
     return not alive
 
 
@@ -359,17 +341,6 @@ def _allows_removal(folder: int, owner: int) -> bool:
     found = os.fstat(folder)
     is_free = not found.st_mode & stat.S_ISVTX or os.geteuid() in (0, found.st_uid, owner)
     return is_free and os.access(".", os.W_OK | os.X_OK, dir_fd=folder)
-
-
-def parent_of_names(workspace: Workspace, path: WorkspacePath) -> AbstractContextManager[int]:
-    """Open the folder that holds `path`, for calls that take it as `dir_fd` only.
-
-    For the root, its own descriptor is enough: in a root that was deleted such a call fails with ENOENT, which
-    `Explained` distinguishes from a missing file.
-    """
-    if "/" in path or workspace.root_descriptor < 0:
-        return Opened(workspace.open_parent, path)
-    return nullcontext(workspace.root_descriptor)
 
 
 class Explained:

@@ -28,7 +28,6 @@ _NO_LINK: Final = frozenset({errno.EPERM, errno.EMLINK, *MISSING_CALL})
 """Errors of a refused second name: for a directory, by the file system, or by a rule about other users' files."""
 _UNUSED_NAME: Final = ".no-such-name"
 """Never made in a private directory."""
-_TRIES: Final = 5
 _DEEPEST_MERGE: Final = 200
 """Deepest nesting of folders that are moved entry by entry; each level holds two descriptors open."""
 
@@ -89,8 +88,8 @@ def exchange(live: Spot, hidden: Spot, spare: Callable[[], str]) -> str:
 def replace_keeping(source: Spot, live: Spot, spare: Spot) -> None:
     """Rename over the live file, which gets the spare name first.
 
-    A file that another program renames to the live name between the last look and the rename is lost: no portable call
-    closes this window. If links are refused, the live name is free for an instant.
+    A file that another program renames to the live name between the link and the rename is lost: no portable call closes
+    this window. If links are refused, the live name is free for an instant.
 
     Raises:
         FileNotFoundError: The source or the live file is missing; nothing changed.
@@ -113,19 +112,14 @@ def replace_keeping(source: Spot, live: Spot, spare: Spot) -> None:
 
 
 def _link_current(live: Spot, spare: Spot) -> bool:
-    """Link the live file to a spare name and check that it is still the live one; False if links are refused."""
-    for _ in range(_TRIES):
-        try:
-            os.link(live[1], spare[1], src_dir_fd=live[0], dst_dir_fd=spare[0], follow_symlinks=False)
-        except OSError as exc:
-            if exc.errno in _NO_LINK:
-                return False
+    """Link the live file to a spare name; False if links are refused."""
+    try:
+        os.link(live[1], spare[1], src_dir_fd=live[0], dst_dir_fd=spare[0], follow_symlinks=False)
+    except OSError as exc:
+        if exc.errno not in _NO_LINK:
             raise
-        with suppress(FileNotFoundError):
-            if identity(live) == identity(spare):
-                return True
-        os.unlink(spare[1], dir_fd=spare[0])
-    raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+        return False
+    return True
 
 
 def rename_without_replacing(source: Spot, destination: Spot) -> None:
@@ -161,24 +155,20 @@ def _drop_old_name(source: Spot, destination: Spot) -> None:
             os.unlink(source[1], dir_fd=source[0])
 
 
-def rename_anything(source: Spot, stage: Spot, destination: Spot, *, is_ours: bool = False) -> None:
+def rename_anything(source: Spot, stage: Spot, destination: Spot) -> None:
     """Rename unless the destination exists, a folder by its entries if nothing else is possible.
 
     Args:
         source: Anything.
         stage: As for `rename_by_entries`; if it exists, a rename was interrupted and is finished.
         destination: In a folder that things can be renamed to.
-        is_ours: True if nobody else uses the destination's name, so that a plain rename replaces nothing.
 
     Raises:
         FileExistsError, FileNotFoundError, OSError: As there.
     """
     if not exists(stage):
         try:
-            if is_ours:
-                os.rename(source[1], destination[1], src_dir_fd=source[0], dst_dir_fd=destination[0])
-            else:
-                rename_without_replacing(source, destination)
+            rename_without_replacing(source, destination)
         except OSError as exc:
             if exc.errno != errno.EXDEV or not is_folder(source) or not can_rename_between(source[0], destination[0]):
                 raise
@@ -222,52 +212,31 @@ def _move_entries(source: Spot, destination: Spot, depth: int = 0) -> None:
     if depth > _DEEPEST_MERGE:
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
     with Opened(os.open, source[1], FOLDER_FLAGS, dir_fd=source[0]) as origin:
-        found, is_new = os.fstat(origin), False
-        with suppress(FileExistsError):
+        found, is_new = os.fstat(origin), not exists(destination)
+        if is_new:
             os.mkdir(destination[1], 0o700, dir_fd=destination[0])
-            is_new = True
         with Opened(os.open, destination[1], FOLDER_FLAGS, dir_fd=destination[0]) as target:
             if is_new:  # first, so that an interrupted folder has them, and one moved back keeps them
                 copy_attributes(origin, found, target)
-            _empty_into(source, origin, target, depth)
+            for name in os.listdir(origin):
+                with suppress(FileNotFoundError):
+                    _move_entry((origin, name), target, depth)
+            sync_descriptor(target)  # a power cut must not keep the removal alone
             if is_new:
                 os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
-
-
-def _empty_into(source: Spot, origin: int, target: int, depth: int) -> None:
-    for attempt in range(_TRIES):
-        for name in os.listdir(origin):
-            with suppress(FileNotFoundError):
-                _move_entry((origin, name), target, depth)
-        sync_descriptor(target)  # a power cut must not keep the removal alone
-        try:
-            os.rmdir(source[1], dir_fd=source[0])
-        except OSError as exc:
-            # Another program may have created a file in it since it was listed.
-            if exc.errno not in (errno.ENOTEMPTY, errno.EEXIST) or attempt == _TRIES - 1:
-                raise
-        else:
-            return
+    os.rmdir(source[1], dir_fd=source[0])
 
 
 def _move_entry(entry: Spot, target: int, depth: int) -> None:
     name = entry[1]
-    is_directory = is_folder(entry)
-    for _ in range(_TRIES):
-        try:
-            rename_without_replacing(entry, (target, name))
-        except FileExistsError:
-            # A folder that was begun; or a file that another program made under the name of one moved before.
-            if is_directory and is_folder((target, name)):
-                break
-            name += "~"
-        except OSError as exc:
-            if exc.errno != errno.EXDEV or not is_directory:
-                raise
-            break
-        else:
-            return
-    _move_entries(entry, (target, name), depth + 1)
+    while exists((target, name)) and not (is_folder(entry) and is_folder((target, name))):
+        name += "~"  # another program made a file under the name of one moved before
+    try:
+        rename_without_replacing(entry, (target, name))
+    except OSError as exc:
+        if exc.errno not in (errno.EEXIST, errno.EXDEV) or not is_folder(entry):
+            raise
+        _move_entries(entry, (target, name), depth + 1)
 
 
 def can_rename_between(first: int, second: int) -> bool:

@@ -9,7 +9,6 @@ from typing import Final, Literal
 
 from msgspec import Struct, field
 
-from filetools.content.identity_cache import IdentityCache
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError
 from filetools.journal.changes import Head, View
@@ -147,47 +146,22 @@ class Plan(Struct, kw_only=True):
         return [*self.added, *self.modified, *self.deleted]
 
 
-class Versions:
-    """Versions of one store's files by identity, so that an unchanged file is hashed once. Lives as its store."""
-
-    def __init__(self, store: Store) -> None:
-        self.store = store
-        self._known: IdentityCache[str] = IdentityCache(max_entries=200_000)
-
-    def of(self, path: WorkspacePath, stat: FileStat, *, fresh: bool) -> str:
-        """Return the version of a file.
-
-        Args:
-            path: Where it is.
-            stat: Its facts.
-            fresh: True to read it in any case.
-        """
-        version = None if fresh else self._known.get(stat.identity)
-        if version is None:
-            taken_ns = time.time_ns()
-            version = file_version(self.store, path)
-            if self.store.stat(path) == stat:
-                self._known.put(stat.identity, version, taken_ns=taken_ns)
-        return version
-
-
 def compared(
     top: WorkspacePath,
-    primary: Versions,
-    mirror: Versions,
+    primary: Store,
+    mirror: Store,
     left_out: Callable[[str, bool], bool],
-    *,
-    is_fresh: bool,
     go_on: Callable[[], None],
 ) -> Plan:
     """Compare both trees below `top`, which may be missing in either. Blocks; holds no lock, so paths may change meanwhile.
+
+    Files of one size and mode are read and hashed.
 
     Args:
         top: The folder.
         primary: The tree that the mirror should equal.
         mirror: The tree of the mirror.
         left_out: As in `SyncContext`.
-        is_fresh: True to read every file, even if it looks unchanged.
         go_on: Called before each folder and file; an exception ends the comparison.
     """
     plan, pending, emptied = Plan(), [top], list[WorkspacePath]()
@@ -195,7 +169,7 @@ def compared(
         folder = pending.pop()
         go_on()
         try:
-            here, there = _names(primary.store, folder), _names(mirror.store, folder)
+            here, there = _names(primary, folder), _names(mirror, folder)
         except FileToolsError as exc:
             # A folder that cannot be listed is not missing: nothing below it may be added or deleted.
             plan.failed[folder] = exc
@@ -207,7 +181,7 @@ def compared(
                 continue
             if (kind := here.get(name)) == there.get(name) == "file":
                 go_on()
-                _compare_files(plan, path, primary, mirror, is_fresh=is_fresh)
+                _compare_files(plan, path, primary, mirror)
             elif kind not in ("file", "directory"):
                 if name in there:
                     (emptied if is_directory else plan.deleted).append(path)
@@ -221,14 +195,14 @@ def compared(
     return plan
 
 
-def _compare_files(plan: Plan, path: WorkspacePath, primary: Versions, mirror: Versions, *, is_fresh: bool) -> None:
+def _compare_files(plan: Plan, path: WorkspacePath, primary: Store, mirror: Store) -> None:
     try:
-        here, there = primary.store.stat(path), mirror.store.stat(path)
+        here, there = primary.stat(path), mirror.stat(path)
         is_equal = (
             here is not None
             and there is not None
             and (here.size, here.mode) == (there.size, there.mode)
-            and primary.of(path, here, fresh=is_fresh) == mirror.of(path, there, fresh=is_fresh)
+            and file_version(primary, path) == file_version(mirror, path)
         )
         (plan.equal if is_equal else plan.modified).append(path)
     except GONE:

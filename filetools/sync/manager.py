@@ -195,13 +195,10 @@ class SyncManager:
         await asyncio.sleep(min(self.context.settings.mirror_probe_seconds, LONGEST_PAUSE_SECONDS))
         await self._look_for_added()
         waiting = [mirror for mirror in self._mirrors if mirror.worker.waits_for_look]
-        if not waiting:
-            return
-        context = self.context
+        looked = self.context.journal.tree_index.looked
         try:
-            if (
-                await context.workers.run(context.journal.tree_index.looked) is None
-            ):  # a mirror that pauses waits longer
+            # Once: a mirror that pauses waits longer.
+            if waiting and await self.context.workers.run(looked) is None:
                 await look()
         except FileToolsError as exc:
             for mirror in waiting:
@@ -213,7 +210,6 @@ class SyncManager:
         self,
         preview: bool = False,
         *,
-        verify: bool = False,
         progress: Progress | None = None,
         abort: asyncio.Event | None = None,
     ) -> SyncResult:
@@ -221,7 +217,6 @@ class SyncManager:
 
         Args:
             preview: Only plan.
-            verify: Read and hash every file, even if it looks unchanged.
             progress: Called on the loop for each path, with the number of paths before it, the number of all, and the path.
             abort: Stops the synchronisation when it is set.
 
@@ -243,7 +238,7 @@ class SyncManager:
             for mirror in self._mirrors:
                 synchronisation = Synchronisation(self.context, mirror, progress=progress, abort=abort)
                 try:
-                    results.append(await synchronisation.run(is_preview=preview, is_fresh=verify))
+                    results.append(await synchronisation.run(is_preview=preview))
                 except SyncFailedError as exc:
                     if len(self._mirrors) == 1:
                         raise
@@ -298,16 +293,13 @@ class SyncManager:
             if row.root is not None and row.place not in attached:
                 self._attach(row, self._open_added(row)).start()
 
-    def _free_name(self) -> str:
-        taken = {mirror.name for mirror in self._mirrors}
-        names = chain(("mirror",), (f"mirror {number}" for number in count(2)))
-        return next(name for name in names if name not in taken)
-
     def _attach(self, row: MirrorRow, store: Store) -> Mirror:
         files = MirrorFiles(
             store, self.context.journal, self.context.key, max_foreign_bytes=self.context.settings.max_foreign_bytes
         )
-        mirror = Mirror(self._free_name(), row, files, self.context)
+        taken = {mirror.name for mirror in self._mirrors}
+        names = chain(("mirror",), (f"mirror {number}" for number in count(2)))
+        mirror = Mirror(next(name for name in names if name not in taken), row, files, self.context)
         self._mirrors = (*self._mirrors, mirror)
         return mirror
 

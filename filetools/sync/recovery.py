@@ -154,8 +154,8 @@ class Recovery:
     def _recover(self, record: ChangeRecord) -> None:
         """Finish a pending record, or restore the change of an applied one, which a power cut may have undone."""
         is_pending = record.state is RecordState.PENDING
-        if is_pending and not self._journal.marks.is_pending(record.number):
-            return
+        if is_pending and self._journal.history.select(RecordFilter(numbers=(record.number,))):
+            return  # applied along with another one
         places = own_places(record) if is_pending else self.places_of([record])[record.number]
         if record.operation is Operation.CREATE_DIRECTORY:
             for place in places:

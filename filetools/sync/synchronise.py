@@ -46,12 +46,11 @@ class Synchronisation:
         self._total = self._synced = 0
         self._errors: list[dict[str, Any]] = []
 
-    async def run(self, *, is_preview: bool, is_fresh: bool) -> SyncResult:
+    async def run(self, *, is_preview: bool) -> SyncResult:
         """Compare, and unless it is a preview repair.
 
         Args:
             is_preview: True to change nothing.
-            is_fresh: True to read every file, even if it looks unchanged.
 
         Raises:
             SyncFailedError: The mirror is paused or does not answer; for a preview it only has to be readable.
@@ -62,8 +61,7 @@ class Synchronisation:
             await in_thread(partial(mirror.wait_for_round, PROBE_SECONDS))
             mirror.check()
             await self._context.workers.run(partial(self._context.journal.backlog.reset, mirror.place))
-        compare = partial(mirror.worker.compare, ROOT, is_fresh=is_fresh, go_on=self._refuse_if_aborted)
-        plan = await in_thread(compare)
+        plan = await in_thread(partial(mirror.worker.compare, ROOT, self._refuse_if_aborted))
         self._total = len(plan.changes) + len(plan.failed)
         if not is_preview:
             await self._repair(plan)

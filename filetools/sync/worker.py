@@ -35,9 +35,9 @@ from filetools.journal.backlog import MAX_TRIES, KeptFile
 from filetools.journal.changes import BacklogEntry, RecordsForgottenError
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.sync.comparison import REMOVALS, Plan, UnsettledError, Versions, Wanted, compared, wanted
+from filetools.sync.comparison import REMOVALS, Plan, UnsettledError, Wanted, compared, wanted
 from filetools.sync.context import SyncContext
-from filetools.sync.mirror_files import GONE, MirrorFiles, sync_place, twins_of
+from filetools.sync.mirror_files import GONE, MirrorFiles, spellings
 from filetools.tree.reading import is_text
 
 if TYPE_CHECKING:
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 LONGEST_PAUSE_SECONDS: Final = 60.0
 MOST_UNSYNCED: Final = 500
 """Number of written paths after which they are synced at once."""
-MOST_COPIED: Final = 1024 * 1024
-"""Size from which a moved file is renamed in the mirror instead of written there."""
 _BATCH: Final = 1000
 _LONGEST_LOOK_SECONDS: Final = 0.05
 """How long older entries are processed before new records are followed."""
@@ -105,7 +103,6 @@ class BacklogWorker:
         self._place = place
         self._context = context
         self._mirror = mirror
-        self._versions = (Versions(context.primary), Versions(files.store))
         self._seen = 0
         """Number of the last record followed; its paths are in the mirror, refused, or deferred."""
         self._unsynced: dict[tuple[str, bool], BacklogEntry] = {}
@@ -186,7 +183,7 @@ class BacklogWorker:
         for entry in batch.values():
             path = WorkspacePath(entry.path)
             if not self._context.left_out(path, False):
-                sync_place(self.files.store, path, synced)
+                self.files.store.sync(path, synced=synced)
         self._doubtful -= keys
         if batch:
             self._context.journal.backlog.advance(self._place, self._seen, batch.values())
@@ -195,9 +192,9 @@ class BacklogWorker:
         """True if a path was written and only needs to be synced; callable from any thread."""
         return _slot(entry) in self._unsynced
 
-    def compare(self, top: WorkspacePath, *, is_fresh: bool, go_on: Callable[[], None]) -> Plan:
+    def compare(self, top: WorkspacePath, go_on: Callable[[], None]) -> Plan:
         """Compare the mirror with the primary, as `compared`; callable from any thread."""
-        return compared(top, *self._versions, self._context.left_out, is_fresh=is_fresh, go_on=go_on)
+        return compared(top, self._context.primary, self.files.store, self._context.left_out, go_on)
 
     def add_to_backlog(self, paths: Iterable[WorkspacePath], *, below: bool = False) -> list[str]:
         """Add paths that may differ to the backlog, with all below them if `below`; returns their keys. Thread-safe."""
@@ -216,15 +213,13 @@ class BacklogWorker:
         while entries := self._context.journal.backlog.behind(self._place, after, limit=1):
             (entry,) = entries
             after = entry.key
-            self._mirror.go_on()
+            self._go_on()
             retry = self._retries.get(entry.key)
             is_written = entry.number > 0 and self.has_written(entry)
             if retry is not None and retry.is_refused and entry.tries and retry.at > time.monotonic():
                 self._backlog_at = min(self._backlog_at, retry.at)
             elif entry.tries < MAX_TRIES and not is_written:
                 self._process(entry)
-            if len(self._unsynced) >= MOST_UNSYNCED:
-                self.make_durable()
             if time.monotonic() - looked_at > _LONGEST_LOOK_SECONDS:
                 self._follow()
                 looked_at = time.monotonic()
@@ -245,11 +240,9 @@ class BacklogWorker:
                 self.forget()
                 raise StoppedError from None
             for entry in _newest(entries):
-                self._mirror.go_on()
+                self._go_on()
                 is_retried = entry.key in self._retries
                 self._process(replace(entry, below=True) if is_retried else entry, files.get(entry.number))
-                if len(self._unsynced) >= MOST_UNSYNCED:
-                    self.make_durable()
             page = len(entries)
             self._seen = entries[-1].number if entries else self._seen
         self._seen = max(own, self._seen)
@@ -259,6 +252,12 @@ class BacklogWorker:
             refused=frozenset(key for key, retry in retried if retry.is_refused),
             unsettled=frozenset(key for key, retry in retried if not retry.is_refused),
         )
+
+    def _go_on(self) -> None:
+        """Sync the written paths if they are many, before the next one: the last of a page are then synced after it."""
+        self._mirror.go_on()
+        if len(self._unsynced) >= MOST_UNSYNCED:
+            self.make_durable()
 
     def _process(self, entry: BacklogEntry, known: KeptFile | None = None) -> None:
         path = WorkspacePath(entry.path)
@@ -299,7 +298,7 @@ class BacklogWorker:
 
     def _apply(self, path: WorkspacePath, goal: Wanted, entry: BacklogEntry, record: ChangeRecord | None) -> None:
         spelled = self.files.spelled(path)
-        twins = [] if spelled is None else twins_of(path, self._context.primary)
+        twins = [] if spelled is None else [each for each in spellings(path, self._context.primary) if each != path]
         if goal.kind == "nothing":
             if twins:
                 self._retry(twins, is_free=True)
@@ -313,12 +312,11 @@ class BacklogWorker:
             self.files.respell(path)
         if twins:
             self._retry(twins, is_free=False)
-        is_renamed = record is not None and self._move_again(record, path, goal)
         if goal.kind == "file":
-            if not is_renamed:
-                must_write = entry.number == 0 or entry.key in self._doubtful
-                self.files.put(path, goal.content, goal.version, goal.mode, must_write=must_write)
+            must_write = entry.number == 0 or entry.key in self._doubtful
+            self.files.put(path, goal.content, goal.version, goal.mode, must_write=must_write)
             return
+        is_renamed = record is not None and self._move_again(record, path)
         self.files.make_folder(path, goal.mode)
         # A folder that exists although its record removed it was made since.
         is_followed = record is not None and record.old_path is None and record.operation not in REMOVALS
@@ -338,23 +336,22 @@ class BacklogWorker:
         if is_free:
             backlog.reset(self._place)
 
-    def _move_again(self, record: ChangeRecord, path: WorkspacePath, goal: Wanted) -> bool:
-        """Repeat a move of the primary in the mirror, and copy the paths that it lacked; False if that is not possible."""
-        is_file = goal.kind == "file"
-        if record.old_path is None or record.path != path or (is_file and len(goal.content) <= MOST_COPIED):
+    def _move_again(self, record: ChangeRecord, path: WorkspacePath) -> bool:
+        """Repeat the move of a folder in the mirror, and copy the paths that it lacked; False if that is not possible."""
+        if record.old_path is None or record.path != path:
             return False
         source = WorkspacePath(record.old_path)
         if self._context.left_out(source, False) or self._context.primary.stat(source) is not None:
             return False
-        lacking = [] if is_file else self._context.journal.backlog.below(self._place, self._context.key(source))
-        if not self.files.move(source, path, goal.version if is_file else None, goal.mode):
+        lacking = self._context.journal.backlog.below(self._place, self._context.key(source))
+        if not self.files.move_folder(source, path):
             return False
         self._process_all(WorkspacePath(path + each[len(source) :]) for each in lacking)
         return True
 
     def _compare_below(self, folder: WorkspacePath) -> None:
         """Compare a folder with the primary's, and copy all that the mirror lacks below it."""
-        plan = self.compare(folder, is_fresh=False, go_on=self._mirror.go_on)
+        plan = self.compare(folder, self._mirror.go_on)
         self._process_all(plan.changes)
         for error in plan.failed.values():
             raise error
@@ -425,7 +422,7 @@ class BacklogWorker:
 
         Only from a folder that is an older state of this mirror, paths that were deleted since are removed.
         """
-        plan = self.compare(ROOT, is_fresh=False, go_on=self._mirror.go_on)
+        plan = self.compare(ROOT, self._mirror.go_on)
         if ROOT in plan.failed:
             raise plan.failed[ROOT]
         self.add_to_backlog(plan.failed, below=True)

@@ -37,7 +37,7 @@ class DirtyFolders:
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
         self._lock = threading.RLock()
-        self._folders: dict[FolderId, set[str] | None] = {}
+        self._folders: dict[FolderId, Names] = {}
         self._reasons: set[str] = set()
 
     @property
@@ -56,10 +56,8 @@ class DirtyFolders:
             return
         with self._lock:
             was_empty = self.is_empty
-            names = self._folders.setdefault(folder, set())
-            if names is not None and name is not None:
-                names.add(name)
-            if names is None or name is None or len(names) > MOST_NAMES:
+            join(self._folders, {folder: None if name is None else frozenset((name,))})
+            if len(self._folders[folder] or ()) > MOST_NAMES:
                 self._folders[folder] = None
         # Outside of the lock: the woken thread may call `take` before this one continues.
         if was_empty:
@@ -85,7 +83,7 @@ class DirtyFolders:
         with self._lock:
             reasons, self._reasons = frozenset(self._reasons), set()
             folders, self._folders = self._folders, {}
-        return {folder: None if names is None else frozenset(names) for folder, names in folders.items()}, reasons
+        return folders, reasons
 
 
 class Due(Struct, frozen=True, kw_only=True):
@@ -110,8 +108,7 @@ class Agenda:
         """Receives the hints of the watcher."""
         self._again: dict[FolderId, Names] = {}
         self._again_at = 0.0
-        self._later: dict[FolderId, Names] = {}
-        self._later_at, self._later_pause = 0.0, LATER_SECONDS[0]
+        self._pause = LATER_SECONDS[0]
         self._missing: dict[str, float] = {}
         """When each missing key was first missed, on the monotonic clock."""
 
@@ -119,14 +116,13 @@ class Agenda:
         """Return when the next look is due, on the monotonic clock; None if there is nothing to look at."""
         if not self.hints.is_empty:
             return 0.0
-        times = [at for at, folders in ((self._again_at, self._again), (self._later_at, self._later)) if folders]
-        return min(times, default=None)
+        return self._again_at if self._again else None
 
     def take(self, *, with_again: bool) -> Due:
         """Return and clear what is due.
 
         Args:
-            with_again: True to look at doubtful names once more.
+            with_again: True to look once more at names that were doubtful or busy.
         """
         now = time.monotonic()
         folders, reasons = self.hints.take()
@@ -136,9 +132,6 @@ class Agenda:
             join(folders, again)
             doubtful = frozenset(key for key, at in self._missing.items() if at + SECOND_LOOK_SECONDS <= now)
             self._missing = {key: at for key, at in self._missing.items() if key not in doubtful}
-        if self._later and self._later_at <= now:
-            later, self._later = self._later, {}
-            join(folders, later)
         return Due(hints=folders, doubtful=doubtful, reasons=reasons)
 
     def note(self, again: Mapping[FolderId, Names], later: Mapping[FolderId, Names], missing: frozenset[str]) -> None:
@@ -146,17 +139,17 @@ class Agenda:
         for key in missing:  # before the time of the second look, which takes those that are old enough
             self._missing.setdefault(key, time.monotonic())
         self.look_again(again)
-        if not later and not self._later:
-            self._later_pause = LATER_SECONDS[0]
-        elif not self._later:  # less and less often, as some programs keep a file open for days
-            self._later_at = time.monotonic() + self._later_pause
-            self._later_pause = min(2 * self._later_pause, LATER_SECONDS[1])
-        join(self._later, later)
+        if later:  # less and less often, as some programs keep a file open for days
+            self.look_again(later, self._pause)
+            self._pause = min(2 * self._pause, LATER_SECONDS[1])
+        elif not self._again:
+            self._pause = LATER_SECONDS[0]
 
     def look_again(self, folders: Mapping[FolderId, Names], pause_seconds: float = SECOND_LOOK_SECONDS) -> None:
-        """Schedule another look at names."""
-        if folders and not self._again:  # else ongoing changes would postpone it again and again
-            self._again_at = time.monotonic() + pause_seconds
+        """Schedule another look at names, together with those that are already to be looked at again."""
+        if folders:
+            at = time.monotonic() + pause_seconds
+            self._again_at = min(at, self._again_at) if self._again else at
         join(self._again, folders)
 
 

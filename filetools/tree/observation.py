@@ -204,7 +204,7 @@ class Observation:
         path = WorkspacePath(row.path)  # as the disk spells it
         if item.names is None:
             self._listed.add(own.identity[:2])
-        newest = len(self._context.found.changes)
+        newest = len(self._context.found.records)
         known, names = news_in(self._rows, row, item.names, found, self._gone)
         for name in sorted(names):
             if "\\" in name or not is_text(name):  # no call can name it
@@ -212,7 +212,7 @@ class Observation:
                 continue
             key = self._rows.key_of(path.child(name))
             at = known.pop(key, None)
-            if len(self._context.found.changes) > newest:
+            if len(self._context.found.records) > newest:
                 at = self._rows.get(key)  # what came to another name of this folder may have been moved from this one
             self._meet(item, path.child(name), found[name], at if at is not None and at.is_there else None)
         self._gone.update(known)

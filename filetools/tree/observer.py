@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError
@@ -33,11 +33,21 @@ WORK_SECONDS: Final = 0.05
 """Time limit for one part of a look at the whole tree, because calls wait meanwhile."""
 
 
-class Observed(Struct, frozen=True, kw_only=True):
-    """The result of an observation."""
+class WholeLook(Struct, kw_only=True):
+    """A look at the whole tree, in several parts, and the paths that it cannot determine."""
 
-    observation: Observation
-    records: Records
+    marker: Looked
+    """What the journal keeps of it when it ends."""
+    began_at: float
+    """On the monotonic clock."""
+    left: Sequence[Scope] = ()
+    """What remains after a part."""
+    closed: set[str] = field(default_factory=set)
+    """Unreadable paths."""
+    unnamed: set[str] = field(default_factory=set)
+    """Names that no call can address, such as names that are not UTF-8; escaped."""
+    moving: set[str] = field(default_factory=set)
+    """Paths that other programs are changing."""
 
 
 class TreeObserver:
@@ -63,7 +73,7 @@ class TreeObserver:
         self._rules = compile_patterns((), defaults=settings.exclude)
         self._tracked: frozenset[str] = frozenset()
         self.on_observed: Callable[[Observation], None] = lambda observation: None
-        """Called with each observation of a call's paths, in its thread."""
+        """Called with each observation, in its thread."""
 
     def read_tracked(self) -> None:
         """Read which files git tracks although ignore rules match them: they are not left out. Runs git.
@@ -103,38 +113,41 @@ class TreeObserver:
         if not differing:
             return None
         try:
-            found = self._observe(lambda observation: observation.named(differing))
+            return self._observe(lambda observation: observation.named(differing))[1]
         except DiskFullError:
             return None  # a deletion must be able to continue: it frees space
-        self.on_observed(found.observation)
-        return found.records
 
     def whole(self, path: WorkspacePath) -> Records:
         """Record foreign changes of one path without comparing its row first."""
-        found = self._observe(lambda observation: observation.named([path]))
-        self.on_observed(found.observation)
-        return found.records
+        return self._observe(lambda observation: observation.named([path]))[1]
 
-    def looked(self) -> Looked:
-        """Return the marker to store for a look at the whole tree that begins now."""
-        return Looked(self._journal.position(), time.time(), self.rules_version())
+    def begin_look(self) -> WholeLook:
+        """Return a look at the whole tree that begins now."""
+        marker = Looked(self._journal.position(), time.time(), self.rules_version())
+        return WholeLook(marker=marker, began_at=time.monotonic())
 
-    def due(self, due: Due, left: Iterable[Scope] | None, looked: Looked | None) -> Observed:
-        """Compare hinted names, and one part of the whole tree.
+    def due(self, due: Due, whole: WholeLook | None) -> Records:
+        """Record foreign changes of hinted names, and of one part of the whole tree.
 
         Args:
             due: Hints that are due.
-            left: The scopes that the previous part left, empty for the first part; None for no look at the whole tree.
-            looked: The marker to store when that look ends.
+            whole: The look at the whole tree; it ends when nothing is left of it.
         """
 
         def look(observation: Observation) -> None:
             if due.hints:
                 observation.hinted(due.hints)
-            if left is not None:
-                observation.whole_tree(left, patient=True)
+            if whole is not None:
+                observation.whole_tree(whole.left, patient=True)
 
-        return self._observe(look, due.doubtful, seconds=WORK_SECONDS, looked=looked)
+        marker = None if whole is None else whole.marker
+        observation, records = self._observe(look, due.doubtful, seconds=WORK_SECONDS, marker=marker)
+        if whole is not None:
+            whole.left = observation.left
+            whole.closed.update(observation.unread)
+            whole.unnamed.update(observation.unnamed)
+            whole.moving.update(observation.busy)
+        return records
 
     def _observe(
         self,
@@ -142,8 +155,8 @@ class TreeObserver:
         doubtful: frozenset[str] = frozenset(),
         *,
         seconds: float = float("inf"),
-        looked: Looked | None = None,
-    ) -> Observed:
+        marker: Looked | None = None,
+    ) -> tuple[Observation, Records]:
         made: list[Observation] = []
         before = self._journal.tree_index.looked()
 
@@ -153,7 +166,7 @@ class TreeObserver:
             @cache
             def are_rules_changed() -> bool:
                 assert before is not None
-                changed = any(change.path.rpartition("/")[2] == IGNORE_FILE for _, change in changes.changes)
+                changed = any(record.path.rpartition("/")[2] == IGNORE_FILE for record in changes.records)
                 return changed or self.rules_version() != before.rules or rows.are_ignore_files_changed(before.position)
 
             def is_overlooked(path: WorkspacePath, stat: FileStat) -> bool:
@@ -169,15 +182,16 @@ class TreeObserver:
             )  # fmt: skip
             made[:] = [Observation(context, doubtful, seconds=seconds)]
             look(made[0])
-            for _, change in changes.changes:
-                if change.old_path is not None and change.operation is Operation.MOVE_DIRECTORY:
+            for record in changes.records:
+                if record.old_path is not None and record.operation is Operation.MOVE_DIRECTORY:
                     # The rows below the folder were moved too, and recovery relies on the folder being at its new name.
-                    self._sync(change.path, change.old_path)
-            if looked is not None and not made[0].left:
-                rows.note_whole_look(looked)
+                    self._sync(record.path, record.old_path)
+            if marker is not None and not made[0].left:
+                rows.note_whole_look(marker)
 
         records = self._journal.observe(self._workspace.key_of, work)
-        return Observed(observation=made[0], records=records)
+        self.on_observed(made[0])
+        return made[0], records
 
     def _sync(self, *paths: str) -> None:
         for path in paths:

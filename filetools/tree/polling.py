@@ -22,7 +22,6 @@ _SHARED: Final = (
 """Prefixes of the names of file systems that others change without the knowledge of this kernel."""
 _LOCAL: Final = frozenset({"fuseblk", "fuse.fuse-overlayfs", "nfsd"})
 """Exceptions: all their changes go through this kernel."""
-_LAYERS: Final = re.compile(r"(?:lowerdir\+?|upperdir)=([^,]*)")
 
 
 class PollingTimer(threading.Thread):
@@ -70,10 +69,7 @@ def reason_to_poll(folder: int) -> str | None:
     except OSError:
         return None  # not Linux
     line = next((each for each in mounts if facts is not None and each.startswith(f"{facts[1]} ")), "")
-    kind, _, options = line.partition(" - ")[2].partition(" ")
-    if kind != "overlay":
-        return reason_of(kind)
-    return next(filter(None, map(reason_at, layers(options))), None)
+    return reason_of(line.partition(" - ")[2].partition(" ")[0])
 
 
 def reason_of(kind: str) -> str | None:
@@ -83,17 +79,12 @@ def reason_of(kind: str) -> str | None:
     return f"other machines or programs can change files on {kind} without a notice to this system"
 
 
-def layers(options: str) -> list[str]:
-    """Return the folders that an overlay shows, from the options of its mount."""
-    return [place for found in _LAYERS.findall(options) for place in found.split(":") if place]
-
-
 def reason_at(folder: str) -> str | None:
     """As `reason_to_poll`, for a path; None if it cannot be opened."""
     try:
         descriptor = os.open(folder, (O_PATH or os.O_RDONLY) | os.O_CLOEXEC)
     except OSError:
-        return None  # a folder outside of this container
+        return None
     try:
         return reason_to_poll(descriptor)
     finally:

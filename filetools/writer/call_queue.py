@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -35,13 +34,15 @@ class CallQueue:
         self._waiting: deque[TurnCall] = deque()
         self._is_served = False
         self._gone: str | None = None
-        # On the loop:
-        self._alarm: asyncio.TimerHandle | None = None
-        self._alarm_at = math.inf
 
     def __bool__(self) -> bool:
         """True if a call waits."""
         return bool(self._waiting)
+
+    def waiting(self) -> list[TurnCall]:
+        """Return the calls that wait; callable from any thread."""
+        with self._lock:
+            return [*self._waiting]
 
     def check_open(self) -> None:
         """Raise WorkspaceGoneError if the workspace was closed."""
@@ -50,10 +51,8 @@ class CallQueue:
 
     def close(self) -> None:
         """Refuse waiting calls and new ones."""
-        if self._alarm is not None:
-            self._alarm.cancel()
         for call in self._refused(CLOSED):
-            call.fail(WorkspaceGoneError(CLOSED))
+            call.error = WorkspaceGoneError(CLOSED)
             call.settle()
 
     def abandon(self, reason: str) -> Sequence[TurnCall]:
@@ -83,7 +82,8 @@ class CallQueue:
         except BaseException:
             self.withdraw(call)  # its caller is given the error
             raise
-        self.watch(call)
+        pause = call.given_up_at - time.monotonic()
+        call.alarm = asyncio.get_running_loop().call_later(pause, self.give_up_late, call)
 
     def withdraw(self, call: TurnCall) -> bool:
         """Remove a waiting call; False if it no longer waits. Callable from any thread."""
@@ -93,25 +93,11 @@ class CallQueue:
             self._waiting.remove(call)
         return True
 
-    def watch(self, call: TurnCall) -> None:
-        """Fail a call with LockTimeoutError if it waits past its deadline. One timer serves all: few calls wait that long."""
-        if call.given_up_at < self._alarm_at:
-            if self._alarm is not None:
-                self._alarm.cancel()
-            self._alarm_at = call.given_up_at
-            pause = call.given_up_at - time.monotonic()
-            self._alarm = asyncio.get_running_loop().call_later(pause, self._give_up)
-
-    def _give_up(self) -> None:
-        self._alarm, self._alarm_at = None, math.inf
-        with self._lock:
-            waiting = [*self._waiting]
-        for call in waiting:
-            if call.given_up_at > time.monotonic():
-                self.watch(call)
-            elif self.withdraw(call):
-                call.fail(LockTimeoutError(call.path, call.timeout_seconds, holder=self._describe_holder()))
-                call.settle()
+    def give_up_late(self, call: TurnCall) -> None:
+        """Fail a call with LockTimeoutError if it still waits after its time."""
+        if call.given_up_at <= time.monotonic() and self.withdraw(call):
+            call.error = LockTimeoutError(call.path, call.timeout_seconds, holder=self._describe_holder())
+            call.settle()
 
     def _wake(self) -> None:
         with self._lock:
@@ -160,6 +146,6 @@ class CallQueue:
         with self._lock:
             if self._gone is not None:
                 for call in calls:
-                    call.fail(WorkspaceGoneError(self._gone))
+                    call.error = WorkspaceGoneError(self._gone)
                 calls.clear()
             self._waiting.extendleft(reversed(calls))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +15,7 @@ from filetools.journal.commit import CommitDraft
 from filetools.journal.journal import Records
 from filetools.journal.tree_rows import Identity
 from filetools.models.records import ChangeRecord
-from filetools.permissions.call_watch import CallWatch, current_watch
+from filetools.permissions.deadline import Deadline, current_deadline
 from filetools.writer.worker_pool import Hop
 
 T = TypeVar("T")
@@ -39,9 +40,6 @@ _log = logging.getLogger(__name__)
 class TurnWork(Protocol):
     """The work of a call in its turn."""
 
-    identities: Mapping[str, Identity]
-    """Identities of the files it has written, by key, so that they are not read again."""
-
     def prepare(self) -> CommitDraft | None:
         """Read, decide, and do everything that may fail, without leaving a trace.
 
@@ -53,8 +51,12 @@ class TurnWork(Protocol):
             FileBusyError: Another program is writing one of the files.
         """
 
-    def apply(self, records: Records) -> None:
-        """Apply what was committed, or set it back and raise; `HeadMovedError` means to try again."""
+    def apply(self, records: Records) -> Mapping[str, Identity]:
+        """Apply what was committed, or set it back and raise; `HeadMovedError` means to try again.
+
+        Returns:
+            Identities of the files that it has written, by key, so that they are not read again.
+        """
 
     def abandon(self) -> None:
         """Undo the preparation, since nothing was committed."""
@@ -66,15 +68,15 @@ class TurnTask(Generic[T]):
     def __init__(self, work: Callable[[], T]) -> None:
         self._work = work
         self.results: list[T] = []
-        self.identities: Mapping[str, Identity] = {}
 
     def prepare(self) -> CommitDraft | None:
         """Do the work."""
         self.results = [self._work()]
         return None
 
-    def apply(self, records: Records) -> None:
+    def apply(self, records: Records) -> Mapping[str, Identity]:
         """Nothing is left to do."""
+        return {}
 
     def abandon(self) -> None:
         """Nothing was prepared."""
@@ -111,13 +113,16 @@ class TurnCall:
         self.collect = collect
         self.hop: Hop[None]
         """Its outcome; set when it begins to wait."""
-        self._watch: CallWatch | None = None
+        self.alarm: asyncio.TimerHandle | None = None
+        """Gives it up when its time is over."""
+        self._caller_deadline: Deadline | None = None
         """The clock of its caller, stopped while it waits for its turn."""
         self.found: list[ChangeRecord] = []
         """Changes by others that its turn found."""
         self.acquired = 0.0
         """When its turn began, in seconds since the epoch."""
         self.error: BaseException | None = None
+        """Why it was refused, or failed."""
         self.not_before = 0.0
         self.given_up_at = 0.0
         """When it is given up if its turn has not begun, in `time.monotonic` seconds."""
@@ -154,35 +159,22 @@ class TurnCall:
         now = time.monotonic()
         self._deadline = now + self.timeout_seconds
         self.given_up_at = now + max(self.timeout_seconds, SHORTEST_WAIT_SECONDS)
-        self._watch = current_watch()
-        if self._watch is not None:
-            self._watch.pause()
+        self._caller_deadline = current_deadline()
+        if self._caller_deadline is not None:
+            self._caller_deadline.pause()
 
     def claimed(self) -> None:
         """Note that its turn begins; in the thread that takes it."""
         self.acquired = time.time()
-        if self._watch is not None:
+        if self._caller_deadline is not None:
             with suppress(RuntimeError):  # the loop is closed, and nobody waits
-                self.hop.get_loop().call_soon_threadsafe(self.resume_watch)
+                self.hop.get_loop().call_soon_threadsafe(self.resume_deadline)
 
-    def take_found(self) -> Sequence[ChangeRecord]:
-        """Return and clear the changes that its turn found: it may have another turn before they are published."""
-        found, self.found = self.found, []
-        return found
-
-    def finish(self) -> None:
-        """Note that its work is done."""
-        self.is_finished = True
-
-    def fail(self, error: BaseException) -> None:
-        """Note why it was refused, or failed."""
-        self.error = error
-
-    def resume_watch(self) -> None:
+    def resume_deadline(self) -> None:
         """Let its caller's clock run on, because it waits no longer; on the loop. May be called twice."""
-        watch, self._watch = self._watch, None
-        if watch is not None:
-            watch.resume()
+        deadline, self._caller_deadline = self._caller_deadline, None
+        if deadline is not None:
+            deadline.resume()
 
     def settle(self) -> None:
         """Pass the outcome to its caller; on the loop."""

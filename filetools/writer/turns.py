@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 from filetools.errors import (
     FileToolsError,
     InvalidArgumentError,
+    LockTimeoutError,
     StateDamagedError,
     StorageFailedError,
     WorkspaceGoneError,
@@ -26,6 +27,7 @@ from filetools.journal.tree_rows import Identity
 from filetools.locks.holder import LockInfo, from_line, to_line
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace import Workspace
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.writer.call_queue import CallQueue
 from filetools.writer.publisher import Ended, Publisher
 from filetools.writer.turn_calls import Publication, TurnCall, TurnTask, quietly, touches
@@ -102,7 +104,9 @@ class Turns:
             self._queue.add(call)
             await call.hop
         finally:
-            call.resume_watch()
+            if call.alarm is not None:
+                call.alarm.cancel()
+            call.resume_deadline()
             self._in_flight.end()
 
     async def do(self, work: Callable[[], T], *, path: str, owner: str, timeout_seconds: float) -> T:
@@ -128,6 +132,11 @@ class Turns:
             return None
         return other if self._workspace.key(other.path) == key else None
 
+    def is_at_work(self, path: WorkspacePath) -> bool:
+        """True if a call of this process is changing a path or waits to."""
+        calls = (*self._queue.waiting(), *self._at_work)
+        return bool(calls) and any(self._workspace.key(path) in call.keys for call in calls)
+
     def held(self) -> list[LockInfo]:
         """Return the holders in this process."""
         self._queue.check_open()
@@ -141,7 +150,7 @@ class Turns:
     def abandon(self) -> None:
         """Fail all calls in a forked child, which has no thread to run them."""
         for call in (*self._queue.abandon(FORKED), *self._at_work):
-            call.fail(WorkspaceGoneError(FORKED))
+            call.error = WorkspaceGoneError(FORKED)
             with suppress(RuntimeError):  # the loop is closed, and nobody waits
                 call.hop.get_loop().call_soon(call.settle)
 
@@ -155,7 +164,7 @@ class Turns:
 
     def _end_on_loop(self, calls: Ended, again: Sequence[TurnCall]) -> None:
         for call in again:
-            self._queue.watch(call)
+            self._queue.give_up_late(call)
         self.publisher.end(calls, again)
 
     def _describe_holder(self) -> str:
@@ -167,8 +176,9 @@ class Turns:
     def _serve(self) -> None:
         while self._queue.is_due():
             try:
-                if not self._gate.enter_if(lambda: bool(self._queue)):
-                    continue
+                self._gate.enter()
+            except LockTimeoutError:
+                continue  # to see whether a call is still waiting
             except Exception as exc:  # noqa: BLE001 - raised again where the calls are awaited
                 self._fail(exc)
                 continue
@@ -182,7 +192,7 @@ class Turns:
                 for call in calls:
                     if not (call in again or call.is_finished or call.error is not None):
                         quietly(call.work.abandon)
-                        call.fail(exc)
+                        call.error = exc
             self._at_work = ()
             with suppress(OSError):  # the descriptor is gone, and with it the lock
                 self._gate.leave()
@@ -196,7 +206,7 @@ class Turns:
         """Fail all waiting calls: no turn can begin."""
         calls = self._claimed()
         for call in calls:
-            call.fail(error if isinstance(error, FileToolsError) else StorageFailedError("the journal", str(error)))
+            call.error = error if isinstance(error, FileToolsError) else StorageFailedError("the journal", str(error))
         if calls:
             self.publisher.begin()
             self._end_all(calls, [])
@@ -207,9 +217,11 @@ class Turns:
     def _end_all(self, calls: Sequence[TurnCall], again: list[TurnCall]) -> None:
         for call in calls:
             if isinstance(call.error, StateDamagedError):
-                call.fail(self._workers.explained(call.error))
+                call.error = self._workers.explained(call.error)
         # Before they wait again: another turn may end before this one is published.
-        found = [(call, call.take_found()) for call in calls]
+        found = [(call, call.found) for call in calls]
+        for call in again:
+            call.found = []
         self._queue.put_back(again)
         with suppress(RuntimeError):  # the loop is closed, and nobody waits
             calls[0].hop.get_loop().call_soon_threadsafe(self._end_on_loop, found, again)
@@ -237,13 +249,12 @@ class Turns:
                 call.work.abandon()
             else:
                 try:
-                    call.work.apply(outcome)
+                    identities |= call.work.apply(outcome)
                 except BaseException as exc:  # noqa: BLE001 - raised again where the call is awaited
                     error = exc
                 else:
-                    call.finish()
+                    call.is_finished = True
                     made += [record.number for record in outcome]
-                    identities |= call.work.identities
                     continue
             if call.is_tried_again(error):
                 again.append(call)
@@ -278,7 +289,7 @@ class Turns:
                 if call.found:
                     self._put_off(ready, again, call.found)
             if draft is None:
-                call.finish()
+                call.is_finished = True
                 continue
             keys = {key for change in draft.changes for key in (change.key, change.old_key) if key is not None}
             if touched and any(touches(key, touched) for key in keys):

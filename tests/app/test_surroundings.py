@@ -14,8 +14,8 @@ from tests.support.unprivileged import as_nobody
 from tests.tree.test_polling import IN_NAMESPACE
 
 
-def found(root: Path, name: str, settings: Settings | None = None, mirror: Path | None = None) -> list[Check]:
-    return [check for check in look_around(root, settings or Settings(), mirror=mirror) if check.name == name]
+def found(root: Path, name: str, settings: Settings | None = None) -> list[Check]:
+    return [check for check in look_around(root, settings or Settings()) if check.name == name]
 
 
 @pytest.fixture
@@ -26,21 +26,16 @@ def state(tmp_path: Path) -> Path:
     return state
 
 
-def test_more_folders_than_watches_is_a_warning_that_says_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in range(9):
-        (tmp_path / "tree" / f"d{number}").mkdir(parents=True)
-    (tmp_path / "kernel").mkdir()
-    (tmp_path / "kernel" / "max_user_watches").write_text("10\n")
-    monkeypatch.setattr(module, "_INOTIFY", tmp_path / "kernel")
-    (check,) = found(tmp_path / "tree", "watching")
-    assert (check.state, check.remedy) == ("warning", "sudo sysctl fs.inotify.max_user_watches=524288")
-    assert check.text.startswith("10 folders, 10 watches granted")
-    (check,) = found(tmp_path / "tree", "watching", Settings(watch=False))
+def test_few_watches_are_a_warning_that_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_INOTIFY", tmp_path)
+    (tmp_path / "max_user_watches").write_text("8192\n")
+    (check,) = found(tmp_path, "watching")
+    assert (check.state, check.remedy) == ("warning", "sudo sysctl fs.inotify.max_user_watches=65536")
+    assert check.text.startswith("8,192 inotify watches granted")
+    (check,) = found(tmp_path, "watching", Settings(watch=False))
     assert check.state == "note"
-    (tmp_path / "kernel" / "max_user_watches").unlink()
-    (check,) = found(tmp_path / "tree", "watching")
+    (tmp_path / "max_user_watches").unlink()
+    (check,) = found(tmp_path, "watching")
     assert (check.state, "again and again" in check.text) == ("note", True)
 
 
@@ -67,14 +62,6 @@ def test_repaired_journals_are_named(tmp_path: Path, state: Path) -> None:
     (state / "damaged-20261120-120000").mkdir()
     (damaged,) = found(tmp_path, "left over")
     assert damaged.remedy == f"remove {str(state / 'damaged-20261120-120000')!r} when you miss nothing"
-
-
-def test_a_mirror_is_looked_at(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    (tmp_path / "mirror").mkdir()
-    states = [found(tmp_path, "mirror", mirror=tmp_path / name)[0].state for name in ("file", "mirror", "none")]
-    assert states == ["warning", "ok", "note"]
-    assert found(tmp_path, "mirror") == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser can become another")

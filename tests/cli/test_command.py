@@ -121,7 +121,7 @@ def test_in_a_pipe_a_row_of_a_table_is_one_line_without_blanks_at_its_end(run: C
 def test_a_closed_pipe_is_quiet(run: CommandLine) -> None:
     for number in range(3000):
         (run.folder / f"a-file-with-a-long-name-{number}.txt").touch()
-    with run.as_module("ls", "--all-pages") as process:
+    with run.as_module("ls") as process:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline() == b"src/\n"

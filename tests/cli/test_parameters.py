@@ -16,8 +16,6 @@ from pathlib import Path
 
 import pytest
 
-from filetools.sessions.log_folders import encode_project_path
-from tests.support.agent_logs import LogWriter
 from tests.support.declared import REPOSITORY
 from tests.support.terminal import CommandLine
 
@@ -59,15 +57,6 @@ def offered(run: CommandLine, line: str, cwd: Path | None = None) -> list[str]:
     return [line.removeprefix("plain,") for line in done.lines if line.startswith("plain,")]
 
 
-def test_log_sessions_of_the_project_are_offered(run: CommandLine) -> None:
-    run.environment.pop("CLAUDE_CONFIG_DIR", None)
-    assert offered(run, "filetools history extract ") == []
-    folder = run.folder.parent / ".claude" / "projects" / encode_project_path(str(run.folder))
-    session = LogWriter(folder, cwd=str(run.folder)).session().user("Which words are offered?").session_id
-    assert offered(run, f"filetools history extract {session[:2]}") == [session]
-    assert offered(run, "filetools history extract --project / ") == []
-
-
 def test_nothing_is_offered_and_no_state_made_where_nothing_was_opened(run: CommandLine) -> None:
     for line in ("restore ", "undo --of ", "read ", "read notes.md --version ", "approve "):
         assert offered(run, f"filetools {line}") == []
@@ -101,11 +90,9 @@ def test_names_versions_numbers_and_actors_are_offered(run: CommandLine) -> None
     assert offered(run, f"filetools diff src/app.py {known[1]} {known[0][:3]}") == [known[0]]
 
 
-def test_paths_are_left_to_the_shell_but_for_a_root_elsewhere(run: CommandLine, tmp_path: Path) -> None:
+def test_paths_are_left_to_the_shell_and_a_root_elsewhere_is_looked_into(run: CommandLine, tmp_path: Path) -> None:
     run("checkpoint", "start")
     assert offered(run, "filetools read n") == []
-    assert offered(run, "filetools read --root project ", cwd=tmp_path) == ["src/", "notes.md"]
-    assert offered(run, "filetools read --root project src/", cwd=tmp_path) == ["src/app.py"]
     assert offered(run, "filetools --root project restore ", cwd=tmp_path) == ["start"]
 
 

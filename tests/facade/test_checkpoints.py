@@ -12,12 +12,13 @@ from msgspec import structs
 
 import filetools
 from filetools import Actor, Edit
-from filetools.changes.foreign import ForeignChanges, Uncertain
+from filetools.changes.foreign import ForeignChanges
 from filetools.facade.background.background_tasks import tidy_trash
 from filetools.facade.facade import FileToolsFacade
 from filetools.journal.changes import Change
 from filetools.models.records import EXTERNAL, Operation
 from filetools.paths.workspace_path import WorkspacePath
+from filetools.tree.observer import WholeLook
 from tests.support.crashing import QUIET, Tree, grow, snapshot
 from tests.support.inside import parts
 from tests.support.opened import assert_at_rest, refused, version
@@ -234,7 +235,7 @@ async def test_a_checkpoint_stands_after_what_was_changed_while_the_tree_was_loo
     await files.checkpoint("first")
     look = ForeignChanges.look
 
-    async def busy(foreign: ForeignChanges) -> Uncertain:
+    async def busy(foreign: ForeignChanges) -> WholeLook:
         found = await look(foreign)
         await files.move_file("d", "moved")
         await files.write_file("d/new.txt", "new\n")

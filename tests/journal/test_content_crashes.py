@@ -31,7 +31,7 @@ STAGES: list[dict[str, bytes | None]] = [
     {"b": None, "c": None, "d": None},
 ]
 """Contents committed together; the first ones before any process dies."""
-STEPS = ("open", "write", "fsync", "replace", "unlink")
+STEPS = ("open", "fsync", "replace", "unlink")
 """System calls for keeping and removing contents."""
 
 
@@ -54,8 +54,8 @@ class Steps:
         def stepping(target: Any, *arguments: Any, **options: Any) -> Any:
             path = os.readlink(f"/proc/self/fd/{target}") if isinstance(target, int) else str(target)
             if path.startswith(self._place):
-                half = arguments[0][: len(arguments[0]) // 2] if name == "write" and self._half else None
-                self._step(name, None if half is None else lambda: call(target, half))
+                is_half = self._half and "/new-" in path and name == "fsync"
+                self._step(name, (lambda: os.ftruncate(target, SIZE // 2)) if is_half else None)
             return call(target, *arguments, **options)
 
         return stepping
@@ -137,7 +137,7 @@ def test_whenever_a_process_dies_acknowledged_contents_are_whole_and_the_journal
     steps = said_before_dying(folder / "whole", 0)[-1].split(",")
     assert {*steps} == {*STEPS, "commit"}
     moments = [(at, False) for at, _ in enumerate(steps, 1)]
-    moments += [(at, True) for at, name in enumerate(steps, 1) if name == "write"]
+    moments += [(at, True) for at, name in enumerate(steps, 1) if name == "fsync"]
     for dies_at, half in sampled(moments, 30, "contents"):
         state = folder / f"{dies_at}-{half}"
         said = said_before_dying(state, dies_at, half=half)

@@ -415,7 +415,9 @@ def test_bytes_are_kept_once_the_rows_protect_them(relaxed: Journal) -> None:
     assert relaxed.contents.get(version(b"1")) == b"1"
 
 
-def test_where_bytes_cannot_be_kept_there_is_no_checkpoint_and_no_row(journal: Journal) -> None:
+def test_where_bytes_cannot_be_kept_there_is_no_checkpoint_and_the_next_one_removes_its_rows(journal: Journal) -> None:
     with pytest.raises(DiedError):
         save(journal, "x", snapshot_of("a"), 0, keep=die)
-    assert (kept(journal), database_of(journal).rows("SELECT * FROM snapshot_rows")) == ({}, [])
+    assert kept(journal) == {}
+    assert save(journal, "y", snapshot_of("b"), 0)
+    assert (list(kept(journal)), needless_rows(journal)) == (["y"], [])

@@ -95,13 +95,17 @@ def test_a_free_gate_is_left_to_a_longer_waiting_process_that_has_announced_itse
 ) -> None:
     clock = [1_000_000_000]
     monkeypatch.setattr(time, "monotonic_ns", lambda: clock[0])
-    with closing(Gate(tmp_path)) as holder, closing(Gate(tmp_path)) as first, closing(Gate(tmp_path)) as second:
+    with (
+        closing(Gate(tmp_path)) as holder,
+        closing(Gate(tmp_path, timeout_seconds=0.01)) as first,
+        closing(Gate(tmp_path, timeout_seconds=0.0)) as second,
+    ):
         with holder:
             with pytest.raises(LockTimeoutError):
-                first.enter(time.monotonic() + 0.01)
+                first.enter()
             clock[0] += 1_000_000
         with pytest.raises(LockTimeoutError):
-            second.enter(time.monotonic())  # nobody holds it
+            second.enter()  # nobody holds it
         clock[0] += NEWS_NS
         with second:
             pass
@@ -112,15 +116,19 @@ def test_a_process_that_has_waited_does_not_block_others_afterwards(
 ) -> None:
     clock = [1_000_000_000]
     monkeypatch.setattr(time, "monotonic_ns", lambda: clock[0])
-    with closing(Gate(tmp_path)) as holder, closing(Gate(tmp_path)) as first, closing(Gate(tmp_path)) as second:
+    with (
+        closing(Gate(tmp_path)) as holder,
+        closing(Gate(tmp_path)) as first,
+        closing(Gate(tmp_path, timeout_seconds=0.0)) as second,
+    ):
         holder.enter()
         opening = threading.Timer(0.05, holder.leave)
         opening.start()
         with first:
             opening.join()
         clock[0] += 1
-        second.enter(time.monotonic())
-        second.leave()
+        with second:
+            pass
 
 
 def test_a_planted_link_is_refused(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def act(journal: Journal, name: str) -> object:
         "commit several": lambda: journal.commit([draft(journal, f"n{index}", b"n") for index in range(3)], ALICE),
         "marks": lambda: note(journal, journal.position()), "pending": lambda: journal.marks.unfinished("pending"),
         "unsynced": lambda: journal.marks.unfinished("unsynced", 10), "unsettled": lambda: journal.marks.unsettled(key),
-        "synced": lambda: journal.marks.synced([journal.position()]), "is pending": lambda: journal.marks.is_pending(1),
+        "synced": lambda: journal.marks.synced([journal.position()]),
         "compensate": lambda: compensate(journal, key), "page": lambda: journal.records(journal.position() - 20, limit=10),
         "newest": lambda: journal.records(newest_first=True, limit=10),
         "newest of one": lambda: journal.records(key=key, newest_first=True, limit=1),
@@ -47,7 +47,7 @@ def act(journal: Journal, name: str) -> object:
 
 
 HOT = [
-    "view", "commit", "commit several", "marks", "pending", "unsynced", "unsettled", "synced", "is pending",
+    "view", "commit", "commit several", "marks", "pending", "unsynced", "unsettled", "synced",
     "compensate",
     "page", "newest", "newest of one", "page of one", "foreign", "positions", "heads below", "folder move",
     "folder deletion", "contents", "backlog",

@@ -260,3 +260,18 @@ def test_a_disk_that_keeps_failing_acknowledges_nothing_more(state: Path, tmp_pa
     journal = Journal(state)
     assert {path for path, _ in heads_below(journal, "")} == {"first", *(f"f{turn}" for turn in range(first))}
     journal.close()
+
+
+@needs_strace
+def test_after_a_failed_sync_in_a_checkpoint_the_write_ahead_file_is_written_anew(state: Path, tmp_path: Path) -> None:
+    (tmp_path / "sound").mkdir()
+    trace = traced(tmp_path / "sound", tmp_path / "trace", "fold")
+    earlier = trace[: trace.index("begin")].count("fdatasync(")
+    said = spoken(trace)
+    assert said[-2] == "folded True"
+    assert int(said[-1].split()[1]) > 100_000
+    trace = traced(state, tmp_path / "trace", "fold", inject=f"fdatasync:error=EIO:when={earlier + 1}")
+    said = spoken(trace)
+    assert said[-2] == "failed INTERNAL StorageFailedError"
+    assert int(said[-1].split()[1]) < 100_000
+    assert numbers(state) == [1, 2]

@@ -33,10 +33,10 @@ def filled(state: Path, commits: int = 20) -> dict[str, bytes]:
     with closing(Journal(state, durability="relaxed")) as journal:
         for index, content in enumerate(contents):
             put(journal, f"f{index % 4}", content, mirrors=["m"])
-        journal.contents.keep_all([(v(b"deflated " * 1000), b"deflated " * 1000)])
+        journal.contents.keep_all([(v(b"a snapshot " * 1000), b"a snapshot " * 1000)])
         journal.documents.advance(typed(opened(journal, "unsaved"), "typed for an hour\n"), ANN)
         opened(journal, "saved")
-    return {v(content): content for content in (*contents, b"deflated " * 1000)}
+    return {v(content): content for content in (*contents, b"a snapshot " * 1000)}
 
 
 def repaired(state: Path) -> Rescue:

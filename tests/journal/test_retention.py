@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import time
 from pathlib import Path
@@ -17,7 +16,6 @@ from filetools.journal.retention import LIVE_SECONDS, SWEEP_SECONDS, Retention
 from filetools.journal.seen_versions import SeenVersion
 from filetools.journal.storage.birth import PAGE_BYTES
 from filetools.journal.storage.contents import LARGEST_ROW_BYTES, YOUNG_SECONDS
-from filetools.journal.storage.database import IDLE_BYTES
 from tests.support.inside import database_of, heads_below
 from tests.support.journals import ALICE, delete_folder, move_folder, put, save
 from tests.support.journals import version as v
@@ -108,7 +106,6 @@ def test_unapplied_and_unsynced_records_stay_with_what_they_replaced(relaxed: Jo
     assert kept(relaxed, [b"0", b"unsynced", b"pending", b"1", b"2"]) == [True] * 5
     relaxed.marks.applied([3])
     relaxed.marks.synced([2, 3])
-    relaxed.retention._exhausted = None
     keep(relaxed, contents=0, records=0)
     assert kept(relaxed, [b"0", b"unsynced", b"pending", b"1", b"2"]) == [False, False, True, False, True]
 
@@ -191,23 +188,6 @@ def test_space_that_retention_frees_is_returned_to_the_disk(relaxed: Journal, st
     assert (free, (state / "journal.db").stat().st_size) == (0, total * PAGE_BYTES)
     assert (state / "journal.db").stat().st_size < before - 1_000_000
     assert relaxed.contents.get(v(contents[-1])) == contents[-1]
-    assert relaxed._database.row("PRAGMA integrity_check") == ("ok",)
-
-
-def test_after_a_failed_sync_before_a_checkpoint_the_write_ahead_file_is_written_again(
-    relaxed: Journal, state: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    written(relaxed, *large(40))
-
-    def failing(descriptor: int) -> None:
-        raise OSError(errno.EIO, "lost")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", failing)
-        assert relaxed._database.checkpoint(at_least_bytes=0)
-    assert (state / "journal.db-wal").stat().st_size > IDLE_BYTES
-    written(relaxed, b"more")
-    assert (state / "journal.db-wal").stat().st_size < IDLE_BYTES
     assert relaxed._database.row("PRAGMA integrity_check") == ("ok",)
 
 

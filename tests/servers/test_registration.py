@@ -127,8 +127,10 @@ async def test_who_asks_for_the_status_gives_no_work(root: Path, monkeypatch: py
     async with (
         filetools.open(root, settings=QUIET) as files,
         Registration(lambda: [files], "server") as noted,
-        http_application(files, HttpOptions(mcp=door), registration=noted) as application,
-        httpx2.AsyncClient(transport=httpx2.ASGITransport(application), base_url="http://127.0.0.1:8765") as client,
+        http_application(files, HttpOptions(mcp=door, token=bearer.TOKEN), registration=noted) as application,
+        httpx2.AsyncClient(
+            transport=httpx2.ASGITransport(application), base_url="http://127.0.0.1:8765", headers=bearer.HEADERS
+        ) as client,
         McpServer(files, door, registration=noted) as served,
         Client(served.server) as agent,
     ):

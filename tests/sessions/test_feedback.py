@@ -171,7 +171,7 @@ def test_a_denial_names_the_file_that_its_call_did(
     assert [each.path for each in extract(logs)] == [None, path, None]
 
 
-@pytest.mark.parametrize("layout", ["flat", "nested", "workflow"])
+@pytest.mark.parametrize("layout", ["nested", "workflow"])
 def test_what_agents_were_told_counts_and_is_marked(writer: LogWriter, logs: Path, layout: Layout) -> None:
     session = writer.session(ID).user("What a person said")
     agent = session.agent("Look at all files", layout=layout, agentId="a1")
@@ -187,12 +187,6 @@ def test_what_agents_were_told_in_the_log_of_their_session_is_marked(writer: Log
     assert [(each.content, each.sidechain, each.rewound) for each in extract(logs)] == [
         ("What a person said", False, False), ("Look at all files", True, False),
     ]  # fmt: skip
-
-
-def test_an_agent_in_both_layouts_counts_once(writer: LogWriter, logs: Path) -> None:
-    agent = writer.session(ID).agent("Look at all files", agentId="a1")
-    shutil.copy(agent.path, writer.folder)
-    assert said(extract(logs)) == said(collect(logs)) == ["Look at all files"]
 
 
 def test_what_was_copied_into_a_second_session_is_collected_once(writer: LogWriter, logs: Path) -> None:
@@ -279,7 +273,7 @@ def test_each_item_is_collected_once_newest_session_first(logs: Path, seed: int,
 def sample(logs: Path) -> Log:
     log = LogWriter(logs / ENCODED).session(ID).user("First").assistant(("Bash", {}), ("Read", {})).deny("never")
     log.user("Old").assistant("Done").rewind().user("Rather this").parallel(2).assistant("Good")
-    log.agent("Look at all files", layout="flat").agent("Look at the rest", meta=True).done("Seen.").done("Seen.")
+    log.agent("Look at all files").agent("Look at the rest", meta=True).done("Seen.").done("Seen.")
     return log.user("Last")
 
 
@@ -367,9 +361,7 @@ ODD_FILES: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize(
-    "place", [f"{SECOND_ID}.jsonl", "agent-x.jsonl", f"{ID}/subagents/agent-x.jsonl", f"{ID}/subagents"]
-)
+@pytest.mark.parametrize("place", [f"{SECOND_ID}.jsonl", f"{ID}/subagents/agent-x.jsonl", f"{ID}/subagents"])
 @pytest.mark.parametrize("name", ODD_FILES)
 def test_an_odd_file_costs_one_warning_at_most(logs: Path, warnings: Warnings, name: str, place: str) -> None:
     log = sample(logs)
@@ -408,7 +400,7 @@ def test_what_may_not_be_read_costs_a_warning_each(tmp_path: Path, caplog: pytes
     log = sample(logs)
     expected = extract(logs)
     shutil.copytree(log.writer.folder / ID, log.writer.folder / SECOND_ID).joinpath("subagents").chmod(0)
-    (log.writer.folder / "agent-x.jsonl").touch(mode=0)
+    (log.writer.folder / ID / "subagents" / "agent-x.jsonl").touch(mode=0)
     (log.writer.folder / f"{SECOND_ID}.jsonl").touch(mode=0)
 
     def look() -> None:

@@ -58,20 +58,10 @@ class Ours:
                     tree.add(entry)
         return tree.left()
 
-    def agents(self, session_id: str, *, beside: bool = True) -> dict[str, Any]:
-        """Return call and parent of each agent.
-
-        Args:
-            session_id: Of the session that they are below.
-            beside: Whether those count whose logs stand beside those of sessions.
-        """
+    def agents(self, session_id: str) -> list[str]:
         with opened_logs(self.project, logs=self.logs) as opened:
             assert opened is not None
-            return {
-                agent.agent_id: (agent.tool_use_id, agent.parent)
-                for agent in opened.agents_below(session_id)
-                if beside or "subagents" in str(agent.path)
-            }
+            return sorted(agent_id for agent_id, _ in opened.agents(session_id))
 
     def _session(self, info: SessionInfo) -> dict[str, Any]:
         seconds = instant(info.timestamp)
@@ -94,12 +84,8 @@ class Theirs:
         """Return the uuids of the messages that it shows."""
         return {message["uuid"] for message in self.ask("get_session_messages", session_id, self.project)}
 
-    def agents(self, session_id: str) -> dict[str, Any]:
-        return {each: self._agent(session_id, each) for each in self.ask("list_subagents", session_id, self.project)}
-
-    def _agent(self, session_id: str, agent_id: str) -> Any:
-        origin = self.ask("get_subagent_messages", session_id, agent_id, self.project)[0]
-        return origin["parent_tool_use_id"], origin["parent_agent_id"] or session_id
+    def agents(self, session_id: str) -> list[str]:
+        return sorted(self.ask("list_subagents", session_id, self.project))
 
     def _session(self, info: dict[str, Any]) -> dict[str, Any]:
         # A prompt or a summary that stands in for a title is no title for us.
@@ -139,8 +125,8 @@ def test_nothing_that_the_oracle_shows_was_left(oracle: Oracle, logs: Path, seed
 def test_agents_in_folders_are_those_of_the_oracle(oracle: Oracle, logs: Path, seed: int) -> None:
     ours, theirs = Ours(logs), Theirs(oracle, logs)
     for log in grown(logs / ENCODED, seed):
-        expected = theirs.agents(log.session_id) if log.path.exists() else {}
-        assert ours.agents(log.session_id, beside=False) == expected
+        expected = theirs.agents(log.session_id) if log.path.exists() else []
+        assert ours.agents(log.session_id) == expected
 
 
 @given(

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from filetools.paths.workspace import Workspace
 from filetools.stores.local import LocalStore
-from filetools.stores.private import foreign_trash_name
+from filetools.stores.private import foreign_name_for
 
 
 def opened(root: Path) -> LocalStore:
-    return LocalStore(Workspace.open(root), private_directory=root / ".filetools", orphan_seconds=0)
+    return LocalStore(Workspace.open(root), private_directory=root / ".filetools")
 
 
 def handing_down(root: Path) -> Path:
@@ -48,7 +48,7 @@ def test_a_dead_process_leaves_nothing_beside_its_target(tmp_path: Path) -> None
 
 def test_a_file_in_the_trash_of_another_mount_is_no_leftover(tmp_path: Path) -> None:
     folder = handing_down(tmp_path)
-    (folder / foreign_trash_name("17")).write_text("kept")
+    (folder / foreign_name_for("17")).write_text("kept")
     die_with_a_prepared_file(tmp_path)
     store = opened(tmp_path)
     assert [left.read() for left in store.leftovers()] == [b"half a thought"]

@@ -11,6 +11,9 @@ from urllib.parse import urlsplit
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
+TOKEN: Final = "a-token-of-the-tests"
+"""Of servers in the process of the test."""
+HEADERS: Final = {"Authorization": f"Bearer {TOKEN}"}
 TOKENS: Final[dict[int | None, str]] = {}
 """Of the servers that tests of this process have started, by their ports."""
 

@@ -56,8 +56,8 @@ class FaultyJournal(Journal):
     def observe(self, key_of: Callable[[str], str], look: Callable[[ObservedChanges, TreeTable], None]) -> Records:
         def planned(found: ObservedChanges, rows: TreeTable) -> None:
             look(found, rows)
-            if found.changes:
-                self.plan.run("journal", "Journal.commit", found.changes[0][1].path, lambda: None)
+            if found.records:
+                self.plan.run("journal", "Journal.commit", found.records[0].path, lambda: None)
 
         return super().observe(key_of, planned)
 

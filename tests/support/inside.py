@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from msgspec import structs
@@ -36,6 +37,11 @@ from filetools.tree.inotify import InotifyThread
 from filetools.tree.notifier import Notifier
 from filetools.writer.turn_calls import TurnCall, TurnTask
 from filetools.writer.worker_pool import Hop
+
+if TYPE_CHECKING:  # most tests need no HTTP
+    from starlette.types import Receive, Scope, Send
+
+    from filetools.servers.http.application import ServerApplication
 
 
 def parts(files: FileToolsFacade) -> Parts:
@@ -184,7 +190,9 @@ def is_polling(notifier: Notifier) -> bool:
 def is_watching(files: FileToolsFacade) -> bool:
     """Whether all that others do from now on is noticed by this process."""
     foreign = foreign_of(files)
-    return foreign._watcher is not None and foreign._watcher.status().method is not None and foreign._ended > 0
+    return (
+        foreign._watcher is not None and foreign._watcher.status().method is not None and foreign._finished is not None
+    )
 
 
 def heads_below(journal: Journal, key: str) -> list[tuple[str, str]]:
@@ -250,3 +258,14 @@ def mirror_of(manager: SyncManager) -> Mirror:
     """The only mirror."""
     (mirror,) = manager._mirrors
     return mirror
+
+
+def send_the_token(application: ServerApplication) -> None:
+    """Add a server's own token to every request, for clients that cannot send one."""
+    guarded, token = application._guarded, application.shared.options.token
+    header = (b"authorization", f"Bearer {token}".encode())
+
+    async def sent(scope: Scope, receive: Receive, send: Send) -> None:
+        await guarded({**scope, "headers": [*scope["headers"], header]}, receive, send)
+
+    application._guarded = sent  # type: ignore[assignment]

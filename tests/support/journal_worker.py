@@ -22,6 +22,7 @@ from filetools.journal.journal import Journal
 from filetools.journal.storage.gate import Gate
 from filetools.models.records import Actor, ChangeRecord, Operation
 from filetools.models.words import Durability
+from tests.support.inside import database_of
 
 _ACTOR = Actor(kind="agent", id="worker")
 
@@ -119,8 +120,22 @@ def outlive(state: Path) -> None:
     journal.close()
 
 
+def fold(state: Path) -> None:
+    """Copy the write-ahead file into the database, and commit once more; say what became of each, and its size."""
+    journal = Journal(state, durability="relaxed")
+    save(journal, "large", bytes(100_000))
+    say("begin")
+    try:
+        say("folded", database_of(journal).checkpoint(at_least_bytes=0))
+    except FileToolsError as exc:
+        say("failed", exc.code, type(exc).__name__)
+    save(journal, "small", b"1")
+    say("size", (state / "journal.db-wal").stat().st_size)
+    journal.close()
+
+
 TASKS: dict[str, Callable[..., None]] = {
-    "count": count, "hold": hold, "commit": commit, "group": group, "outlive": outlive,
+    "count": count, "hold": hold, "commit": commit, "group": group, "outlive": outlive, "fold": fold,
 }  # fmt: skip
 
 

@@ -19,7 +19,6 @@ from filetools.stores.local import LocalStore
 from filetools.sync import worker
 from filetools.sync.comparison import UnsettledError, wanted
 from filetools.sync.mirror_files import MARKER
-from filetools.sync.worker import MOST_COPIED
 from tests.support.dose import dose
 from tests.support.faulty import FaultyStore, Plan
 from tests.support.inside import mirror_of
@@ -341,17 +340,16 @@ async def test_a_moved_folder_is_renamed_and_gets_what_it_lacked(inner: LocalSto
         assert "moved/b" not in written
 
 
-async def test_a_large_file_that_was_moved_is_renamed(inner: LocalStore, tmp_path: Path) -> None:
-    written: list[str] = []
-
-    def note(method: str, path: str) -> None:
-        if method == "prepare":
-            written.append(path)
-
-    async with world(tmp_path, scripted(inner, before=note)) as opened:
-        await opened.write("a", bytes(2 * MOST_COPIED))
-        assert await opened.move("a", "d/b") == "in_sync"
-        assert (sorted(tree(inner)), written) == (["d", "d/b"], ["a"])
+async def test_a_page_that_ends_with_a_full_batch_owes_nothing(
+    opened: World, inner: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "MOST_UNSYNCED", 3)
+    opened.manager.pause()
+    for name in "abc":
+        await opened.write(name, b"1")
+    opened.manager.resume()
+    await opened.until_paid()
+    assert sorted(tree(inner)) == ["a", "b", "c"]
 
 
 async def test_a_file_that_a_mirror_has_already_is_not_written_again_after_a_restart(tmp_path: Path) -> None:

@@ -66,16 +66,13 @@ async def test_a_preview_plans_and_changes_nothing(opened: World, inner: LocalSt
     assert opened.named("sync:started") == []
 
 
-@pytest.mark.parametrize("verify", [False, True])
 async def test_every_difference_is_mended_towards_the_primary_and_foreign_text_is_kept(
-    opened: World, inner: LocalStore, tmp_path: Path, verify: bool
+    opened: World, inner: LocalStore, tmp_path: Path
 ) -> None:
     mirror = tmp_path / "mirror"
     await drifted(opened, mirror)
     seen: list[tuple[int, int, str]] = []
-    result = await opened.manager.sync_all(
-        verify=verify, progress=lambda current, total, path: seen.append((current, total, path))
-    )
+    result = await opened.manager.sync_all(progress=lambda current, total, path: seen.append((current, total, path)))
     assert (result.success, result.total_files, result.synced_files, result.failed_files) == (True, 9, 9, 0)
     assert tree(inner) == tree(opened.primary)
     assert not (mirror / "link").is_symlink()
@@ -84,7 +81,7 @@ async def test_every_difference_is_mended_towards_the_primary_and_foreign_text_i
     ]  # fmt: skip
     assert [current for current, _, _ in seen] == list(range(9))
     assert {total for _, total, _ in seen} == {9}
-    assert (await opened.manager.sync_all(verify=True)).total_files == 0
+    assert (await opened.manager.sync_all()).total_files == 0
 
 
 async def test_the_events_tell_the_whole_story(opened: World) -> None:
@@ -252,7 +249,7 @@ async def test_a_synchronisation_and_calls_at_once_end_equal(opened: World, inne
 async def test_comparing_does_not_block_the_loop(opened: World) -> None:
     plant(opened.root, {f"large{number}": bytes(2 * 1024 * 1024) for number in range(8)})
     await opened.manager.sync_all()
-    sync = asyncio.create_task(opened.manager.sync_all(verify=True))
+    sync = asyncio.create_task(opened.manager.sync_all())
     turns = 0
     while not sync.done():
         await asyncio.sleep(0)
@@ -273,6 +270,6 @@ async def test_a_process_that_does_not_write_to_the_mirror_has_it_synchronised(
     await second.start()
     (tmp_path / "mirror/a").write_bytes(b"theirs")
     async with asyncio.timeout(60):
-        result = await second.sync_all(verify=True)
+        result = await second.sync_all()
     assert (result.modified, tree(inner)) == (["a"], {"a": b"1"})
     await first.aclose()

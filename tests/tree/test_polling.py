@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from filetools.tree.polling import PollingTimer, layers, reason_of, reason_to_poll
+from filetools.tree.polling import PollingTimer, reason_of, reason_to_poll
 from tests.support.hinted import Sink, said_by, wait_until
 
 IN_NAMESPACE = """
@@ -33,11 +33,6 @@ def test_shared_file_systems_are_polled(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["", "ext4", "btrfs", "tmpfs", "fuseblk", "fuse.fuse-overlayfs", "unheard-of"])
 def test_local_and_unknown_ones_are_not(kind: str) -> None:
     assert reason_of(kind) is None
-
-
-def test_the_layers_of_an_overlay_are_found() -> None:
-    assert layers("rw,lowerdir=/a:/b,upperdir=/c,workdir=/d") == ["/a", "/b", "/c"]
-    assert layers("rw,lowerdir+=/a,lowerdir+=/b") == ["/a", "/b"]
 
 
 def test_a_local_folder_needs_no_polling(tmp_path: Path) -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Final
 
 import filetools.events as events
 from filetools.changes.documents.files import follow_disk
@@ -16,12 +14,9 @@ from filetools.editors.shown import edits_from_units
 from filetools.errors import FileToolsError
 from filetools.events.types import Event
 from filetools.journal.documents import Document, DocumentEdit
-from filetools.models.records import SYSTEM, Actor
+from filetools.models.records import SYSTEM
 
 _log = logging.getLogger(__name__)
-
-MOST_TRIES: Final = 5
-"""Tries to make the events of one document."""
 
 
 class DocumentNews:
@@ -31,12 +26,7 @@ class DocumentNews:
         self._parts = parts
         self._known = parts.documents.known
         self._position = 0
-        self._holders: dict[str, Actor] = {}
         self._behind: dict[str, str | None] = {}
-        self._waiting: deque[tuple[Document, Document | None, bool]] = deque()
-        """Documents without events yet: the new state, the previous state, and whether the document was closed."""
-        self._failures = 0
-        """Failed tries to make the events of the first of these."""
         self._made: list[Event] = []
         """Unpublished events."""
         self._publishing = asyncio.Lock()
@@ -61,28 +51,23 @@ class DocumentNews:
             return
         behind = await self._parts.workers.run(partial(self._follow, documents))
         await self.publish()
-        for document in behind:
-            head = await self._parts.workers.run(partial(self._head_of, document))
+        for document, head in behind:
             if self._behind.get(document.id, "") != head:
                 self._behind[document.id] = head
                 self._parts.bus.publish(
                     events.BufferBehind(path=document.path, document=document.id, actor=SYSTEM, disk_version=head)
                 )
 
-    def _follow(self, documents: Sequence[Document]) -> list[Document]:
-        return [document for document in documents if follow_disk(self._parts, document) == "behind"]
-
-    def _head_of(self, document: Document) -> str | None:
-        head = self._parts.view(document.key).head
-        return None if head is None else head.version
+    def _follow(self, documents: Sequence[Document]) -> list[tuple[Document, str | None]]:
+        """Update documents; returns those that cannot be updated, each with the version of its file."""
+        behind = [document for document in documents if not follow_disk(self._parts, document)]
+        heads = [self._parts.view(document.key).head for document in behind]
+        return [(each, None if head is None else head.version) for each, head in zip(behind, heads, strict=True)]
 
     def _begin(self) -> None:
-        documents = self._parts.journal.documents
-        new = documents.changed(self._position)
+        new = self._parts.journal.documents.changed(self._position)
         self._known.note(new.documents, ())
         self._position = new.position
-        if new.documents:
-            self._holders = {handle.document_id: handle.actor for handle in documents.handles()}
 
     def _make_events(self) -> None:
         new = self._parts.journal.documents.changed(self._position)
@@ -90,37 +75,26 @@ class DocumentNews:
         if closed is None:
             still_open = {document.id for document in new.documents}
             closed = frozenset(document.id for document in self._known.all() if document.id not in still_open)
-        self._waiting += ((document, self._known.get(document.id), False) for document in new.documents)
-        self._waiting += ((known, known, True) for name in closed if (known := self._known.get(name)) is not None)
+        known = [(document, self._known.get(document.id)) for document in new.documents]
+        gone = [document for name in closed if (document := self._known.get(name)) is not None]
         # Before making events: until then a read may return the saved text although an earlier one showed unsaved text.
         self._known.note(new.documents, closed)
         self._position = new.position
-        while self._waiting:
-            self._made += self._events_of(*self._waiting[0])
-            self._waiting.popleft()
-            self._failures = 0
-
-    def _events_of(self, document: Document, known: Document | None, is_closed: bool) -> list[Event]:
-        try:
-            return [self._closed(document)] if is_closed else [*self._about(document, known)]
-        except (FileToolsError, ValueError) as exc:
-            self._failures += 1
-            if self._failures < MOST_TRIES and isinstance(exc, FileToolsError):
-                raise
-            # Do not hold up other documents; an editor notices the gap by the next version number.
-            _log.error("no events were published for the open document %s: %s", document.path, exc)
-            return []
-
-    def _closed(self, document: Document) -> Event:
-        actor = self._holders.pop(document.id, SYSTEM)
-        self._behind.pop(document.id, None)
-        return events.BufferClosed(path=document.path, document=document.id, actor=actor)
+        for document, former in known:
+            try:
+                self._made += self._about(document, former)
+            except (FileToolsError, ValueError) as exc:
+                # Do not hold up other documents; an editor notices the gap by the next version number.
+                _log.error("no events were published for the open document %s: %s", document.path, exc)
+        for document in gone:
+            self._behind.pop(document.id, None)
+            self._made.append(events.BufferClosed(path=document.path, document=document.id, actor=SYSTEM))
 
     def _about(self, document: Document, known: Document | None) -> Iterator[Event]:
         since = 1 if known is None else known.version
         if known is None:
             handles = self._parts.journal.documents.handles(document.id)
-            actor = self._holders[document.id] = handles[-1].actor if handles else SYSTEM
+            actor = handles[-1].actor if handles else SYSTEM
             yield events.BufferOpened(path=document.path, document=document.id, actor=actor, version=1)
         elif known.path != document.path:
             yield events.BufferMoved(path=document.path, document=document.id, actor=SYSTEM, old_path=known.path)

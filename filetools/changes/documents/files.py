@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Final, Literal
+from typing import Final
 
 from msgspec import Struct, structs
 from msgspec.structs import replace
@@ -27,30 +27,27 @@ from filetools.models.words import OnConflict
 from filetools.paths.workspace_path import WorkspacePath
 
 MOST_TRIES: Final = 20
-Followed = Literal["level", "behind", "closed"]
 
 
-def follow_disk(parts: Parts, document: Document) -> Followed:
+def follow_disk(parts: Parts, document: Document) -> bool:
     """Update a document to the newest version of its file. Call it in a worker thread; it needs no lock.
 
     Returns:
-        "behind" if the file's content cannot be merged into the unsaved text; the document and its base are unchanged.
+        False if the file's content cannot be merged into the unsaved text; the document and its base are unchanged.
     """
     for _ in range(MOST_TRIES):
         opened = parts.documents.texts.newest(document.id)
-        if opened is None:
-            return "closed"
-        head = parts.view(opened.document.key).head
+        head = None if opened is None else parts.view(opened.document.key).head
         # A deleted file does not change its document, which can be saved again. A write that is not applied yet may still
         # fail; its process updates the documents afterwards, or else the leader does.
-        if head is None or not head.applied or head.version in (None, opened.document.base):
-            return "level"
+        if opened is None or head is None or not head.applied or head.version in (None, opened.document.base):
+            return True
         change = _updated(parts, opened, head.version or "")
         if change is None:
-            return "behind"
+            return False
         if parts.documents.advance(change, _author(parts, opened.document.key, head.number)):
-            return "level"
-    return "behind"
+            return True
+    return False
 
 
 def _updated(parts: Parts, opened: OpenText, version: str) -> DocumentChange | None:

@@ -106,7 +106,6 @@ class Pipeline:
         self._ends: list[int] = []
         """For each active step the place after its last draft, which is its own change."""
         self.outcome: Outcome | None = None
-        self.identities: Mapping[str, Identity] = {}
 
     def prepare(self) -> CommitDraft | None:
         """Look, decide and prepare. Returns the draft to commit; None if there is nothing to change.
@@ -170,8 +169,8 @@ class Pipeline:
         self._report_progress(total - 1, total)
         return CommitDraft(changes=changes, actor=self._actor)
 
-    def apply(self, records: Records) -> None:
-        """Apply what was committed to the tree. If that fails, set it back before raising.
+    def apply(self, records: Records) -> Mapping[str, Identity]:
+        """Apply what was committed to the tree; returns the identities of new files. If it fails, set it back and raise.
 
         Raises:
             HeadMovedError: Another program changed a path; try again.
@@ -190,17 +189,17 @@ class Pipeline:
                 raise HeadMovedError(active[0].paths[0]) from exc
             raise
         surprises = _finish(parts, active, self._actor)
-        self.identities = {
-            step.seen.key: step.identity
-            for step in active
-            if isinstance(step, PutFile) and step.identity is not None and not surprises
-        }
         self.outcome = Outcome(
             records=records + surprises,
             mirror="off",
             warnings=_warnings(parts, active, surprises),
             followed=(*followed, *surprises),
         )
+        return {
+            step.seen.key: step.identity
+            for step in active
+            if isinstance(step, PutFile) and step.identity is not None and not surprises
+        }
 
     def abandon(self) -> None:
         """Discard what was prepared."""

@@ -67,7 +67,7 @@ _MOST_GROUPED: Final = 1000
         "filetools log --run run-1a208eb102b5ff5 --json",
     ),
 )
-@click.argument("path", required=False, shell_complete=suggestions.paths, help="Only changes of this file or folder.")
+@click.argument("path", required=False, type=click.Path(), help="Only changes of this file or folder.")
 @click.option("-n", "--number", type=click.IntRange(1, 1000), default=20, help="Maximum number of changes.")
 @click.option("-p", "--patch", is_flag=True, help="Also show the diff of each change.")
 @click.option("--of", metavar="NAME", shell_complete=suggestions.actors, help="Only changes by this actor.")
@@ -191,7 +191,7 @@ async def versions(runner: CommandRunner, files: FileToolsFacade, path: str, *, 
 @click.argument(
     "path",
     required=False,
-    shell_complete=suggestions.paths,
+    type=click.Path(),
     help="A file or folder; by default the whole tree.",
 )
 @click.argument(
@@ -319,7 +319,7 @@ def _show_tree_diff(result: models.TreeDiffResult) -> None:
             print_line(tree_change_line(change), (why, "dim"))
         else:
             print_diff(change.diff)
-    for line in unsure_lines(result):
+    for line in unsure_lines(result.unread, result.unknown):
         STDERR.print(line)
     if result.total > len(result.changes):
         print_note(f"… and {result.total - len(result.changes):,} more")

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Final
 
 import click
-from rich.text import Text
 
-import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
 from filetools.cli.parameters import dry_run_option, expected_version_option, force_option, is_folder, path_argument
 from filetools.cli.runner import CHANGING, CommandRunner
-from filetools.cli.terminal import STDOUT, amount, print_line, print_note, print_row, printable_line
+from filetools.cli.terminal import amount, print_diff, print_line, print_note, print_row
 from filetools.content.formats import UTF8, marked_format
 from filetools.errors import (
     EditNotFoundError,
@@ -127,7 +125,6 @@ def _show_written(result: WriteResult, *, appended: bool = False) -> None:
     print_line((f"  {result.version}", "dim"))
 
 
-_STYLES: Final = {"+": "green", "-": "red"}
 _OTHER_TEXT: Final = (
     "Nothing was changed. Compare with 'filetools read': the patch was made for another text, or is applied already."
 )
@@ -212,29 +209,22 @@ def _show_edit(result: EditResult) -> None:
     verb = "unchanged" if result.unchanged else "modified"
     print_row(verb, result.path, detail=f"{sum(result.counts)} replaced")
     for hunk in result.structured_patch:
-        STDOUT.print(
-            Text(f"@@ -{hunk['oldStart']},{hunk['oldLines']} +{hunk['newStart']},{hunk['newLines']} @@", "cyan")
-        )
-        for line in hunk["lines"]:
-            print_line((printable_line(line), _STYLES.get(line[:1], "")))
+        head = f"@@ -{hunk['oldStart']},{hunk['oldLines']} +{hunk['newStart']},{hunk['newLines']} @@"
+        print_diff("\n".join((head, *hunk["lines"], "")))
     if result.dry_run:
         print_note("Nothing was written: this is a dry run.")
 
 
-source_argument = click.argument(
-    "source", shell_complete=suggestions.paths, help="Source, relative to the working folder."
-)
+source_argument = click.argument("source", type=click.Path(), help="Source, relative to the working folder.")
 destination_argument = click.argument(
     "destination",
-    shell_complete=suggestions.paths,
+    type=click.Path(),
     help="New path; if it is a folder or ends with a slash, the entry is put into it.",
 )
 
 
 @command("rm", CHANGING, examples=("filetools rm old.txt notes.md", "filetools rm -r build-output"))
-@click.argument(
-    "paths", nargs=-1, required=True, metavar="PATH...", shell_complete=suggestions.paths, help="Files or folders."
-)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(), help="Files or folders.")
 @click.option("-r", "--recursive", is_flag=True, help="Delete folders with everything in them.")
 @expected_version_option
 async def rm(

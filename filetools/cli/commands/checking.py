@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,22 +11,22 @@ import click
 from msgspec import to_builtins
 from rich.text import Text
 
-from filetools.app.health import Health, Rescue, StateRepair, examine, repair
+from filetools.app.health import Health, JournalReport, StateRepair, examine, repair
 from filetools.app.state import own_directory
 from filetools.app.surroundings import Check, extras, facts, installation, look_around
 from filetools.cli.command import command
-from filetools.cli.runner import CHECKING, NO_STATE, CommandRunner
+from filetools.cli.runner import NO_STATE, OWN, CommandRunner
 from filetools.cli.terminal import (
     FAILED,
-    STDOUT,
     amount,
-    print_beside,
     print_error,
+    print_facts,
     print_json,
     print_line,
     print_note,
     print_table,
     printable,
+    styled,
 )
 from filetools.models.words import STATE_PATH
 from filetools.settings import SETTINGS_FILE, user_directory
@@ -33,10 +34,9 @@ from filetools.settings import SETTINGS_FILE, user_directory
 MOST_SHOWN: Final = 10
 _LOSSES: Final = {"permissions.json": ": the default permissions apply until you set yours again"}
 _SIGNS: Final = {"ok": ("ok", "green"), "note": ("--", "dim"), "warning": ("!!", "bold yellow")}
-_COLUMN: Final = 16
 
 
-@command("doctor", CHECKING, examples=("filetools doctor", "filetools doctor --settings", "filetools doctor --repair"))
+@command("doctor", OWN, examples=("filetools doctor", "filetools doctor --settings", "filetools doctor --repair"))
 @click.option("--settings", is_flag=True, help="Print each setting, its value and source.")
 @click.option("--repair", "mend", is_flag=True, help="Replace a damaged journal; your files stay.")
 def doctor(runner: CommandRunner, *, settings: bool, mend: bool) -> None:
@@ -48,51 +48,51 @@ def doctor(runner: CommandRunner, *, settings: bool, mend: bool) -> None:
     if settings:
         _show_settings(runner)
         return
-    mended = _mend(runner) if mend else None
-    health = examine(runner.workplace.root, runner.options.state_dir)
+    root, state = runner.workplace.root, runner.options.state_dir
+    mended = repair(root, state) if mend else None
+    health = examine(root, state)
     if runner.options.as_json:
         print_json({"success": _is_well(health), "data": _findings(runner, health, mended)})
     else:
-        _print_installation()
-        _print_root(runner, health)
+        if mend:
+            print_facts(_repaired(mended, state or root / STATE_PATH))
+            print_line()
+        print_facts(facts().items())
+        _print_checks(installation())
+        print_line()
+        print_line(("root ", "bold"), printable(str(root)))
+        _print_checks(_checks(runner, health))
+        if health.problem is not None:
+            print_error(health.problem)
     if not _is_well(health):
         raise click.exceptions.Exit(FAILED)
 
 
-def _mend(runner: CommandRunner) -> StateRepair | None:
-    mended = repair(runner.workplace.root, runner.options.state_dir)
-    if runner.options.as_json:
-        return mended
+def _repaired(mended: StateRepair | None, directory: Path) -> Iterator[tuple[str, str]]:
     if mended is None:
-        print_line(("nothing to repair", "green"))
-        return None
-    print_line(("repaired  ", "bold green"), printable(mended.damage))
-    aside = (runner.options.state_dir or runner.workplace.root / STATE_PATH) / mended.aside
-    print_line(f"          the damaged files are kept in {printable(str(aside))}")
-    for name in mended.misplaced:
-        print_line(("          set aside, and created again: ", "yellow"), printable(f"{name}{_LOSSES.get(name, '')}"))
-    if mended.rescue is not None:
-        _print_rescue(mended.rescue, aside)
-    return mended
-
-
-def _print_rescue(rescue: Rescue, aside: Path) -> None:
+        yield "repaired", "nothing to repair"
+        return
+    aside = directory / mended.aside
+    yield "repaired", mended.damage
+    yield "set aside", f"the damaged files, in {aside}"
+    yield from (("made anew", f"{name}{_LOSSES.get(name, '')}") for name in mended.misplaced)
+    rescue = mended.rescue
+    if rescue is None:
+        return
     kept = (
         amount(rescue.contents, "content"),
         amount(len(rescue.texts), "unsaved text"),
         amount(len(rescue.mirrors), "mirror"),
     )
-    print_line(f"          kept: {', '.join(kept)}; your files are as they were")
+    yield "kept", f"{', '.join(kept)}; your files are as they were"
     for name, path in list(rescue.texts.items())[:MOST_SHOWN]:
-        print_line(
-            ("          unsaved text: ", "yellow"), printable(f"{path or 'of an unknown path'}, in {aside / name}")
-        )
+        yield "unsaved text", f"{path or 'of an unknown path'}, in {aside / name}"
     lost = [
         f"{what} ({'not counted' if count is None else f'{count:,}'})"
         for what, count in (("records", rescue.records), ("checkpoints", rescue.checkpoints))
     ]
-    print_line((f"          lost: {', '.join(lost)}, undo, runs and projects", "yellow"))
-    print_line(("          then run 'filetools sync --verify' if there is a mirror\n", "dim"))
+    yield "lost", f"{', '.join(lost)}, undo, runs and projects"
+    yield "next", "run 'filetools sync' if there is a mirror"
 
 
 def _is_well(health: Health) -> bool:
@@ -101,11 +101,12 @@ def _is_well(health: Health) -> bool:
 
 def _checks(runner: CommandRunner, health: Health) -> list[Check]:
     settings, _ = runner.settings()
-    options = runner.options
-    return look_around(
-        runner.workplace.root, settings, state_directory=options.state_dir, mirror=options.mirror,
-        added=() if health.journal is None else health.journal.mirrors,
-    )  # fmt: skip
+    journal = health.journal
+    added = () if journal is None else journal.mirrors
+    around = look_around(runner.workplace.root, settings, state_directory=runner.options.state_dir, mirrors=added)
+    if journal is None:
+        return [Check(name="journal", state="note", text=NO_STATE), *around]
+    return [*(_journal_checks(journal, is_open=health.is_open) if journal.problem is None else ()), *around]
 
 
 def _findings(runner: CommandRunner, health: Health, mended: StateRepair | None) -> dict[str, Any]:
@@ -122,69 +123,38 @@ def _findings(runner: CommandRunner, health: Health, mended: StateRepair | None)
     }
 
 
-def _journal_to_dict(journal: Any) -> dict[str, Any]:
+def _journal_to_dict(journal: JournalReport) -> dict[str, Any]:
     names = ("database_bytes", "wal_bytes", "schema", "records", "pending", "unrestored", "contents", "backlog")
     problem = journal.problem
     found = None if problem is None else {"error_code": problem.code, "error": problem.message}
     return {name: getattr(journal, name) for name in names} | {"problem": found}
 
 
-def _print_installation() -> None:
-    known = facts()
-    STDOUT.print(Text.assemble(("filetools ", "bold"), str(known.pop("filetools"))))
-    for name, value in known.items():
-        _print_row("", "", name, str(value))
-    _print_checks(installation())
-
-
-def _print_root(runner: CommandRunner, health: Health) -> None:
-    print_line()
-    print_line(("root ", "bold"), printable(str(runner.workplace.root)))
-    journal = health.journal
-    if journal is None:
-        _print_row("--", "dim", "journal", NO_STATE)
-    elif journal.problem is not None:
-        _print_row("!!", "bold red", "journal", f"{journal.problem.code}: it cannot be opened")
-    else:
-        _print_journal(health)
-    _print_checks(_checks(runner, health))
-    if health.problem is not None:
-        print_error(health.problem)
-
-
-def _print_journal(health: Health) -> None:
-    journal = health.journal
-    assert journal is not None
-    size = journal.database_bytes + journal.wal_bytes
-    _print_row(
-        "ok",
-        "green",
-        "journal",
-        f"opens; {amount(journal.records, 'record')}, schema {journal.schema}, {amount(size, 'byte')}",
-    )
-    _print_row("", "", "", f"{'a process has' if health.is_open else 'no process has'} the root open now")
+def _journal_checks(journal: JournalReport, *, is_open: bool) -> Iterator[Check]:
+    size = amount(journal.database_bytes + journal.wal_bytes, "byte")
+    used = "a process has it open" if is_open else "no process has it open"
+    text = f"{amount(journal.records, 'record')}, schema {journal.schema}, {size}; {used}"
+    yield Check(name="journal", state="ok", text=text)
     if journal.pending:
-        _print_row("--", "dim", "pending", f"{journal.pending} changes that the next opening completes or undoes")
+        text = f"{journal.pending} changes that the next opening completes or undoes"
+        yield Check(name="pending", state="note", text=text)
     if journal.unrestored:
         text = f"{journal.unrestored} changes were lost in a power cut and are not restored yet; 'filetools status' lists them"
-        _print_row("!!", "bold yellow", "files", text)
+        yield Check(name="files", state="warning", text=text)
     added = {row.place for row in journal.mirrors}
     for mirror, behind in journal.backlog.items():
         text = f"{mirror}: lacks {amount(behind, 'path')}; they are copied while the root is open with this mirror"
         remedy = "filetools sync" if mirror in added else "filetools sync --mirror DIR, or filetools mirror remove DIR"
-        _print_row("!!", "bold yellow", "backlog", text, remedy)
+        yield Check(name="backlog", state="warning", text=text, remedy=remedy)
 
 
-def _print_checks(checks: Sequence[Check]) -> None:
+def _print_checks(checks: Iterable[Check]) -> None:
+    rows: list[tuple[Text, str, Text]] = []
     for check in checks:
-        sign, style = _SIGNS[check.state]
-        _print_row(sign, style, check.name, check.text, check.remedy)
-
-
-def _print_row(sign: str, style: str, name: str, text: str, remedy: str | None = None) -> None:
-    print_beside(Text.assemble((f"{sign:<2} ", style), name), printable(text), start=_COLUMN)
-    if remedy is not None:
-        print_beside(Text(), f"→ {printable(remedy)}", start=_COLUMN, style="cyan")
+        rows.append((styled(_SIGNS[check.state]), check.name, styled(printable(check.text))))
+        if check.remedy is not None:
+            rows.append((styled(), "", styled((f"→ {printable(check.remedy)}", "cyan"))))
+    print_table(rows, "", "", "")
 
 
 def _show_settings(runner: CommandRunner) -> None:
@@ -196,18 +166,9 @@ def _show_settings(runner: CommandRunner) -> None:
     rows = []
     for name, value in plain.items():
         style = "" if sources[name] == "default" else "bold"
-        rows.append((name, Text(printable(_shown(value)), style), Text(sources[name], style or "dim")))
+        rows.append((name, Text(printable(json.dumps(value)), style), Text(sources[name], style or "dim")))
     print_table(rows, "setting", "value", "source")
     own = own_directory(runner.workplace.root, runner.options.state_dir)
     print_note(f"Settings for every root: {user_directory() / SETTINGS_FILE}")
     if own is not None:
         print_note(f"Settings for this root: {own / SETTINGS_FILE}")
-
-
-def _shown(value: object) -> str:
-    """Return a setting as it is written in the environment or in settings.toml."""
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "not set" if value is None else str(value)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import secrets
 import stat
 import sys
 from collections import Counter
@@ -17,7 +16,7 @@ from typing import Any, Final, Literal, NoReturn
 import click
 from msgspec.structs import asdict
 
-import filetools.cli.parameters as suggestions
+from filetools.app.trust import write_whole
 from filetools.cli.command import command
 from filetools.cli.runner import CommandRunner, SharedOptions
 from filetools.cli.terminal import FAILED, print_text, printable
@@ -105,7 +104,7 @@ def list_sessions(
     examples=("filetools history extract 3f2a9c11", "filetools history extract 3f2a --output notes/feedback.json"),
 )
 @_failing_in_one_line()
-@click.argument("prefix", shell_complete=suggestions.sessions, help="The first digits of an id.")
+@click.argument("prefix", help="The first digits of an id.")
 @project_option
 @logs_option
 @no_worktrees_option
@@ -289,18 +288,10 @@ def _replace(place: Path, content: bytes) -> None:
         raise OSError(errno.EINVAL, "It is not a file", str(place))
     if mode is not None and not os.access(place, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(place))
-    temporary = place.parent / f".filetools-{secrets.token_hex(8)}"
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("xb") as file:
-            if mode is not None:  # first: others may not read the new content either
-                os.fchmod(file.fileno(), stat.S_IMODE(mode))
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())  # otherwise a power cut could leave an empty file
-        temporary.replace(place)
+        write_whole(place, content, mode=0o666 if mode is None else stat.S_IMODE(mode))
+        if mode is not None:
+            place.chmod(stat.S_IMODE(mode))  # the umask may have narrowed it
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(place)) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()

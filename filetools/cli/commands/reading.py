@@ -12,23 +12,19 @@ import click
 import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
 from filetools.cli.parameters import path_argument
+from filetools.cli.records import show_entries
 from filetools.cli.runner import READING, CommandRunner
 from filetools.cli.terminal import (
-    ENTRY_STYLES,
     FAILED,
-    STDOUT,
     amount,
     print_facts,
-    print_line,
     print_note,
     print_refusal,
-    printable,
     printable_text,
 )
 from filetools.content.formats import encode, format_named, marked
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import InfoResult, ReadResult
-from filetools.models.searching import Entry, ListResult
 from filetools.models.words import VERSION_PREFIX
 
 _PAGE: Final = 1000
@@ -73,39 +69,27 @@ async def read(
     )
 
 
-@command("ls", READING, examples=("filetools ls", "filetools ls -l src", "filetools ls -R --all-pages --json"))
-@click.argument("path", default=".", shell_complete=suggestions.paths, help="Folder, relative to the working folder.")
+@command("ls", READING, examples=("filetools ls", "filetools ls -l src", "filetools ls -R --json"))
+@click.argument("path", default=".", type=click.Path(), help="Folder, relative to the working folder.")
 @click.option("-R", "--recursive", is_flag=True, help="Include everything below.")
 @click.option("-l", "--long", is_flag=True, help="Also show size and time.")
-@click.option("--limit", type=click.IntRange(1, 1000), help="Maximum entries per page; default 1000, all into a pipe.")
-@click.option("--cursor", metavar="CURSOR", help="Continue where a page ended.")
-@click.option("--all-pages", is_flag=True, help="Print every page, not only one.")
+@click.option("--limit", type=click.IntRange(1, 1000), help="Stop after this many entries; by default print all.")
 async def ls(
-    runner: CommandRunner,
-    files: FileToolsFacade,
-    path: str,
-    *,
-    recursive: bool,
-    long: bool,
-    limit: int | None,
-    cursor: str | None,
-    all_pages: bool,
+    runner: CommandRunner, files: FileToolsFacade, path: str, *, recursive: bool, long: bool, limit: int | None
 ) -> None:
     """List a folder.
 
-    Folders come first, then files by name; paths are relative to the root.
+    Folders come first, then files by name; paths are relative to the root. With --json each 1000 entries are one line.
     """
-    # A pipe gets all pages, since nobody can ask for the next one, unless a page is requested explicitly.
-    goes_on = all_pages or (limit is None and cursor is None and not STDOUT.is_terminal)
-    where, following = runner.path(path), cursor
+    where, cursor = runner.path(path), None
     while True:
-        page = await files.list_files(where, recursive=recursive, limit=limit or _PAGE, cursor=following, details=long)
-        runner.show(page, lambda page: _show_page(page, long=long))
-        following = page.next_cursor
-        if following is None or not goes_on:
+        page = await files.list_files(where, recursive=recursive, limit=limit or _PAGE, cursor=cursor, details=long)
+        runner.show(page, lambda page: show_entries(page, long=long))
+        cursor = page.next_cursor
+        if cursor is None or limit is not None:
             break
-    if following is not None and not runner.options.as_json:
-        print_note(f"More follows: add --cursor {following}, or --all-pages.")
+    if cursor is not None and not runner.options.as_json:
+        print_note(f"There are more than {limit} entries; raise --limit to see them.")
 
 
 @command("info", READING, examples=("filetools info src/app.py",))
@@ -135,18 +119,6 @@ def _bytes_of(result: ReadResult, *, from_start: bool) -> bytes:
         return base64.b64decode(result.content)
     form = marked(format_named(result.encoding), has_mark=bool(result.bom) and from_start)
     return encode(result.content, form, path=result.path)
-
-
-def _show_page(page: ListResult, *, long: bool) -> None:
-    for entry in page.entries:
-        end, style = ENTRY_STYLES[entry.type]
-        print_line(_details(entry) if long else "", (printable(entry.path), style), (end, "dim"))
-
-
-def _details(entry: Entry) -> tuple[str, str]:
-    size = "-" if entry.size is None else f"{entry.size}"
-    modified = "" if entry.modified is None else f"{entry.modified.astimezone():%Y-%m-%d %H:%M:%S}"
-    return f"{size:>12}  {modified:19}  ", "dim"
 
 
 def _facts(result: InfoResult) -> list[tuple[str, Any]]:

@@ -9,7 +9,6 @@ from typing import Final
 
 import click
 from rich.filesize import decimal
-from rich.text import Text
 
 import filetools.cli.parameters as suggestions
 import filetools.models as models
@@ -17,12 +16,19 @@ from filetools.cli.command import command
 from filetools.cli.parameters import dry_run_option, since_option, time_or_number, until_option
 from filetools.cli.records import moment, print_unread
 from filetools.cli.runner import CHANGING, READING, CommandRunner
-from filetools.cli.terminal import CONFLICT, STDERR, amount, print_line, print_note, print_row, printable
+from filetools.cli.terminal import (
+    CONFLICT,
+    STDERR,
+    amount,
+    print_note,
+    print_row,
+    print_table,
+    printable,
+    styled,
+)
 from filetools.errors import EditConflictError, InvalidArgumentError, PathNotFoundError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.history import CheckpointResult, CheckpointsResult, UndoneFile, UndoResult
-
-_WIDEST_NAME: Final = 40
 
 
 @command(
@@ -76,21 +82,18 @@ def _show_checkpoint(result: CheckpointResult, verb: str) -> None:
     print_row(verb, result.name, detail=_held(result))
     for path in result.by_hash_alone:
         print_row("not kept", path, detail="too large: it cannot be restored")
-    for path in result.unread:
-        print_row("unread", path, detail="it could not be read, or was changing")
+    print_unread(result.unread)
 
 
 def _show_checkpoints(result: CheckpointsResult) -> None:
-    names = [printable(each.name) for each in result.checkpoints]
-    width = min(max(map(len, names), default=0), _WIDEST_NAME)
-    when = max((len(moment(each.time)) for each in result.checkpoints), default=0)
-    for each, name in zip(result.checkpoints, names, strict=True):
-        style = "dim" if each.automatic else ""
-        print_line(
-            (f"{moment(each.time):<{when}}  ", "dim"), Text(f"{name:<{width}}", style), (f"  {_held(each)}", "dim")
-        )
     if not result.checkpoints:
         print_note("There are no checkpoints; 'filetools checkpoint' makes one.")
+        return
+    rows = (
+        (moment(each.time), styled((printable(each.name), "dim" if each.automatic else "")), _held(each))
+        for each in result.checkpoints
+    )
+    print_table(rows, "", "", "")
 
 
 def _held(result: CheckpointResult) -> str:
@@ -112,6 +115,7 @@ _VERBS: Final = {
 }
 _FOLDERS: Final = ("move_directory", "make_directory", "delete_directory", "restore_directory", "set_mode")
 
+_OTHERS: Final = " of yours; --of NAME undoes changes of another actor, such as 'external'"
 partial_option = click.option("--partial", is_flag=True, help="Undo what is possible, and list the rest.")
 
 
@@ -127,7 +131,7 @@ partial_option = click.option("--partial", is_flag=True, help="Undo what is poss
         "filetools undo --run run-1a208eb102b5ff5",
     ),
 )
-@click.argument("path", required=False, shell_complete=suggestions.paths, help="Only changes of this file or folder.")
+@click.argument("path", required=False, type=click.Path(), help="Only changes of this file or folder.")
 @click.option(
     "--change",
     "number",
@@ -179,7 +183,7 @@ async def undo(
         path=None if path is None else runner.path(path), dry_run=dry_run, partial=partial,
     )  # fmt: skip
     try:
-        await _go_back(runner, undone, "undo")
+        await _go_back(runner, undone, "undo", "" if run is not None or any(others) else _OTHERS)
     except PathNotFoundError as error:
         if path is not None and path.isdecimal():
             raise InvalidArgumentError(
@@ -202,7 +206,7 @@ async def redo(runner: CommandRunner, files: FileToolsFacade, *, partial: bool, 
     examples=("filetools restore before-refactoring --dry-run", "filetools restore before-refactoring src"),
 )
 @click.argument("name", shell_complete=suggestions.checkpoints, help="Name of the checkpoint.")
-@click.argument("path", required=False, shell_complete=suggestions.paths, help="Only this file or folder.")
+@click.argument("path", required=False, type=click.Path(), help="Only this file or folder.")
 @partial_option
 @dry_run_option
 async def restore(
@@ -217,7 +221,7 @@ async def restore(
     await _go_back(runner, files.restore(name, where, dry_run=dry_run, partial=partial), "restore")
 
 
-async def _go_back(runner: CommandRunner, work: Awaitable[UndoResult], verb: str) -> None:
+async def _go_back(runner: CommandRunner, work: Awaitable[UndoResult], verb: str, others: str = "") -> None:
     try:
         result = await work
     except EditConflictError as error:
@@ -227,17 +231,17 @@ async def _go_back(runner: CommandRunner, work: Awaitable[UndoResult], verb: str
         raise
     if result.conflicts or result.unknown:
         runner.note_failure(CONFLICT)
-    runner.show(result, lambda result: _show(result, verb))
+    runner.show(result, lambda result: _show(result, verb, others))
 
 
-def _show(result: UndoResult, verb: str) -> None:
+def _show(result: UndoResult, verb: str, others: str) -> None:
     for file in result.files:
         print_row(_VERBS[file.action], file.path, file.old_path, is_folder=file.action in _FOLDERS)
     for path in result.unknown:
         print_row("unknown", path, detail="its earlier state is not recorded; it stays")
     _show_conflicts(result.conflicts)
     print_unread(result.unread)
-    print_note(_summary(result, verb))
+    print_note(_summary(result, verb, others))
 
 
 def _show_conflicts(conflicts: list[models.UndoConflict]) -> None:
@@ -250,13 +254,13 @@ def _show_conflicts(conflicts: list[models.UndoConflict]) -> None:
                     STDERR.print(f"  {mark}  {printable(line)}", style="dim")
 
 
-def _summary(result: UndoResult, verb: str) -> str:
+def _summary(result: UndoResult, verb: str, others: str) -> str:
     done = {"undo": "undone", "redo": "redone", "restore": "restored"}[verb]
     if not result.files and (result.conflicts or result.unknown):
         return f"Nothing {'would be' if result.dry_run else 'was'} {done}."
     if not result.files:
         already = "Nothing had to be changed: everything is in that state already."
-        return already if result.changes else f"Nothing to {verb}."
+        return already if result.changes else f"Nothing to {verb}{others}."
     if result.dry_run:
         option = " with --partial" if result.conflicts else ""
         return f"{_counted(result.files)} would be {done}{option}; nothing was changed."

@@ -12,10 +12,10 @@ import click
 from msgspec import Struct
 from rich.text import Text
 
-import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
+from filetools.cli.records import show_entries
 from filetools.cli.runner import READING, CommandRunner
-from filetools.cli.terminal import ENTRY_STYLES, FAILED, STDOUT, print_line, print_note, printable, printable_line
+from filetools.cli.terminal import FAILED, STDOUT, print_line, print_note, printable, printable_line
 from filetools.errors import AccessDeniedError, InvalidArgumentError, PathNotFoundError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.searching import GrepMatch, GrepResult, SearchResult
@@ -28,9 +28,7 @@ limit_option = click.option("-m", "--limit", type=click.IntRange(1), help="Stop 
 
 @command("find", READING, examples=("filetools find app.py", "filetools find 'src/**/*.py'", "filetools find -a .env"))
 @click.argument("pattern", help="Part of the path in any case, or a glob.")
-@click.argument(
-    "path", default=".", shell_complete=suggestions.paths, help="Where to search, relative to the working folder."
-)
+@click.argument("path", default=".", type=click.Path(), help="Where to search, relative to the working folder.")
 @all_option
 @limit_option
 async def find(
@@ -40,7 +38,7 @@ async def find(
 
     A pattern without * ? [ is any part of the path, in any case; other patterns are globs. Exit code 1 if nothing is found.
     """
-    await _search(runner, files, (path,), partial(files.search_files, pattern, all=everything), limit, _show_names)
+    await _search(runner, files, (path,), partial(files.search_files, pattern, all=everything), limit, show_entries)
 
 
 @command(
@@ -58,7 +56,7 @@ async def find(
     "paths",
     nargs=-1,
     metavar="[PATH...]",
-    shell_complete=suggestions.paths,
+    type=click.Path(),
     help="Where to search, relative to the working folder.",
 )
 @click.option("-g", "--glob", metavar="GLOB", help="Only files that match.")
@@ -100,7 +98,7 @@ async def grep(
 ) -> None:
     """Find lines in files, and in unsaved text of editors.
 
-    At a terminal each file has a heading; a pipe gets path:line:text. Exit code 1 if nothing is found.
+    Matches are printed as path:line:text, lines around them as path-line-text. Exit code 1 if nothing is found.
     """
     mode: Literal["content", "files", "count"] = "files" if files_only else "count" if count else "content"
     above, below = (context if each is None else each for each in (before, after))
@@ -150,12 +148,6 @@ async def _search(
         print_note(f"There are more than {found} results; raise --limit to see them.")
 
 
-def _show_names(page: SearchResult) -> None:
-    for entry in page.entries:
-        end, style = ENTRY_STYLES[entry.type]
-        print_line((printable(entry.path), style), (end, "dim"))
-
-
 _MATCH_STYLE: Final = "bold red"
 _PROBES: Final = ("", "a ")
 """Texts in which any expression that can match the empty string does so, whatever boundaries it requires."""
@@ -184,63 +176,48 @@ class MatchPrinter:
         self._before = before
         self._after = after
         self._only_matching = only_matching
+        self._has_context = bool(before or after) and not only_matching
         self._path: str | None = None
         self._last = 0
-        """Number of the path's last printed line."""
+        """Path and number of the last printed line."""
 
     def show(self, page: GrepResult) -> None:
         """Print a page."""
         for file in page.files:
-            number = "" if file.count is None else f":{file.count}"
-            print_line((printable(file.path), "magenta"), (number, "green"), _origin(file.origin))
-        for path, matches in groupby(page.matches, key=lambda match: match.path):
-            if path != self._path:
-                self._begin(path)
-            if self._only_matching:
-                self._show_matches(list(matches))
-            else:
-                self._show_rows(list(matches))
+            count = "" if file.count is None else f":{file.count}"
+            print_line((printable(file.path), "magenta"), (count, "green"), _origin(file.origin))
+        for _, group in groupby(page.matches, key=lambda match: match.path):
+            matches = list(group)
+            for number, line in _matched(matches) if self._only_matching else self._lines(matches):
+                self._show_line(number, line)
 
-    def _begin(self, path: str) -> None:
-        is_first, self._path, self._last = self._path is None, path, 0
-        if STDOUT.is_terminal:
-            if not is_first:
-                print_line()
-            print_line((printable(path), "bold magenta"))
-        elif not is_first and self._has_context:
-            print_line("--")
-
-    @property
-    def _has_context(self) -> bool:
-        return bool(self._before or self._after) and not self._only_matching
-
-    def _show_matches(self, matches: list[GrepMatch]) -> None:
-        for match in matches:
-            for text in match.matched or ():
-                for number, line in enumerate(text.split("\n"), match.line):
-                    self._show_line(number, _FileLine(match, line, True, ((0, len(line)),)))
-
-    def _show_rows(self, matches: list[GrepMatch]) -> None:
+    def _lines(self, matches: Sequence[GrepMatch]) -> Iterator[tuple[int, _FileLine]]:
         rows: dict[int, _FileLine] = {}
         for match in matches:
             for number, row in _rows(match, self._before, self._after):
                 if row.is_match or number not in rows:  # a context line of one match may be the next match
                     rows[number] = row
-        for number in sorted(rows):
-            if number <= self._last and not rows[number].is_match:
-                continue
-            if self._has_context and self._last and number > self._last + 1:
-                print_line(("--", "dim"))
-            self._show_line(number, rows[number])
-            self._last = number
+        return ((number, rows[number]) for number in sorted(rows))
 
     def _show_line(self, number: int, row: _FileLine) -> None:
-        sign = ":" if row.is_match else "-"
-        if STDOUT.is_terminal:
-            origin = _origin(row.match.origin) if row.is_match else Text()
-            print_line((str(number), "green" if row.is_match else "dim"), sign, _highlighted(row), origin)
-        else:
-            print_line(f"{printable(row.match.path)}{sign}{number}{sign}", printable_line(row.text))
+        is_same = row.match.path == self._path
+        if is_same and number <= self._last and not row.is_match:
+            return  # the page before has it
+        if self._has_context and self._path is not None and not (is_same and number <= self._last + 1):
+            print_line(("--", "dim"))
+        self._path, self._last = row.match.path, number
+        sign, origin = (":", _origin(row.match.origin)) if row.is_match else ("-", Text())
+        print_line(
+            (printable(row.match.path), "magenta"), sign, (str(number), "green"), sign, _highlighted(row), origin
+        )
+
+
+def _matched(matches: Sequence[GrepMatch]) -> Iterator[tuple[int, _FileLine]]:
+    """Yield each line of each match."""
+    for match in matches:
+        for text in match.matched or ():
+            for number, line in enumerate(text.split("\n"), match.line):
+                yield number, _FileLine(match, line, True, ((0, len(line)),))
 
 
 def never_matches_nothing(pattern: str, *, literal: bool) -> bool:

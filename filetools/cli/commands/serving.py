@@ -20,7 +20,7 @@ from msgspec import structs
 from filetools.app.opening import Opening, open_workspace
 from filetools.app.state import TOKEN_FILE, own_directory, own_token, read_token
 from filetools.cli.command import command
-from filetools.cli.runner import CommandRunner, SharedOptions, require_packages, user_name
+from filetools.cli.runner import CommandRunner, SharedOptions, user_name
 from filetools.cli.terminal import print_line, print_note, printable
 from filetools.cli.workplace import refuse_relative
 from filetools.errors import InvalidArgumentError
@@ -94,7 +94,6 @@ def mcp(
 
     An MCP client starts this command itself, once per window. Any number of these servers may run on one root.
     """
-    require_packages("mcp", "serving MCP", "mcp")
     # Takes half a second to import, and only this command needs it.
     from filetools.servers.mcp.options import McpOptions
     from filetools.servers.mcp.transports import until_signal
@@ -276,7 +275,6 @@ def serve(
     Callers need the token, browsers a login. The first printed line is the address; the second names the file with the
     token, which only you can read.
     """
-    require_packages("server", "serving HTTP", "fastapi", "uvicorn", "mcp")
     # Takes a second to import, and only this command needs it.
     from filetools.servers.http.options import AgentOptions, HttpOptions
     from filetools.servers.http.serving import listen
@@ -296,7 +294,7 @@ def serve(
     token = None if token_file is None else read_token(token_file)
     options = HttpOptions(
         host=host, port=port, names=tuple(name), origins=tuple(allow_origin), mcp=mcp_options,
-        person=user_name(), token=token,
+        person=user_name(),
         agent=None if not agent else AgentOptions(command=agent, max_steps=max_steps, limits=AgentLimits(seconds=max_seconds)),
     )  # fmt: skip
     listener = listen(options)
@@ -307,7 +305,7 @@ def serve(
             if open_page and settings.permissions == "ask":
                 await files.require_approvals()  # also for agents that connect by other interfaces
             # Also on the loopback address: every user and every sandboxed program of this machine can reach it.
-            at = listener if token is not None else listener.guarded_by(own_token(secrets))
+            at = listener.guarded_by(own_token(secrets) if token is None else token)
 
             def announce(application: ServerApplication) -> None:
                 new_code = application.shared.logins.new_code if open_page else None

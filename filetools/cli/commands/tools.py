@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, get_args
 
 import click
-from rich.text import Text
 
 import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
 from filetools.cli.runner import CHANGING, READING, CommandRunner
 from filetools.cli.terminal import (
     STDOUT,
-    amount,
     exit_code,
+    print_facts,
     print_json,
     print_line,
     print_note,
@@ -138,19 +137,8 @@ def _object(text: str) -> dict[str, Any]:
     return given
 
 
-_NAME_COLUMN: Final = 14
-_WIDEST: Final = 160
-_HIGH: Final = 34
-"""Minimum height of a terminal, in lines, for more than one row of each kind."""
-_STATES: Final = {
-    True: ("  uncommitted changes", "yellow"),
-    False: ("  clean", "green"),
-    None: ("  changes unknown", "dim"),
-}
-_DULL: Final = ("#", "=", "<", "[!", "![")
+_WORK_TREES: Final = {True: "uncommitted changes", False: "clean", None: "changes unknown"}
 Part = Mapping[str, Any]
-Pieces = list[tuple[str, str]]
-"""The texts of a row with their styles."""
 
 
 @command(
@@ -179,63 +167,30 @@ def context(runner: CommandRunner, path: str, *, prompt: bool) -> None:
 
 
 def _show_context(found: Part) -> None:
-    most = 3 if not STDOUT.is_terminal or STDOUT.console.height >= _HIGH else 1
-    print_line((printable(found["path"]), "bold"), (printable(f"  {found.get('repo_name', '')}").rstrip(), "cyan"))
-    for name, rows in (("git", _git), ("readme", _readme), ("instructions", _instructions), ("dependencies", _needs)):
-        part = found[name]
-        _print_rows(name, [[(part["error"], "dim")]] if "error" in part else [*rows(part, most)] or [[("none", "dim")]])
-    text = filter(None, found["prompt"].split("\n"))
-    _print_rows("prompt", ([(line, "green" if line.startswith("#") else "")] for line in text))
+    parts = {"git": _git, "readme": _readme, "instructions": _instructions, "dependencies": _needs}
+    facts = [(name, found[name].get("error") or text(found[name]) or "none") for name, text in parts.items()]
+    print_facts([("path", found["path"]), *facts])
+    print_line()
+    print_line(found["prompt"].rstrip("\n"))
 
 
-def _git(git: Part, most: int) -> Iterator[Pieces]:
-    counts = "".join(f" {sign}{git[name]}" for name, sign in (("ahead", "↑"), ("behind", "↓")) if name in git)
-    missing = ", which no longer exists" if git.get("upstream_gone") else ""
-    upstream = f"{counts} of {git['upstream']}{missing}" if "upstream" in git else ""
+def _git(git: Part) -> str:
     branch = "detached" if git.get("detached") else git["branch"]
-    yield [(branch, "bold"), (upstream, ""), _STATES[git.get("dirty")]]
-    for commit in git["commits"][:most]:
-        yield [(commit["hash"], "cyan"), (f" {commit['msg']} ", ""), (commit["age"], "dim")]
+    apart = "".join(f", {git[name]} {name}" for name in ("ahead", "behind") if name in git)
+    return f"{branch}{apart}, {_WORK_TREES[git.get('dirty')]}"
 
 
-def _readme(readme: Part, most: int) -> Iterator[Pieces]:
-    if readme["content"] is None:
-        return
-    total = readme.get("total_chars", len(readme["content"]))
-    more = "more than " if readme["truncated"] and "total_chars" not in readme else ""
-    yield [(readme["path"].rpartition("/")[2], ""), (f"  {more}{amount(total, 'character')}", "dim")]
-    # Skip headings, badges and HTML; the text below them is more informative.
-    lines = (line for line in readme["content"].splitlines() if line.strip() and not line.startswith(_DULL))
-    yield from ([(line, "dim")] for line in islice(lines, most))
+def _readme(readme: Part) -> str:
+    return "" if readme["content"] is None else str(readme["path"])
 
 
-def _instructions(found: Part, most: int) -> Iterator[Pieces]:
-    files = [entry for entry in found["files"] if "content" in entry]
-    for entry in files[-most - 1 :]:
-        size = f"{amount(len(entry['content']), 'character')}{' and more' if entry['truncated'] else ''}"
-        yield [(entry["path"], ""), (f"  {size}  {entry.get('version', '').removeprefix('sha256:')[:12]}", "dim")]
-    rules, skills = len(found["files"]) - len(files), len(found.get("skills", ()))
-    counts = ((len(files) - most - 1, "more file"), (rules, "rule"), (skills, "skill"))
-    if counted := ", ".join(amount(count, name) for count, name in counts if count > 0):
-        yield [(counted, "dim")]
+def _instructions(found: Part) -> str:
+    return ", ".join(entry["path"] for entry in found["files"] if "content" in entry)
 
 
-def _needs(found: Part, most: int) -> Iterator[Pieces]:
-    for kind in ("runtime", "optional", "dev")[:most]:
-        needs = [need for need in found["dependencies"] if need["kind"] == kind]
-        if needs:
-            names = ", ".join(f"{need['name']} {need.get('version', '')}".strip() for need in needs)
-            yield [(f"{len(needs)} {kind}  ", "dim"), (names, "")]
-    yield from ([(warning, "yellow")] for warning in found.get("warnings", ())[:1])
-
-
-def _print_rows(name: str, rows: Iterable[Pieces]) -> None:
-    """Print the rows of a part next to its name, truncated to the width of a terminal or, in a pipe, to `_WIDEST`."""
-    for number, pieces in enumerate(rows):
-        safe = ((printable(text), style) for text, style in pieces)
-        line = Text.assemble((("" if number else name).ljust(_NAME_COLUMN), "bold blue"), *safe)
-        line.truncate(STDOUT.console.width if STDOUT.is_terminal else _WIDEST, overflow="ellipsis")
-        print_line(line)
+def _needs(found: Part) -> str:
+    counts = Counter(need["kind"] for need in found["dependencies"])
+    return ", ".join(f"{count} {kind}" for kind, count in counts.items())
 
 
 fd = click.Group(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,9 +15,10 @@ from rich.filesize import decimal
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 import filetools.models as models
+from filetools.app.health import examine_journal, registered_in
 from filetools.app.mirrors import ListedMirror, add_mirror, list_mirrors, remove_mirror
 from filetools.app.state import prepare_state
-from filetools.app.trust import accept, brought_journal, newest_aside
+from filetools.app.trust import accept, set_aside
 from filetools.cli.command import FOLDER, command
 from filetools.cli.parameters import run_option
 from filetools.cli.records import (
@@ -92,10 +94,13 @@ def _show_made(made: dict[str, Any]) -> None:
 
 
 @command(
-    "trust", ("root", "as_json"), examples=("filetools trust", "filetools trust --yes"),
-)  # fmt: skip
+    "trust",
+    ("root", "as_json"),
+    examples=("filetools trust", "filetools trust --yes", "filetools trust set-aside-1"),
+)
+@click.argument("name", required=False, metavar="[NAME]", help="Name of the state; by default the one set aside last.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-def trust(runner: CommandRunner, *, yes: bool) -> None:
+def trust(runner: CommandRunner, name: str | None, *, yes: bool) -> None:
     """Show the contents of a state that came with the folder, and accept it.
 
     A '.filetools' that came with a clone, an archive or a copy is set aside when the folder is first opened, because
@@ -103,22 +108,30 @@ def trust(runner: CommandRunner, *, yes: bool) -> None:
     and puts it back; the state used until now is set aside instead.
     """
     state = runner.workplace.root / STATE_PATH
-    aside = newest_aside(state)
-    if aside is None:
+    asides = {each.name: each for each in set_aside(state)}
+    if not asides:
         runner.show({"accepted": None}, lambda _: print_note("Nothing was set aside: no state came with this folder."))
         return
-    report, projects = brought_journal(aside)
+    aside = asides.get(name or [*asides][-1])
+    if aside is None:
+        raise click.BadParameter(f"There is no {name!r}; set aside are {', '.join(asides)}")
+    report = examine_journal(aside)
     found = {
         "accepted": aside.name,
         "records": report.records if report else 0,
         "mirrors": [row.place for row in report.mirrors] if report else [],
-        "projects": projects,
+        "projects": registered_in(aside),
         "problem": str(report.problem) if report and report.problem else None,
     }
     if not runner.options.as_json:
         _show_brought(found)
+        if len(asides) > 1:
+            print_note(f"Set aside are {', '.join(asides)}; name one to see and accept it.")
     if not yes and not (STDERR.is_terminal and click.confirm("Use it from now on?", err=True)):
-        raise click.UsageError("nothing was changed; to accept it, run: filetools trust --yes")
+        root = shlex.quote(str(runner.workplace.root))
+        raise click.UsageError(
+            f"nothing was changed; to accept it, run: filetools trust {aside.name} --yes --root {root}"
+        )
     accept(state, aside)
     runner.show(found, lambda _: print_note("It is used from now on. The previous state was set aside."))
 
@@ -172,6 +185,7 @@ async def status(runner: CommandRunner, files: FileToolsFacade, *, run: str | No
             _show_changes(changes)
         else:
             _show_latest(latest, has_state=found["has_state"])
+            print_unread(unread)
 
     runner.show(
         state
@@ -189,9 +203,9 @@ async def status(runner: CommandRunner, files: FileToolsFacade, *, run: str | No
 @command(
     "sync",
     CHANGING,
-    examples=("filetools sync", "filetools sync --mirror ../backup --preview", "filetools sync --verify"),
+    examples=("filetools sync", "filetools sync --mirror ../backup --preview"),
 )
-@click.option("--verify", is_flag=True, help="Read and hash every file instead of comparing sizes and times.")
+@click.option("--verify", is_flag=True, help="Look at the whole tree before a preview, too.")
 @click.option("--preview", is_flag=True, help="Only show what would be done.")
 async def sync(runner: CommandRunner, files: FileToolsFacade, *, verify: bool, preview: bool) -> None:
     """Make the mirror equal to the workspace.
@@ -237,8 +251,6 @@ def _facts(state: dict[str, Any], *, verbose: bool) -> Iterator[tuple[str, objec
         yield "waiting", f"{waiting} for your answer; see 'filetools approvals'"
     for path in state["unrestored"]:
         yield "unrestored", f"{path} (lost in a power cut; restoring it is tried again every second)"
-    for path in state["unread"][:MOST_SHOWN] if state["changes"] is None else ():
-        yield "unread", f"{path} (it could not be read, or was changing)"
     for document in state["documents"]:
         unsaved = "unsaved, " if document["dirty"] else ""
         yield "open", f"{document['path']} ({unsaved}{', '.join(document['editors'])})"
@@ -279,7 +291,7 @@ def _show_changes(result: models.TreeDiffResult) -> None:
     )
     for line in actor_lines(result):
         print_line("  ", line)
-    for line in (*change_lines(result), *unsure_lines(result)):
+    for line in (*change_lines(result), *unsure_lines(result.unread, result.unknown)):
         print_line(line)
 
 
@@ -296,7 +308,7 @@ def _show_sync(result: SyncResult) -> None:
         if len(rows) > MOST_SHOWN:
             print_row(verb, f"… and {len(rows) - MOST_SHOWN} more")
     print_unread(result.unread)
-    done = "would be synchronised" if result.preview else "synchronised"
+    done = "would be synchronised" if result.preview else "synchronised by this command"
     count = result.total_files if result.preview else result.synced_files
     STDOUT.print(f"{count} {done}, {result.failed_files} failed, {result.duration_ms} ms")
 
@@ -344,7 +356,7 @@ def _fill(runner: CommandRunner, added: ListedMirror) -> None:
 
 
 def _show_added(added: dict[str, Any]) -> None:
-    print_row("added", added["path"], detail=f"{added['synced_files']} synchronised")
+    print_row("added", added["path"], detail=f"{added['synced_files']} synchronised by this command")
     for error in added["errors"]:
         print_row("failed", f"{error['path']}: {error['error']}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import shutil
 import sys
 import tempfile
@@ -15,6 +16,7 @@ from typing import Final
 
 import click
 from msgspec import Struct
+from rich.padding import Padding
 from rich.rule import Rule
 from rich.text import Text
 
@@ -22,10 +24,11 @@ from filetools.app.opening import open_workspace
 from filetools.cli.command import command
 from filetools.cli.demo.agent import SETTINGS, insert, remark
 from filetools.cli.demo.page import page_of
-from filetools.cli.runner import CommandRunner, ending_cleanly, require_packages
-from filetools.cli.terminal import FAILED, STDOUT, print_beside, print_json, print_table
+from filetools.cli.runner import CommandRunner, ending_cleanly, logging_from
+from filetools.cli.terminal import FAILED, STDOUT, print_json, print_table
 from filetools.content.editing.edits import Edit
 from filetools.content.editing.text_edits import TextEdit
+from filetools.distribution import require_extra
 from filetools.errors import EditConflictError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
@@ -109,10 +112,10 @@ def demo(runner: CommandRunner, *, on_page: bool) -> None:
     project in a temporary folder, which is removed at the end. The exit code is 0 only if nothing was lost or damaged.
     """
     if on_page:
-        require_packages("editor", "the editor page", "rocher", "fastapi", "uvicorn", "mcp")
+        require_extra("editor", "the editor page", "rocher", "fastapi", "uvicorn", "mcp")
     started = time.monotonic()
     STDOUT.console.quiet = runner.options.as_json
-    with ending_cleanly():
+    with ending_cleanly(), logging_from(logging.ERROR):  # the demo itself tells that the mirror is lost
         found = asyncio.run(_play(on_page=on_page))
     found.append(CountRow("seconds", f"{time.monotonic() - started:.1f}"))
     holds = all(finding.holds for finding in found)
@@ -186,7 +189,7 @@ class Play:
 
     async def say(self, text: str, *lines: str) -> None:
         """Print a sentence, and lines of files: "+" for added lines."""
-        print_beside(Text(), text, start=2)
+        STDOUT.print(Padding.indent(Text(text), 2), soft_wrap=False)
         for line in lines:
             STDOUT.print(Text(f"    {line.rstrip()}", style="green" if line.startswith("+") else "cyan"))
         await asyncio.sleep(2 * self.pace_seconds)

@@ -21,7 +21,7 @@ from filetools.changes.parts import Parts
 from filetools.changes.runner import CallRunner
 from filetools.changes.syncer import sync_files
 from filetools.changes.tree_look import look_at_tree
-from filetools.errors import FileToolsError, LockTimeoutError, StateDamagedError, WorkspaceGoneError
+from filetools.errors import FileToolsError, LockTimeoutError, WorkspaceGoneError
 from filetools.facade.background.leftovers import sweep
 from filetools.facade.reading.feed import Feed
 from filetools.history.checkpoints import SessionCheckpoints
@@ -61,6 +61,7 @@ class BackgroundTasks:
         self._followed: set[str] = set()
         self._follow_due = asyncio.Event()
         self._leadership = Leadership(state_directory, "leader.lock")
+        self._rounds = 0
 
     @property
     def is_leader(self) -> bool:
@@ -74,7 +75,7 @@ class BackgroundTasks:
         await self._runner.turns.publisher.start()
         await self._runner.news.start()
         await self._recover()
-        await self._take_over_documents()
+        await self._keep_documents()  # before the first call: a short-lived process may end before a leader's round
         self._try_to_keep()
         self._tasks = [
             asyncio.create_task(self._repeatedly(self._follow), name="filetools follow"),
@@ -82,7 +83,7 @@ class BackgroundTasks:
             asyncio.create_task(self._repeatedly(self._save_seen), name="filetools read tracker"),
             asyncio.create_task(self._repeatedly(self._follow_files), name="filetools documents"),
             asyncio.create_task(self._repeatedly(partial(self._parts.sync.tend, self.look)), name="filetools mirrors"),
-            asyncio.create_task(self._keep(), name="filetools keep"),
+            asyncio.create_task(self._repeatedly(self._keep), name="filetools keep"),
         ]
 
     def note_written(self, records: Sequence[ChangeRecord] = ()) -> None:
@@ -138,15 +139,14 @@ class BackgroundTasks:
         while True:
             try:
                 await work()
-            except (WorkspaceGoneError, StateDamagedError) as exc:
-                _log.error("background work is paused: %s", exc)
-                await asyncio.sleep(LEADER_SECONDS)
+                continue
+            except WorkspaceGoneError:
+                pass  # the workspace was closed or its root is gone; every call reports that
             except FileToolsError as exc:
                 _log.warning("background work failed and will be retried: %s", exc)
-                await asyncio.sleep(LEADER_SECONDS)
             except Exception:  # noqa: BLE001 - otherwise the task would end silently
                 _log.exception("background work failed and will be retried")
-                await asyncio.sleep(LEADER_SECONDS)
+            await asyncio.sleep(LEADER_SECONDS)
 
     def _on_notified(self) -> None:
         self._notified.set()
@@ -175,25 +175,11 @@ class BackgroundTasks:
         self._feed.wake()
 
     async def _keep(self) -> None:
-        rounds = 0
-        while True:
-            if self.is_leader:
-                await self._guarded(self._keep_once, rounds)
-                rounds += 1
-                await asyncio.sleep(self._parts.settings.sync_after_seconds or LEADER_SECONDS)
-            else:
-                await asyncio.sleep(LEADER_SECONDS)
-                self._try_to_keep()
-
-    async def _guarded(self, work: Callable[[int], Awaitable[None]], rounds: int) -> None:
-        try:
-            await work(rounds)
-        except WorkspaceGoneError:
-            pass  # the workspace was closed or its root is gone; every call reports that
-        except FileToolsError as exc:
-            _log.warning("the leader's work failed and will be retried: %s", exc)
-
-    async def _keep_once(self, rounds: int) -> None:
+        """Do one round of the leader's work, or try to become the leader."""
+        if not self.is_leader:
+            await asyncio.sleep(LEADER_SECONDS)
+            self._try_to_keep()
+            return
         await self._recover()  # first: files not yet restored would be recorded as foreign changes
         if self._parts.settings.watch:
             await self._foreign.watch()
@@ -207,16 +193,13 @@ class BackgroundTasks:
             retention_records=settings.retention_records,
             retention_seconds=settings.retention_seconds,
         )
-        if rounds % TIDY_ROUNDS == 0:
+        if self._rounds % TIDY_ROUNDS == 0:
             await self._parts.workers.run(tidy)
             await self._parts.workers.run(partial(tidy_trash, self._parts))
         else:
             await self._parts.workers.run(self._parts.journal.checkpoint)
-
-    async def _take_over_documents(self) -> None:
-        """Keep the text of vanished editors before the first call: a short-lived process may end before a leader's round."""
-        if self._parts.documents.known.is_any:
-            await self._keep_documents()
+        self._rounds += 1
+        await asyncio.sleep(settings.sync_after_seconds or LEADER_SECONDS)
 
     async def _keep_documents(self) -> None:
         """Keep the text of vanished editors, and update documents whose file's writer died before they followed."""

@@ -85,25 +85,18 @@ class Feed:
             InvalidArgumentError: The position is malformed.
             WorkspaceGoneError: The workspace was closed before it began.
         """
-        if self._closed:
-            raise WorkspaceGoneError(CLOSED)
-        position = since if since is not None else await self.position()
-        while not self._closed:
-            grown = self._grown
-            page = await self.page(position)
+        async for page in self.follow_pages(since, is_whole=True):
             for record in page.records:
                 yield record
-            if page.position == position:
-                await grown.wait()
-            position = page.position
 
-    async def follow_pages(self, since: str | None) -> AsyncIterator[FeedPage]:
+    async def follow_pages(self, since: str | None, *, is_whole: bool = False) -> AsyncIterator[FeedPage]:
         """Yield pages of changes after a position, then new ones, until the workspace is closed.
 
         Followers at the same position share one read. Nothing is buffered for a slow reader, as with `follow`.
 
         Args:
             since: A position; None starts now.
+            is_whole: True to go on with all changes that are kept if some before them are missing.
 
         Yields:
             Pages with at least one change; or an empty page with `resync` and the newest position, if changes are missing.
@@ -119,7 +112,7 @@ class Feed:
             grown = self._grown
             try:
                 page = await self._shared(position)
-                if page.resync:
+                if page.resync and not is_whole:
                     page = FeedPage(records=(), position=await self.position(), resync=True)
             except WorkspaceGoneError:
                 if self._has_ended():

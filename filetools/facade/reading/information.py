@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from msgspec.structs import asdict
@@ -133,29 +132,27 @@ def _open_documents(parts: Parts) -> list[dict[str, Any]]:
     ]
 
 
-async def status(parts: Parts) -> dict[str, Any]:
-    """Return the state of a workspace."""
-    position = await parts.workers.run(parts.journal.position)
-    pending = await parts.workers.run(lambda: len(parts.journal.marks.unfinished("pending")))
-    unrestored = await parts.workers.run(lambda: parts.journal.marks.unfinished("unrestored"))
-    alive: str | None = None
+def status(parts: Parts) -> dict[str, Any]:
+    """Return the state of a workspace; call it in a worker thread."""
+    unrestored = parts.journal.marks.unfinished("unrestored")
+    problem: str | None = None
     try:
         parts.workspace.check_alive()
     except FileToolsError as exc:
-        alive = exc.message
+        problem = exc.message
     refusal = parts.gatekeeper.refusal
     return {
         "root": parts.workspace.root.name,
         "epoch": parts.journal.epoch,
-        "position": position,
-        "pending": pending,
+        "position": parts.journal.position(),
+        "pending": len(parts.journal.marks.unfinished("pending")),
         "unrestored": list(dict.fromkeys(record.path for record in unrestored)),
-        "mirrors": await parts.workers.run(parts.sync.status),
-        "documents": await parts.workers.run(partial(_open_documents, parts)),
-        "retention": await parts.workers.run(partial(_retention, parts)),
+        "mirrors": parts.sync.status(),
+        "documents": _open_documents(parts),
+        "retention": _retention(parts),
         "durability": parts.settings.durability,
         "permissions": parts.settings.permissions,
-        "problem": alive,
+        "problem": problem,
         "read_only": None if refusal is None else refusal.message,
     }
 

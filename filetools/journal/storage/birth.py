@@ -6,7 +6,6 @@ gets the chance to make a fresh one out of it or to discard its write-ahead file
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import re
@@ -14,7 +13,7 @@ import sqlite3
 import stat
 import struct
 import time
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -67,30 +66,28 @@ def connect(database: Path, *, mode: str = "rw") -> sqlite3.Connection:
     """Open a connection to an existing database; it never creates one.
 
     Raises:
-        OSError: It cannot be opened; SQLite reports one code for every cause, so the cause is looked up.
+        OSError: The process has no descriptors left, or the database is missing: SQLite has one code for every cause.
+        sqlite3.OperationalError: It cannot be opened.
     """
     if _size_of(database.with_name(f"{database.name}-journal")):
         mode = "rw"  # a commit that a dead process began without a write-ahead file is rolled back first
     address = f"file:{quote(str(database.absolute()))}?mode={mode}"
-    with ExitStack() as opened:
-        try:
-            connection = sqlite3.connect(
-                address, uri=True, isolation_level=None, check_same_thread=False, timeout=BUSY_SECONDS,
-                cached_statements=256,
-            )  # fmt: skip
-            opened.callback(connection.close)
-            connection.execute("PRAGMA mmap_size = 0")
-            connection.execute("PRAGMA cell_size_check = ON")
-        except sqlite3.OperationalError as exc:
-            if getattr(exc, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_CANTOPEN:
-                raise
-            # Never by opening the database itself: closing it would drop the locks that SQLite holds on it in this process.
-            os.close(os.open(os.devnull, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)))
-            os.lstat(database)
-            is_allowed = os.access(database, os.W_OK) and os.access(database.parent, os.W_OK)
-            number = errno.EIO if is_allowed else errno.EACCES
-            raise OSError(number, os.strerror(number)) from exc
-        opened.pop_all()
+    try:
+        connection = sqlite3.connect(
+            address,
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+            timeout=BUSY_SECONDS,
+            cached_statements=256,
+        )
+    except sqlite3.OperationalError:
+        # Never by opening the database itself: closing it would drop the locks that SQLite holds on it in this process.
+        os.close(os.open(os.devnull, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)))
+        os.lstat(database)
+        raise
+    connection.execute("PRAGMA mmap_size = 0")
+    connection.execute("PRAGMA cell_size_check = ON")
     return connection
 
 
@@ -237,13 +234,9 @@ class PositionNote:
         """True if a cleanly closed database was replaced, or written by another program, since."""
         return self._closed not in (0, database.lstat().st_ctime_ns)
 
-    def note_closed(self, database: Path) -> None:
-        """Note the ctime of a database's file that nobody has open any more: no copy has the same."""
-        self._write(_CLOSED_AT, database.lstat().st_ctime_ns)
-
-    def note_opened(self) -> None:
-        """Note that the file changes from now on."""
-        self._write(_CLOSED_AT, 0)
+    def note_closed(self, ctime_ns: int) -> None:
+        """Note the ctime of a database's file that nobody has open any more: no copy has the same; 0 once it is open."""
+        self._write(_CLOSED_AT, ctime_ns)
 
     def note_newest(self, number: int) -> None:
         """Note the newest record number."""

@@ -1,8 +1,4 @@
-"""Stores the bytes of versions: in the journal's database, or large ones in a file each.
-
-Contents of snapshots are deflated if that pays: a row with fewer bytes than its `size` is. Contents of commits are not, so
-that no call waits for it. `size` is always that of the content, and so is what retention counts.
-"""
+"""Stores the bytes of versions: in the journal's database, or large ones in a file each."""
 
 from __future__ import annotations
 
@@ -13,8 +9,7 @@ import secrets
 import sqlite3
 import stat
 import time
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -31,14 +26,12 @@ LARGEST_ROW_BYTES: Final = 128 * 1024
 """Contents above this size get a file each, so that the write-ahead file and its checkpoints stay small."""
 SLICE_BYTES: Final = 512 * 1024
 """Bytes of contents written in one transaction, so that commits wait a few milliseconds at most."""
-DEFLATE_LEVEL: Final = 1
-"""Twice as fast as zlib's default; text comes out 5 to 10 % larger."""
 _KEEP: Final = (
     "INSERT INTO contents (hash, size, used, bytes) VALUES (?, ?, ?, ?)"
     # Writes the bytes again, which repairs a damaged row and costs nothing if they are the same.
     " ON CONFLICT (hash) DO UPDATE SET used = max(used, excluded.used), bytes = excluded.bytes"
 )
-_GET: Final = "SELECT bytes, size FROM contents WHERE hash = ?"
+_GET: Final = "SELECT bytes FROM contents WHERE hash = ?"
 VERSION_TEXT: Final = f"CASE WHEN version IS NOT NULL THEN '{VERSION_PREFIX}' || lower(hex(version)) END"
 """The column `version` as text, for queries of so many rows that it matters."""
 UNSYNCED: Final = -1
@@ -58,10 +51,11 @@ IS_FREE: Final = (
 )
 """True if only past records need a row of contents; takes the time since which a base counts, in seconds."""
 _TOUCH: Final = "UPDATE contents SET used = ? WHERE hash = ?"
+_REPLACE: Final = f"{_TOUCH} AND used = 0"
 
 _STORED: Final = f"SELECT size, used, {IS_BLOB} FROM contents WHERE hash = ?"
-Portion = list[tuple[str, bytes, bytes]]
-"""Version, bytes, and the bytes that a row gets."""
+Portion = list[tuple[str, bytes]]
+"""Versions and their bytes."""
 
 
 class Contents:
@@ -79,7 +73,10 @@ class Contents:
         """
         digest = digest_of(version)
         row = self._database.row(_GET, (digest,))
-        content = None if row is None else self._read(digest, *row)
+        content = None if row is None else row[0]
+        if row is not None and content is None:
+            with suppress(FileToolsError, OSError):
+                content = self._blobs.get(digest.hex())
         if content is None or hashlib.sha256(content).digest() != digest:
             raise VersionGoneError(None, str(version_from(digest)))
         return bytes(content)
@@ -105,7 +102,7 @@ class Contents:
         """Keep bytes that no record refers to, if they are not kept yet, until retention removes them as the oldest."""
         if not self.has(version):
             self.put_all({version: content})
-            self._database.write(lambda connection: self.record(connection, content, version, 0))
+            self._database.write(lambda connection: self._enter(connection, digest_of(version), content, 0))
 
     def keep_inside(self, digest: bytes, content: bytes) -> None:
         """As `keep`, inside a transaction; large content is durable before its commit.
@@ -118,50 +115,52 @@ class Contents:
             self._enter(self._database.connection, digest, content, 0)
 
     def keep_all(self, contents: Iterable[tuple[str, bytes]]) -> None:
-        """As `keep`, for versions with their bytes, a portion at a time, and deflated; durable with the next commit."""
-        for portion in _portions(contents, deflated):
-            self.put_all({version: content for version, content, _ in portion})
+        """As `keep`, for versions with their bytes, a portion at a time; durable with the next commit."""
+        for portion in _portions(contents):
+            self.put_all(dict(portion))
             self._database.write(partial(self._keep_portion, portion, 0), durable=False)
 
     def keep_read(self, texts: Mapping[str, bytes]) -> None:
         """Keep texts that actors have read, by version, all at once and unsynced; those kept already are skipped."""
         new = [each for each in texts.items() if self._database.row(_STORED, (digest_of(each[0]),)) is None]
-        for portion in _portions(new, bytes):
+        for portion in _portions(new):
             self._database.write(partial(self._keep_portion, portion, UNSYNCED), durable=False)
 
-    def record(self, connection: sqlite3.Connection, content: bytes | None, version: str, number: int) -> None:
-        """Note inside a commit that the record `number` uses content, and keep it if it is given."""
-        if content is None:
-            connection.execute(_TOUCH, (number, digest_of(version)))
-        else:
-            self._enter(connection, digest_of(version), content, number)
-
-    def replaced(self, connection: sqlite3.Connection, versions: Iterable[tuple[str, int]]) -> None:
-        """Note inside a commit that records, by number, replace contents that no record has used before."""
-        values = [(number, digest_of(version)) for version, number in versions]
-        connection.executemany("UPDATE contents SET used = ? WHERE hash = ? AND used = 0", values)
-
-    def _enter(
-        self, connection: sqlite3.Connection, digest: bytes, content: bytes, used: int, stored: bytes | None = None
+    def record(
+        self,
+        connection: sqlite3.Connection,
+        number: int,
+        *,
+        before: str | None,
+        after: str | None,
+        content: bytes | None,
     ) -> None:
+        """Note inside a commit which versions the record `number` replaces and uses.
+
+        Args:
+            connection: The writing connection.
+            number: Number of the record.
+            before: The version that it replaces; it counts as used by this record unless an older one has used it.
+            after: The version that it uses.
+            content: Bytes of `after`, to be kept; None if they may be kept already.
+        """
+        if before is not None:
+            connection.execute(_REPLACE, (number, digest_of(before)))
+        if after is not None and content is not None:
+            self._enter(connection, digest_of(after), content, number)
+        elif after is not None:
+            connection.execute(_TOUCH, (number, digest_of(after)))
+
+    def _enter(self, connection: sqlite3.Connection, digest: bytes, content: bytes, used: int) -> None:
         is_large = len(content) > LARGEST_ROW_BYTES
         # Perhaps stored before the gate; retention may have removed it since, and cannot now.
         if is_large and not self._blobs.has(digest.hex(), len(content)):
             self._blobs.put_all({digest.hex(): content}, is_synced=used != UNSYNCED)
-        connection.execute(_KEEP, (digest, len(content), used, None if is_large else stored or content))
+        connection.execute(_KEEP, (digest, len(content), used, None if is_large else content))
 
     def _keep_portion(self, portion: Portion, used: int, connection: sqlite3.Connection) -> None:
-        for version, content, stored in portion:
-            self._enter(connection, digest_of(version), content, used, stored)
-
-    def _read(self, digest: bytes, stored: bytes | None, size: int) -> bytes | None:
-        """Return the stored content of a row, intact or not; None if it cannot be read."""
-        if stored is not None:
-            return inflated(stored, size)
-        try:
-            return self._blobs.get(digest.hex())
-        except (FileToolsError, OSError):
-            return None
+        for version, content in portion:
+            self._enter(connection, digest_of(version), content, used)
 
 
 def remove_unused(database: Database, blobs: BlobFolder, digests: Iterable[bytes]) -> None:
@@ -175,30 +174,13 @@ def remove_unused(database: Database, blobs: BlobFolder, digests: Iterable[bytes
     database.write(work, durable=False, afterwards=blobs.remove)
 
 
-def deflated(content: bytes) -> bytes:
-    """Return content as it is kept for a snapshot: deflated, or unchanged if that does not save an eighth."""
-    packed = zlib.compress(content, DEFLATE_LEVEL)
-    return packed if len(packed) < len(content) - len(content) // 8 else content
-
-
-def inflated(stored: bytes, size: int) -> bytes:
-    """Return content of a size from its stored bytes; other bytes if those are damaged."""
-    if len(stored) >= size or size > LARGEST_ROW_BYTES:
-        return stored
-    try:
-        return zlib.decompressobj().decompress(stored, size)  # never more, even if damaged
-    except zlib.error:
-        return stored
-
-
-def _portions(contents: Iterable[tuple[str, bytes]], packed: Callable[[bytes], bytes]) -> Iterator[Portion]:
-    """Yield contents in portions of one transaction each; `packed` makes the bytes of a row."""
+def _portions(contents: Iterable[tuple[str, bytes]]) -> Iterator[Portion]:
+    """Yield contents in portions of one transaction each."""
     portion: Portion = []
     held = 0
     for version, content in contents:
-        stored = packed(content) if len(content) <= LARGEST_ROW_BYTES else content
-        portion.append((version, content, stored))
-        held += len(stored)
+        portion.append((version, content))
+        held += len(content)
         if held >= SLICE_BYTES:
             yield portion
             portion, held = [], 0
@@ -301,18 +283,15 @@ class BlobFolder:
 
     def _write(self, target: Path, content: bytes, is_synced: bool) -> None:
         temporary = self._directory / f"new-{os.getpid()}-{secrets.token_hex(8)}"
-        descriptor = os.open(temporary, NEW_FILE_FLAGS, 0o600)
         try:
-            try:
-                _write_all(descriptor, content)
+            with open(os.open(temporary, NEW_FILE_FLAGS, 0o600), "wb") as file:
+                file.write(content)
+                file.flush()
                 if is_synced:
-                    os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+                    os.fsync(file.fileno())
             temporary.replace(target)
         except BaseException:
-            with suppress(FileNotFoundError):
-                temporary.unlink()
+            temporary.unlink(missing_ok=True)
             raise
 
 
@@ -320,13 +299,6 @@ def _is_old(entry: os.DirEntry[str]) -> bool:
     with suppress(FileNotFoundError):
         return time.time() - entry.stat(follow_symlinks=False).st_mtime > YOUNG_SECONDS
     return False
-
-
-def _write_all(descriptor: int, content: bytes) -> None:
-    """Write all bytes of content at the file's current offset."""
-    view = memoryview(content)
-    while view:
-        view = view[os.write(descriptor, view) :]
 
 
 def _open_regular(place: Path) -> int:

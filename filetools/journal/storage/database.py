@@ -30,15 +30,15 @@ from filetools.journal.storage.birth import (
     has_database,
     refuse_others,
 )
-from filetools.journal.storage.gate import TURN_FILE, Gate
+from filetools.journal.storage.gate import OPEN_OR_NEW, TURN_FILE, Gate
 from filetools.journal.storage.schema import require_own_schema
 from filetools.journal.storage.translation import BUSY_SECONDS, TRANSLATED, of_sqlite
 from filetools.models.words import Durability
 
 CHECKPOINT_BYTES: Final = 16 * 1024 * 1024
 """Size of the write-ahead file at which the leader copies it into the database."""
-IDLE_BYTES: Final = 1024 * 1024
-"""Size up to which a write-ahead file is left as it is while nobody writes."""
+TURN_WAIT_SECONDS: Final = 1.0
+"""How long to wait for a turn before checking whether it is still wanted."""
 _SMALLEST_WAL_BYTES: Final = 384 * 1024
 _SHARE_OF_FREE: Final = 16
 """Divisor of the free space that limits the write-ahead file, even if nobody calls `checkpoint`."""
@@ -47,10 +47,7 @@ RESERVE_BYTES: Final = 512 * 1024
 """Disk space held back: enough for several deletions until a checkpoint makes room in the write-ahead file again."""
 RESERVE_SLICE_BYTES: Final = 64 * 1024
 """Released at a time: on a full disk other programs take free space at once."""
-_RESERVE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _log = logging.getLogger(__name__)
-
-_FLAGS: Final = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
 Row = tuple[Any, ...]
 Arguments = tuple[Any, ...] | Mapping[str, Any]
@@ -71,12 +68,9 @@ class Reserve:
         """Grow to the full size again if the disk has twice as much free; failures are ignored."""
         missing = RESERVE_BYTES - self._size()
         if missing > 0 and free_bytes(self._file.parent) >= 2 * RESERVE_BYTES:
-            with suppress(OSError), open(os.open(self._file, _RESERVE_FLAGS, 0o600), "wb", buffering=0) as file:
-                if hasattr(os, "posix_fallocate"):
-                    os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
-                else:
-                    file.seek(0, os.SEEK_END)
-                    file.write(bytes(missing))
+            with suppress(OSError), open(os.open(self._file, OPEN_OR_NEW, 0o600), "wb", buffering=0) as file:
+                file.seek(0, os.SEEK_END)
+                file.write(os.urandom(missing))  # some file systems give zeros no space
 
     def shrink(self) -> bool:
         """Release a slice; False if none is left."""
@@ -141,9 +135,7 @@ class Database:
         self.opening = secrets.randbits(62)
         self.reserve = Reserve(directory)
         self._wal = directory / PARTS[1]
-        self._wal_seen_ns = 0
         self._synchronous = "FULL" if durability == "commit" else "NORMAL"
-        self._synchronous_now = ""
         self._sync_failed = False
         self._idle: list[sqlite3.Connection] = []
         self._writing = Lock()
@@ -153,7 +145,9 @@ class Database:
             raise DiskFullError("the journal")
         with TRANSLATED, ExitStack() as opened:
             self.gate = opened.enter_context(closing(Gate(directory, timeout_seconds=timeout_seconds)))
-            self.turn_gate = opened.enter_context(closing(Gate(directory, name=TURN_FILE)))
+            self.turn_gate = opened.enter_context(
+                closing(Gate(directory, name=TURN_FILE, timeout_seconds=TURN_WAIT_SECONDS))
+            )
             with self.gate:
                 if not has_database(directory):
                     create_database(directory)
@@ -165,11 +159,6 @@ class Database:
                 self.file_id = file_id(directory / PARTS[0])
                 self.identities = Identities(directory)
             self._opened = opened.pop_all()
-
-    @property
-    def is_open(self) -> bool:
-        """True if this process may use it."""
-        return not self._closed and self.gate.is_open
 
     def rows(self, query: str, arguments: Arguments = ()) -> list[Row]:
         """Return all rows of a query; each call sees the newest commit of any process."""
@@ -255,6 +244,13 @@ class Database:
     def _transact(self, work: Callable[[sqlite3.Connection], T], durable: bool, may_use_reserve: bool) -> T:
         has_restarted = False
         while True:
+            if self._sync_failed:
+                # The kernel may have dropped earlier writes, and reports that only once: the write-ahead file must never be
+                # synced again as it is.
+                if not self.restart_wal():
+                    reason = "its last sync failed, and a reader keeps it from being written anew"
+                    raise StorageFailedError("the journal", reason)
+                self._sync_failed = False
             try:
                 return self._once(work, durable)
             except DiskFullError as exc:
@@ -270,9 +266,7 @@ class Database:
         connection = self.connection
         with TRANSLATED, self._writing:
             self.identities.check()
-            if self._sync_failed:
-                self._write_anew()
-            self._use(self._synchronous if durable else "NORMAL")
+            connection.execute(f"PRAGMA synchronous = {self._synchronous if durable else 'NORMAL'}")
             connection.execute("BEGIN IMMEDIATE")
             try:
                 # Another version may have changed the schema since this process opened the database.
@@ -291,61 +285,48 @@ class Database:
             return result
 
     def checkpoint(self, *, at_least_bytes: int = CHECKPOINT_BYTES) -> bool:
-        """Copy the write-ahead file into the database if it is due; False if it is not.
+        """Copy the write-ahead file into the database if it has grown to `at_least_bytes`; False if it has not.
 
-        It is due when it has grown to `at_least_bytes`, or has some size and was not written since the last call: then it is
-        truncated, too. A file in use is overwritten, which takes less time than extending it.
+        A file in use is not truncated: overwriting it takes less time than extending it.
         """
         self._check_usable()
-        try:
-            found = self._wal.stat()
-        except FileNotFoundError:
+        if not self._wal.exists() or self._wal.stat().st_size < at_least_bytes:
             return False
-        is_idle = found.st_size > IDLE_BYTES and found.st_mtime_ns == self._wal_seen_ns
-        self._wal_seen_ns = found.st_mtime_ns
-        if found.st_size < at_least_bytes and not is_idle:
-            return False
-        is_synced = _sync_ahead(self._wal)
-        with TRANSLATED, self.gate:
+        with TRANSLATED, self.gate, self._writing:
             self.identities.check()
-            self._sync_failed = self._sync_failed or not is_synced
-            if is_idle:
-                self.restart_wal()
-            else:
-                with self._writing:
-                    self.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            try:
+                self.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            except sqlite3.OperationalError as exc:
+                self._sync_failed |= exc.sqlite_errorcode in _FAILED_SYNCS
+                raise
         return True
 
-    def restart_wal(self) -> None:
-        """Copy the write-ahead file into the database and truncate both, unless a reader is in the way.
+    def restart_wal(self) -> bool:
+        """Copy the write-ahead file into the database and truncate both; False if a reader is in the way.
 
         The caller is behind the gate.
         """
-        connection = self.connection
         with self._writing:
-            connection.execute("PRAGMA busy_timeout = 0")
+            self.connection.execute("PRAGMA busy_timeout = 0")
             try:
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            except sqlite3.OperationalError as exc:
-                if exc.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
-                    raise
+                (busy, _, _) = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                return not busy
             finally:
-                connection.execute(f"PRAGMA busy_timeout = {round(BUSY_SECONDS * 1000)}")
+                self.connection.execute(f"PRAGMA busy_timeout = {round(BUSY_SECONDS * 1000)}")
 
     def close(self) -> None:
         """Checkpoint and release every connection; may be called twice, and does nothing after a fork."""
-        if not self.is_open:
+        if self._closed or not self.gate.is_open:
             return
         self._closed = True
         try:
             with TRANSLATED, self.gate:
                 self.identities.check()
-                self.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
                 self._close_idle()
                 self.connection.close()
                 # Then nobody else has it open: the last one to close it removes the write-ahead file.
                 if self.has_log and not self._wal.exists():
-                    self.position.note_closed(self.directory / PARTS[0])
+                    self.position.note_closed((self.directory / PARTS[0]).lstat().st_ctime_ns)
         except FileToolsError as exc:
             # Everything acknowledged is in the write-ahead file, which the next opening reads.
             _log.warning("the journal was closed without a checkpoint: %s", exc)
@@ -383,29 +364,12 @@ class Database:
         while self._idle:
             self._idle.pop().close()
 
-    def _use(self, synchronous: str) -> None:
-        if synchronous != self._synchronous_now:
-            self.connection.execute(f"PRAGMA synchronous = {synchronous}")
-            self._synchronous_now = synchronous
-
     def _take_back(self) -> None:
         """Overwrite the frames of a commit whose sync failed: the next opening would replay them if they stay intact."""
         with suppress(sqlite3.Error):
-            self._use("NORMAL")
+            self.connection.execute("PRAGMA synchronous = NORMAL")
             note = "INSERT OR REPLACE INTO meta (name, value) VALUES ('sync_failed', ?)"
             self.connection.execute(note, (time.time(),))
-
-    def _write_anew(self) -> None:
-        """Copy all of the write-ahead file into the database and start it anew, after a failed sync.
-
-        The kernel may have dropped earlier writes, and reports that only once: the file must never be synced again as it is.
-        """
-        (busy, _, _) = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        if busy:
-            raise StorageFailedError(
-                "the journal", "its last sync failed, and a reader keeps it from being written anew"
-            )
-        self._sync_failed = False
 
 
 def slices(rows: Iterable[T], most: int = 2000) -> Iterator[list[T]]:
@@ -431,25 +395,3 @@ def _prepare(connection: sqlite3.Connection, directory: Path, *, is_durable: boo
     connection.execute("BEGIN IMMEDIATE")  # makes the write-ahead file
     connection.execute("COMMIT")
     return bool(mode == "wal")
-
-
-def _sync_ahead(wal: Path) -> bool:
-    """Sync the write-ahead file while others write, so that a checkpoint makes them wait only for the rest.
-
-    A checkpoint syncs this file before all else, and most of its time goes into that. SQLite holds no locks on it that closing
-    a descriptor would drop.
-
-    Returns:
-        False if that failed; earlier writes must not be relied on then.
-    """
-    try:
-        descriptor = os.open(wal, _FLAGS)
-    except OSError:
-        return True  # there is none, or the checkpoint fails the same way
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
-    return True

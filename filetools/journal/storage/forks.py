@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import weakref
 from typing import Protocol
@@ -20,18 +19,14 @@ _held: weakref.WeakSet[Abandonable] = weakref.WeakSet()
 
 def abandon_in_child(holder: Abandonable) -> None:
     """Call `holder.abandon()` in each child that is forked while the holder exists."""
-    _register_fork_hook()
     _held.add(holder)
-
-
-@functools.cache
-def _register_fork_hook() -> None:
-    # With the first holder, since importing must not start anything.
-    if hasattr(os, "register_at_fork"):  # not on Windows
-        os.register_at_fork(after_in_child=_abandon_all)
 
 
 def _abandon_all() -> None:
     for holder in tuple(_held):
         holder.abandon()
     _held.clear()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_abandon_all)

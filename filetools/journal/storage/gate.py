@@ -11,7 +11,6 @@ import re
 import struct
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -35,8 +34,6 @@ _WAITER_AT: Final = 1
 """Windows locks the first byte for all but the holder."""
 _WAITER: Final = struct.Struct("<qq")
 """When the longest waiter began to wait, and when it noted that, in nanoseconds of a clock that processes share."""
-_LOOK_UP_SECONDS: Final = 0.05
-"""How long to wait for a turn before checking whether it is still wanted."""
 _LINE_AT: Final = 32
 LINE_BYTES: Final = 512
 OPEN_OR_NEW: Final = os.O_RDWR | os.O_CREAT | SAFE_FLAGS
@@ -73,22 +70,17 @@ class Gate:
     ) -> None:
         self.leave()
 
-    def enter(self, deadline: float | None = None, *, since: int | None = None) -> None:
+    def enter(self) -> None:
         """Wait for the lock; `leave` must follow.
 
-        Args:
-            deadline: When to give up, as `time.monotonic` counts; by default after the timeout of this gate.
-            since: When the caller began to wait, as `time.monotonic_ns` counts; by default now.
-
         Raises:
-            LockTimeoutError: The deadline has passed.
+            LockTimeoutError: The timeout of this gate has passed.
         """
-        deadline = time.monotonic() + self._timeout_seconds if deadline is None else deadline
-        seconds = min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX)
-        if not self._mutex.acquire(blocking=False) and not self._mutex.acquire(timeout=seconds):
+        deadline = time.monotonic() + self._timeout_seconds
+        if not self._mutex.acquire(timeout=self._timeout_seconds):
             raise self._timed_out()
         try:
-            self._pass(deadline, time.monotonic_ns() if since is None else since)
+            self._pass(deadline)
             self._holder = threading.get_ident()
         except BaseException:
             self._mutex.release()
@@ -103,22 +95,6 @@ class Gate:
             self._left_at = time.monotonic_ns()
             self._mutex.release()
 
-    def enter_if(self, is_wanted: Callable[[], bool]) -> bool:
-        """Wait for the lock while it is wanted; `leave` must follow.
-
-        Args:
-            is_wanted: Called periodically.
-
-        Returns:
-            False if it is no longer wanted.
-        """
-        since = time.monotonic_ns()
-        while is_wanted():
-            with suppress(LockTimeoutError):
-                self.enter(time.monotonic() + _LOOK_UP_SECONDS, since=since)
-                return True
-        return False
-
     def sign(self, line: bytes) -> None:
         """Write the holder of the turn into the file, for messages of other processes."""
         with suppress(OSError):  # a full disk
@@ -126,8 +102,10 @@ class Gate:
 
     def line(self) -> bytes:
         """Return the line of the newest turn of any process, which may be over."""
-        with suppress(OSError):
-            return read_at(self._descriptor, LINE_BYTES, _LINE_AT)
+        # On a separate descriptor: a thread may be using the offset of the shared one.
+        with suppress(OSError), self._path.open("rb", buffering=0) as file:
+            file.seek(_LINE_AT)
+            return file.read(LINE_BYTES)
         return b""
 
     def is_held_here(self) -> bool:
@@ -166,8 +144,8 @@ class Gate:
 
     abandon = close
 
-    def _pass(self, deadline: float, since: int) -> None:
-        now = time.monotonic_ns()
+    def _pass(self, deadline: float) -> None:
+        since = now = time.monotonic_ns()
         if now - self._left_at > NEWS_NS:
             self._tenure_since = now
         elif now - self._tenure_since < TENURE_NS and lock_descriptor(self._descriptor, blocking=False):
@@ -196,17 +174,12 @@ class Gate:
 
 
 def write_at(descriptor: int, offset: int, content: bytes) -> None:
-    """Write a few bytes at an offset of a file."""
-    if hasattr(os, "pwrite"):
-        os.pwrite(descriptor, content, offset)
-    else:
-        os.lseek(descriptor, offset, os.SEEK_SET)
-        os.write(descriptor, content)
+    """Write a few bytes at an offset of a file that no other thread uses."""
+    os.lseek(descriptor, offset, os.SEEK_SET)
+    os.write(descriptor, content)
 
 
 def read_at(descriptor: int, count: int, offset: int) -> bytes:
-    """Return up to `count` bytes from an offset of a file."""
-    if hasattr(os, "pread"):
-        return os.pread(descriptor, count, offset)
+    """Return up to `count` bytes from an offset of a file that no other thread uses."""
     os.lseek(descriptor, offset, os.SEEK_SET)
     return os.read(descriptor, count)

@@ -39,7 +39,7 @@ from filetools.journal.storage.birth import (
     refuse_others,
     sync_directory,
 )
-from filetools.journal.storage.contents import BlobFolder, inflated
+from filetools.journal.storage.contents import BlobFolder
 from filetools.journal.storage.gate import Gate
 from filetools.journal.storage.schema import create_tables, schema_of
 from filetools.journal.storage.translation import TRANSLATED
@@ -214,7 +214,7 @@ def _rebuild(directory: Path, aside: Path) -> Rescue:
 def _take_over(source: sqlite3.Connection, target: sqlite3.Connection, aside: Path) -> Rescue:
     for digest, size, used, content in _rows(source, "SELECT hash, size, used, bytes FROM contents", "rowid"):
         is_row = isinstance(size, int) and isinstance(used, int) and isinstance(content, bytes)
-        if is_row and hashlib.sha256(inflated(content, size)).digest() == digest:
+        if is_row and hashlib.sha256(content).digest() == digest:
             values = (digest, size, min(used, 0), content)
             target.execute("INSERT OR IGNORE INTO contents (hash, size, used, bytes) VALUES (?, ?, ?, ?)", values)
     put = "INSERT OR IGNORE INTO mirrors (place, identity, root) VALUES (?, ?, ?)"

@@ -83,7 +83,9 @@ def _tags(request: Request, name: str) -> Tags | None:
 
 def _failed(header: str, version: str | None) -> Refusal:
     now = "the file does not exist" if version is None else f"the file is at {version}"
-    return Refusal(412, "VERSION_MISMATCH", f"{header} is not met: {now}", details={"current_version": version})
+    return Refusal(
+        412, "VERSION_MISMATCH", f"{header} is not met: {now}", more={"details": {"current_version": version}}
+    )
 
 
 # Not \d, which also matches digits of other scripts. At most 18 digits keep the numbers below 2**63.

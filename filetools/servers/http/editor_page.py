@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from fastapi.responses import FileResponse, Response
+from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
@@ -23,8 +23,6 @@ POLICY: Final = (
 """Content Security Policy of the page; Monaco needs inline styles and starts workers from blobs."""
 _FOLDER: Final = Path(__file__).with_name("web")
 _TEMPLATE: Final = "index.html"
-_CHUNK_BYTES: Final = 1024 * 1024
-"""Large chunks: the page waits for Monaco's largest file (3.7 MB), and each chunk costs a switch to a thread."""
 _FOREVER: Final = "public, max-age=31536000, immutable"
 _GUARDED: Final = {
     "Content-Security-Policy": POLICY,
@@ -84,8 +82,6 @@ class PageFiles(StaticFiles):
         if path == _TEMPLATE:
             raise HTTPException(404)
         answer = await super().get_response(path, scope)
-        if isinstance(answer, FileResponse):
-            answer.chunk_size = _CHUNK_BYTES
         answer.headers.update(_GUARDED | {"Cache-Control": self._caching})
         return answer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Coroutine, Mapping
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import Any, Final, TypeVar
 
 from fastapi.responses import Response
@@ -25,7 +25,6 @@ class EventStream(Response):
         parts: The events, made by `event_text`; always closed at the end.
         closing: Set when the server stops.
         headers: Further headers.
-        first: Text that is sent at once, before the parts.
     """
 
     media_type = EVENT_STREAM
@@ -35,14 +34,11 @@ class EventStream(Response):
         parts: AsyncGenerator[str, None],
         closing: asyncio.Event,
         headers: Mapping[str, str] | None = None,
-        *,
-        first: str = "",
     ) -> None:
         super().__init__(None, 200, {"Cache-Control": "no-store", "X-Accel-Buffering": "no", **(headers or {})})
         del self.headers["content-length"]
         self._parts = parts
         self._closing = closing
-        self._first = first
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the events."""
@@ -54,8 +50,6 @@ class EventStream(Response):
     async def _send_all(self, send: Send) -> None:
         following = asyncio.create_task(self._next())
         try:
-            if self._first:
-                await send({"type": "http.response.body", "body": self._first.encode("ascii"), "more_body": True})
             while True:
                 done, _ = await asyncio.wait({following}, timeout=QUIET_SECONDS)
                 text = following.result() if done else _COMMENT
@@ -71,6 +65,14 @@ class EventStream(Response):
 
     async def _next(self) -> str | None:
         return await anext(self._parts, None)
+
+
+async def joined(first: T, others: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
+    """Yield a part that was already taken, and then the others; closes them at the end."""
+    async with aclosing(others):
+        yield first
+        async for each in others:
+            yield each
 
 
 async def while_connected(work: Coroutine[Any, Any, T], receive: Receive, closing: asyncio.Event) -> T | None:

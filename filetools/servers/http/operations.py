@@ -89,10 +89,6 @@ class WriteOperation(WriteFile):
     encoding: str | None = Field(default=None, max_length=40)
     """Codec for the text, or "base64" for bytes."""
 
-    async def perform(self, files: Transaction) -> None:
-        """Apply it within a transaction."""
-        await files.write_file(self.path, self.content, encoding=self.encoding, expected_version=self.expected_version)
-
 
 class EditOperation(Parameters):
     """Replace exact texts in a file."""
@@ -102,11 +98,6 @@ class EditOperation(Parameters):
     edits: list[SentEdit] = Field(min_length=1, max_length=MOST_OPERATIONS)
     expected_version: str | None = None
 
-    async def perform(self, files: Transaction) -> None:
-        """Apply it within a transaction."""
-        edits = [each.edit() for each in self.edits]
-        await files.edit_file(self.path, edits, expected_version=self.expected_version)
-
 
 class DeleteOperation(DeleteFile):
     """Delete a file, or a folder."""
@@ -114,22 +105,11 @@ class DeleteOperation(DeleteFile):
     op: Literal["delete"]
     expected_version: str | None = None
 
-    async def perform(self, files: Transaction) -> None:
-        """Apply it within a transaction."""
-        if self.recursive:
-            await files.delete_directory(self.path, recursive=True)
-        else:
-            await files.delete_file(self.path, expected_version=self.expected_version)
-
 
 class MoveOperation(FromTo):
     """Move a file or a folder."""
 
     op: Literal["move"]
-
-    async def perform(self, files: Transaction) -> None:
-        """Apply it within a transaction."""
-        await files.move_file(self.source, self.destination, overwrite=self.overwrite)
 
 
 class CopyOperation(FromTo):
@@ -137,19 +117,11 @@ class CopyOperation(FromTo):
 
     op: Literal["copy"]
 
-    async def perform(self, files: Transaction) -> None:
-        """Apply it within a transaction."""
-        await files.copy_file(self.source, self.destination, overwrite=self.overwrite)
-
 
 class FolderOperation(OnePath):
     """Create a folder and its missing parents."""
 
     op: Literal["create_directory"]
-
-    async def perform(self, files: Transaction) -> None:
-        """Apply it within a transaction."""
-        await files.create_directory(self.path)
 
 
 class PatchOperation(Parameters):
@@ -158,15 +130,34 @@ class PatchOperation(Parameters):
     op: Literal["patch"]
     patch: str
 
-    async def perform(self, files: Transaction) -> None:
-        """Apply it within a transaction."""
-        await files.apply_patch(self.patch)
-
 
 Operation = Annotated[
     WriteOperation | EditOperation | DeleteOperation | MoveOperation | CopyOperation | FolderOperation | PatchOperation,
     Field(discriminator="op"),
 ]
+
+
+async def perform(given: Operation, files: Transaction) -> None:
+    """Apply an operation within a transaction."""
+    match given:
+        case WriteOperation():
+            version = given.expected_version
+            await files.write_file(given.path, given.content, encoding=given.encoding, expected_version=version)
+        case EditOperation():
+            edits = [each.edit() for each in given.edits]
+            await files.edit_file(given.path, edits, expected_version=given.expected_version)
+        case DeleteOperation(recursive=True):
+            await files.delete_directory(given.path, recursive=True)
+        case DeleteOperation():
+            await files.delete_file(given.path, expected_version=given.expected_version)
+        case MoveOperation():
+            await files.move_file(given.source, given.destination, overwrite=given.overwrite)
+        case CopyOperation():
+            await files.copy_file(given.source, given.destination, overwrite=given.overwrite)
+        case FolderOperation():
+            await files.create_directory(given.path)
+        case PatchOperation():
+            await files.apply_patch(given.patch)
 
 
 class OperationList(Parameters):

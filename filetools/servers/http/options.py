@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import secrets
 import shlex
 import socket
 from pathlib import PurePath
@@ -77,8 +78,8 @@ class HttpOptions(Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     """Address or name to listen on."""
     port: int = 8765
-    token: str | None = None
-    """Secret that callers must present. None requires none, except that only people may run the agent then."""
+    token: str = field(default_factory=secrets.token_urlsafe)
+    """Secret that callers must present; by default a random one, so that only logins are admitted."""
     names: tuple[str, ...] = ()
     """Further host names that clients may use, with any port: names of this machine or of a proxy in front of it."""
     origins: tuple[str, ...] = ()

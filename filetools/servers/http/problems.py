@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
-from msgspec import Struct, field
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.routing import Route
@@ -21,7 +21,7 @@ from filetools.tools.envelope import failure_envelope
 
 MEDIA_TYPE: Final = "application/problem+json"
 AGENT_PATHS: Final = frozenset({"/v1/chat/completions", "/v1/models"})
-"""Paths that always need a token or a login and are closed to other origins, because they start a program."""
+"""Paths closed to other origins, because they start a program."""
 MOST_FAULTS: Final = 20
 LONGEST_SENTENCE: Final = 2000
 STATUS: Final[Mapping[int, tuple[str, ...]]] = {
@@ -70,8 +70,9 @@ _WITH_ANSWER: Final = "websocket.http.response"
 _CODES: Final = {404: "NO_SUCH_ROUTE", 405: "METHOD_NOT_ALLOWED"}
 
 
-class Problem(Struct, frozen=True):
-    """One error to send to a client."""
+@dataclass(eq=False)
+class Refusal(Exception):  # noqa: N818 - it is the answer to a request, not a failure of ours
+    """One error to send to a client; raised when the protocol layer refuses a request, before any file tool is called."""
 
     status: int
     code: str
@@ -105,23 +106,7 @@ def faults_text(faults: Iterable[Mapping[str, Any]]) -> str:
     return "; ".join(islice(faulty, MOST_FAULTS))[:LONGEST_SENTENCE]
 
 
-class Refusal(Exception):  # noqa: N818 - it is the answer to a request, not a failure of ours
-    """Raised when the protocol layer refuses a request, before any file tool is called."""
-
-    def __init__(
-        self,
-        status: int,
-        code: str,
-        detail: str,
-        headers: Mapping[str, str] | None = None,
-        *,
-        details: Mapping[str, Any] | None = None,
-    ) -> None:
-        super().__init__(detail)
-        self.problem = Problem(status, code, detail, headers or {}, {} if details is None else {"details": details})
-
-
-def problem_of(error: FileToolsError) -> Problem:
+def problem_of(error: FileToolsError) -> Refusal:
     """Return the problem for an error of a file tool."""
     envelope: dict[str, Any] = failure_envelope(error)
     cause = error.details.get("cause") if error.code == "BATCH_FAILED" else error.code
@@ -130,7 +115,7 @@ def problem_of(error: FileToolsError) -> Problem:
     if error.retryable and status in (423, 429, 503):
         headers["Retry-After"] = str(1 if error.code == "RATE_LIMITED" else _USUAL_RETRY_SECONDS)
     more = {name: envelope[name] for name in _MEMBERS if name in envelope}
-    return Problem(status, error.code, error.message, headers, more)
+    return Refusal(status, error.code, error.message, headers, more)
 
 
 def adding(send: Send, headers: Sequence[tuple[bytes, bytes]]) -> Send:
@@ -144,7 +129,7 @@ def adding(send: Send, headers: Sequence[tuple[bytes, bytes]]) -> Send:
     return send_more
 
 
-async def refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
+async def refuse(problem: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer a request, or the opening of a WebSocket, with a problem."""
     if scope["type"] == "websocket":
         await receive()  # websocket.connect
@@ -165,22 +150,22 @@ async def _answered(request: Request, error: Exception) -> Response:
     return _problem_for(request, error).response(request.scope)
 
 
-def _problem_for(request: Request, error: Exception) -> Problem:
+def _problem_for(request: Request, error: Exception) -> Refusal:
     match error:
         case FileToolsError():
             return problem_of(error)
         case Refusal():
-            return error.problem
+            return error
         case ClientDisconnect():
-            return Problem(400, "ABORTED", "The client has disconnected")
+            return Refusal(400, "ABORTED", "The client has disconnected")
         case RequestValidationError():
-            return Problem(422, "INVALID_ARGUMENT", faults_text(error.errors()))
+            return Refusal(422, "INVALID_ARGUMENT", faults_text(error.errors()))
         case HTTPException():
             headers = dict(error.headers or {})
             if error.status_code == 405:
-                headers["Allow"] = ", ".join(_methods(request))
+                headers["Allow"] = ", ".join(_methods(request)) or "GET, HEAD"  # a file of the page
             code = _CODES.get(error.status_code, "INVALID_ARGUMENT")
-            return Problem(error.status_code, code, error.detail, headers)
+            return Refusal(error.status_code, code, error.detail, headers)
         case _:
             sentence = "The request failed unexpectedly; see the log of the server"
             return problem_of(InternalError(sentence))

@@ -15,8 +15,10 @@ import re
 import time
 from typing import Final
 
+from fastapi import Request
 from fastapi.responses import Response
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from filetools.servers.http.options import Hosts, HttpLimits, HttpOptions
@@ -112,7 +114,7 @@ class Guard:
         self._application = application
         self._hosts = Hosts(options)
         self._origins = frozenset(options.origins)
-        self._token = options.token
+        self._token = options.token.encode("utf-8")
         self._cookie = cookie_name(options.port)
         self._logins = logins
         # The parser's own limit only counts incomplete data.
@@ -125,7 +127,7 @@ class Guard:
         try:
             scope[LOGIN] = self._admit(scope)
         except Refusal as refusal:
-            await refuse(refusal.problem, scope, receive, send)
+            await refuse(refusal, scope, receive, send)
             return
         answering = _preflight_response(scope) if self._is_preflight(scope) else self._application
         await answering(scope, receive, send)
@@ -161,8 +163,7 @@ class Guard:
             return None
         if (key := login_key(scope)) is not None:
             return self._required_login(scope, key, origin)
-        is_open = self._token is None or _is_open(scope) or scope["path"].startswith(OPEN_PREFIX)
-        if not is_open or scope["path"] in AGENT_PATHS:
+        if not (_is_open(scope) or scope["path"].startswith(OPEN_PREFIX)):
             self._require_token(scope)
         return None
 
@@ -182,28 +183,18 @@ class Guard:
         # Browsers omit the origin only on same-origin GET and HEAD requests.
         if origin is None and (scope["type"] != "http" or scope["method"] not in _SAFE_METHODS):
             raise Refusal(403, "WRONG_ORIGIN", "A login is valid only for requests that name their origin")
-        secret = self._cookie_value(scope)
+        secret = HTTPConnection(scope).cookies.get(self._cookie)
         login = None if secret is None else self._logins.login_of(secret, key, origin)
         if login is None:
             # Do not fall back to the agent: a person's actions must not be attributed to another actor.
             raise Refusal(401, "LOGIN_OVER", "The login has ended, or its cookie and its key do not match")
         return login
 
-    def _cookie_value(self, scope: Scope) -> str | None:
-        secrets = [
-            value
-            for line in Headers(scope=scope).getlist("cookie")
-            for name, _, value in (part.strip().partition("=") for part in line.split(";"))
-            if name == self._cookie
-        ]
-        return secrets[0] if len(secrets) == 1 else None
-
     def _require_token(self, scope: Scope) -> None:
         scheme, _, given = (only_header(scope, "authorization") or "").partition(" ")
         if len(offered := _offered(scope, TOKEN_PROTOCOL)) == 1:
             scheme, given = "bearer", offered[0]
-        known = None if self._token is None else self._token.encode("utf-8")
-        is_right = known is not None and hmac.compare_digest(given.strip().encode("latin-1", "replace"), known)
+        is_right = hmac.compare_digest(given.strip().encode("latin-1", "replace"), self._token)
         if scheme.lower() != "bearer" or not is_right:
             headers = {"WWW-Authenticate": 'Bearer realm="filetools"'}
             raise Refusal(401, "TOKEN_REQUIRED", "Send the token: 'Authorization: Bearer …'", headers)
@@ -252,29 +243,31 @@ class Bodies:
         body = bytearray()
         try:
             _refuse_length(scope, most)
-            incoming = limited if is_streamed else await self._read_whole(limited, body)
+            incoming = limited if is_streamed else await self._read_whole(scope, limited, body)
         except Refusal as refusal:
-            await refuse(refusal.problem, scope, receive, send)
+            await refuse(refusal, scope, receive, send)
+        except ClientDisconnect:
+            pass  # nobody reads a response
         else:
             await self._application(scope, incoming, send)
         finally:
             self._held_bytes -= len(body)
 
-    async def _read_whole(self, limited: Receive, body: bytearray) -> Receive:
+    async def _read_whole(self, scope: Scope, limited: Receive, body: bytearray) -> Receive:
         """Read the whole body. Return a `receive` that yields it as one message, then the later messages."""
-        while True:
-            message = await limited()
-            if message["type"] != "http.request":
-                return _replaying(message, limited)
-            body += message.get("body", b"")
-            self._held_bytes += len(message.get("body", b""))
+        async for part in Request(scope, limited).stream():
+            body += part
+            self._held_bytes += len(part)
             if self._held_bytes > self._limits.held_bytes:
                 raise Refusal(
                     429, "RATE_LIMITED", "Too many request bodies at the same time", {"Retry-After": "1", **_CLOSE}
                 )
-            if not message.get("more_body", False):
-                whole = {"type": "http.request", "body": bytes(body), "more_body": False}
-                return _replaying(whole, limited)
+        messages = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+
+        async def replayed() -> Message:
+            return messages.pop() if messages else await limited()
+
+        return replayed
 
 
 def _limited(receive: Receive, limits: HttpLimits, most: int) -> Receive:
@@ -296,16 +289,6 @@ def _limited(receive: Receive, limits: HttpLimits, most: int) -> Receive:
             raise _too_large(most)
         is_whole = not message.get("more_body", False)
         return message
-
-    return received
-
-
-def _replaying(message: Message, receive: Receive) -> Receive:
-    """Return a `receive` that yields a message, and then those of another `receive`."""
-    messages = [message]
-
-    async def received() -> Message:
-        return messages.pop(0) if messages else await receive()
 
     return received
 

@@ -9,6 +9,7 @@ import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
 import uvicorn
@@ -99,27 +100,25 @@ async def serve(files: FileToolsFacade, listener: Listener, ready: Callable[[Ser
             h11_max_incomplete_event_size=4 * limits.header_bytes,
         )
         logging.getLogger("uvicorn.error").addFilter(_is_useful)
-        server = _Server(config, application.shared.closing)
-        with server.stopping_by_signals():
-            ready(application)  # the socket is listening: a request that arrives now is answered as soon as possible
-            await server.serve(sockets=[listener.socket])
+        await _Server(config, application.shared.closing, partial(ready, application)).serve(sockets=[listener.socket])
 
 
 class _Server(uvicorn.Server):
     """Uvicorn's server, which signals long responses to end when it stops, and leaves the process running."""
 
-    def __init__(self, config: uvicorn.Config, closing: asyncio.Event) -> None:
+    def __init__(self, config: uvicorn.Config, closing: asyncio.Event, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._closing = closing
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and report that clients may send requests and signals stop the server."""
+        await super().startup(sockets)
+        self._ready()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Do not handle signals: uvicorn would raise them again when it ends, before the workspace is closed."""
-        yield
-
-    @contextlib.contextmanager
-    def stopping_by_signals(self) -> Iterator[None]:
-        """Stop on SIGTERM, SIGINT or SIGHUP while the block runs."""
+        """Stop on SIGTERM, SIGINT or SIGHUP. Uvicorn would raise them again at its end, before the workspace is closed."""
         loop = asyncio.get_running_loop()
         former = {each: signal.getsignal(each) for each in _SIGNALS}
         awaited = [each for each in _SIGNALS if former[each] is not signal.SIG_IGN]  # nohup ignores SIGHUP

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from itertools import chain
 from typing import Final, TypeAlias
 
 from starlette.types import Scope
 
 MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-BUCKETS_SECONDS: Final = (0.005, 0.025, 0.1, 0.5, 2.5, 10.0)
 
 METHODS: Final = frozenset(("GET", "HEAD", "PUT", "PATCH", "DELETE", "POST", "OPTIONS"))
 """Methods counted by name; clients can invent any number of others, which are counted together."""
@@ -28,17 +26,12 @@ class Metrics:
     def __init__(self) -> None:
         self.open_requests = 0
         self._requests: Counter[tuple[str, int]] = Counter()
-        self._buckets: Counter[float] = Counter()
         self._seconds = 0.0
-        self._measured = 0
 
     def note(self, method: str, status: int, seconds: float) -> None:
         """Count one finished request."""
         self._requests[method if method in METHODS else "other", status] += 1
-        self._measured += 1
         self._seconds += seconds
-        for bound in BUCKETS_SECONDS:
-            self._buckets[bound] += seconds <= bound
 
     def text(self, gauges: Mapping[str, tuple[str, float]]) -> str:
         """Return all counters and gauges in Prometheus's text format.
@@ -46,25 +39,24 @@ class Metrics:
         Args:
             gauges: Help text and current value by name.
         """
-        measured = ((*_head(name, "gauge", meaning), f"{name} {value:g}") for name, (meaning, value) in gauges.items())
-        return "\n".join([*self._counted(), *chain.from_iterable(measured)]) + "\n"
-
-    def _counted(self) -> Iterator[str]:
-        yield from _head("filetools_http_requests_total", "counter", "Finished requests.")
-        for (method, status), count in sorted(self._requests.items()):
-            yield f'filetools_http_requests_total{{method="{method}",status="{status}"}} {count}'
         name = "filetools_http_request_seconds"
-        yield from _head(name, "histogram", "Time from the headers of a request to the end of its response.")
-        for bound in BUCKETS_SECONDS:
-            yield f'{name}_bucket{{le="{bound:g}"}} {self._buckets[bound]}'
-        yield f'{name}_bucket{{le="+Inf"}} {self._measured}'
-        yield f"{name}_sum {self._seconds:.6f}"
-        yield f"{name}_count {self._measured}"
+        lines = [
+            *_head("filetools_http_requests_total", "counter", "Finished requests."),
+            *(
+                f'filetools_http_requests_total{{method="{method}",status="{status}"}} {count}'
+                for (method, status), count in sorted(self._requests.items())
+            ),
+            *_head(name, "summary", "Time from the headers of a request to the end of its response."),
+            f"{name}_sum {self._seconds:.6f}",
+            f"{name}_count {self._requests.total()}",
+        ]
+        for gauge, (meaning, value) in gauges.items():
+            lines += [*_head(gauge, "gauge", meaning), f"{gauge} {value:g}"]
+        return "\n".join([*lines, ""])
 
 
-def _head(name: str, kind: str, meaning: str) -> Iterator[str]:
-    yield f"# HELP {name} {meaning}"
-    yield f"# TYPE {name} {kind}"
+def _head(name: str, kind: str, meaning: str) -> tuple[str, str]:
+    return f"# HELP {name} {meaning}", f"# TYPE {name} {kind}"
 
 
 def tracing() -> Tracing:

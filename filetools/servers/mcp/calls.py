@@ -13,13 +13,13 @@ from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter
 
 from filetools.errors import FileToolsError
+from filetools.permissions.deadline import AbortSignal
 from filetools.printable import printable
 from filetools.servers.mcp.callers import FindRegistry, Request
 from filetools.servers.mcp.elicitation import Elicitation
 from filetools.servers.mcp.resources import descriptor_address, file_address
 from filetools.tools.answers.seen import FileLink, ShownCall, TextLimits
 from filetools.tools.answers.shown import shown
-from filetools.tools.deadline import AbortSignal
 from filetools.tools.envelope import failure_envelope
 from filetools.tools.exports import mcp_tool
 from filetools.tools.tool import AnyTool, ReportProgress

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -50,7 +50,7 @@ class McpOptions(Struct, frozen=True, kw_only=True):
         """The actor kind of the clients."""
         return "editor" if self.is_editor else "agent"
 
-    def selected(self, registered: Iterable[AnyTool] = FILE_TOOLS) -> list[AnyTool]:
+    def selected(self) -> list[AnyTool]:
         """Return the tools that the server offers.
 
         Raises:
@@ -62,7 +62,7 @@ class McpOptions(Struct, frozen=True, kw_only=True):
                 raise InvalidArgumentError(f"The dialect {self.dialect.name!r} does not support {what}")
             present, wanted = self.dialect.tools, self.tools or (self.dialect.name,)
         else:
-            present, wanted = tuple(registered), self.tools or (DEFAULT_GROUP,)
+            present, wanted = FILE_TOOLS, self.tools or (DEFAULT_GROUP,)
         if self.is_editor:
             wanted = (*wanted, EDITOR_GROUP)
         return [tool for tool in chosen(present, wanted) if tool.effect == "read" or not self.only_reads]

@@ -30,13 +30,6 @@ FILES: Final = "filetools:///files/"
 VERSIONS: Final = "filetools:///versions/"
 BUFFERS: Final = "filetools:///buffers/"
 DESCRIPTORS: Final = "filetools:///fds/"
-Kind = Literal["file", "version", "buffer", "descriptor"]
-_KINDS: Final[dict[str, Kind]] = {
-    "files": "file",
-    "versions": "version",
-    "buffers": "buffer",
-    "fds": "descriptor",
-}
 # Characters that RFC 3986 allows in a path; all others are escaped.
 _SAFE: Final = "/!$&'()*+,;=:@-._~"
 
@@ -44,7 +37,7 @@ _SAFE: Final = "/!$&'()*+,;=:@-._~"
 class Address(Struct, frozen=True):
     """A parsed URI."""
 
-    kind: Kind
+    kind: Literal["files", "versions", "buffers", "fds"]
     name: str
     """A path in the workspace, the hash of a version, a handle, or the ID of a descriptor."""
 
@@ -83,13 +76,13 @@ def parse_address(uri: str, root: Path | None = None) -> Address:
         # "?" and "#" in names arrive escaped; ignoring unescaped ones would select a different file.
         raise InvalidPathError(uri, "the URI of a resource has no query and no fragment")
     if parts.scheme == SCHEME and not parts.netloc:
-        kind, slash, name = path.removeprefix("/").partition("/")
-        if slash and kind in _KINDS:
-            return Address(_KINDS[kind], name)
+        match path.removeprefix("/").partition("/"):
+            case ("files" | "versions" | "buffers" | "fds") as kind, "/", name:
+                return Address(kind, name)
     if parts.scheme == "file" and parts.netloc in ("", "localhost") and root is not None:
         place = Path(path)
         if place.is_relative_to(root):
-            return Address("file", "" if place == root else place.relative_to(root).as_posix())
+            return Address("files", "" if place == root else place.relative_to(root).as_posix())
     raise InvalidPathError(uri, "this workspace has no resource with this URI")
 
 
@@ -189,7 +182,7 @@ class Resources:
         """
         with protocol_errors(MODERN_PROTOCOL_VERSIONS[-1], given.uri):
             address = parse_address(given.uri, self._root)
-            if address.kind != "file":
+            if address.kind != "files":
                 raise InvalidPathError(given.uri, "it is not a folder")
             files = await self._files(request)
             return _listed(await files.list_files(address.name, limit=PAGE_ENTRIES, cursor=given.cursor))
@@ -220,12 +213,12 @@ class Resources:
         registry = await self._callers.registry(request)
         files = registry.files
         match address.kind:
-            case "descriptor":
+            case "fds":
                 if registry.descriptors is None:
                     raise InvalidPathError(uri, "this server offers no descriptors")
                 text = await registry.descriptors.run(lambda known: known.text(address.name).text)
                 return wire.TextResourceContents(uri=uri, mime_type=_TEXT_TYPE, text=text)
-            case "buffer":
+            case "buffers":
                 opened = await files.buffers.read(address.name)
                 meta = {
                     "filetools/path": opened.path,
@@ -233,7 +226,7 @@ class Resources:
                     "filetools/dirty": opened.dirty,
                 }
                 return wire.TextResourceContents(uri=uri, mime_type=_TEXT_TYPE, text=opened.text, _meta=meta)
-            case "version":
+            case "versions":
                 if not address.name:
                     raise InvalidPathError(uri, "the hash is missing")
                 # A version is found by its hash alone; the name only helps to detect the media type.

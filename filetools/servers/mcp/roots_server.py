@@ -57,11 +57,9 @@ def folder_at(name: str | os.PathLike[str]) -> Folder | None:
 
 def outermost(folders: Sequence[Folder]) -> list[Folder]:
     """Return the folders that lie in none of the others, each once, in the given order."""
-    kept = {folder.real: folder for folder in reversed(folders)}
+    reals = {folder.real: folder for folder in reversed(folders)}
     return [
-        folder
-        for folder in dict.fromkeys(kept[each.real] for each in folders)
-        if not any(parent in kept for parent in folder.real.parents)
+        folder for folder in folders if reals[folder.real] is folder and reals.keys().isdisjoint(folder.real.parents)
     ]
 
 

@@ -10,7 +10,6 @@ from anyio.abc import AsyncResource
 from mcp.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.request_state import AESGCMRequestStateCodec, RequestStateBoundary, RequestStateSecurity
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from filetools.app.registration import Registration
 from filetools.app.state import own_token
@@ -88,7 +87,7 @@ class McpServer(AsyncResource):
             on_subscriptions_listen=self._notifications.listen,
             get_tool_input_schema=self._calls.schemas.get,
         )
-        self.server.add_request_handler("server/discover", wire.RequestParams, self._discover)
+        self.server.extensions[SKILLS] = {"directoryRead": True}
         self.server.add_request_handler("resources/directory/read", DirectoryParams, resources.read_directory)
         self.server.add_request_handler("skills/list", wire.PaginatedRequestParams, resources.list_skills)
         self.server.add_request_handler("skills/get", DirectoryParams, resources.get_skill)
@@ -101,19 +100,6 @@ class McpServer(AsyncResource):
     def initialization(self) -> InitializationOptions:
         """The options sent to clients of the handshake revisions when they connect."""
         return self.server.create_initialization_options(NotificationOptions(resources_changed=True))
-
-    async def _discover(self, request: Request, given: wire.RequestParams) -> wire.DiscoverResult:
-        capabilities = self.server.get_capabilities(
-            protocol_version=request.protocol_version, extensions={SKILLS: {"directoryRead": True}}
-        )
-        # Once subscriptions are served, the SDK announces change notifications for every list; only resources change.
-        if capabilities.tools is not None:
-            capabilities.tools.list_changed = False
-        return wire.DiscoverResult(
-            supported_versions=list(MODERN_PROTOCOL_VERSIONS),
-            capabilities=capabilities,
-            instructions=self.server.instructions,
-        )
 
     async def aclose(self) -> None:
         """End all notifications, and wait until cancelled calls have ended."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -56,10 +57,10 @@ def test_doctor_says_what_a_repair_keeps_and_what_is_lost(run: CommandLine) -> N
         database.execute("UPDATE records SET size = 9")
     done = run("doctor", "--repair")
     told = " ".join(done.text.split())
-    assert "kept: 1 content, 0 unsaved texts, 0 mirrors; your files are as they were" in told
-    assert "lost: records (1), checkpoints (0), undo, runs and projects" in told
+    assert "kept 1 content, 0 unsaved texts, 0 mirrors; your files are as they were" in told
+    assert "lost records (1), checkpoints (0), undo, runs and projects" in told
     damage(run.folder)
-    assert "lost: records (not counted), checkpoints (not counted)" in " ".join(run("doctor", "--repair").text.split())
+    assert "lost records (not counted), checkpoints (not counted)" in " ".join(run("doctor", "--repair").text.split())
     assert run("read", "a.txt").text == "x"
 
 
@@ -91,15 +92,35 @@ def test_doctor_prints_each_setting_with_its_source(run: CommandLine, tmp_path: 
     told = run(
         "doctor",
         "--settings",
-        "--durability",
-        "relaxed",
         "--json",
-        more={"FILETOOLS_LOCK_TIMEOUT_SECONDS": "7", "FILETOOLS_CONFIG_DIR": str(user)},
+        more={
+            "FILETOOLS_DURABILITY": "relaxed",
+            "FILETOOLS_LOCK_TIMEOUT_SECONDS": "7",
+            "FILETOOLS_CONFIG_DIR": str(user),
+        },
     ).json["data"]
     assert told.keys() == {each.name for each in fields(Settings)}
-    assert told["durability"] == {"value": "relaxed", "source": "argument"}
+    assert told["durability"] == {"value": "relaxed", "source": "environment"}
     assert told["lock_timeout_seconds"] == {"value": 7.0, "source": "environment"}
     assert told["worker_threads"] == {"value": 4, "source": "user settings.toml"}
     assert told["max_read_bytes"] == {"value": 5, "source": "settings.toml in the tree"}
     assert told["retention_bytes"] == {"value": 10, "source": "user settings.toml"}
     assert told["hard_links"] == {"value": "break", "source": "default"}
+
+
+def test_trust_accepts_the_state_that_is_named_and_says_how(run: CommandLine, tmp_path: Path) -> None:
+    run("write", "a.txt", "--content", "x")
+    first, second = shutil.copytree(run.folder, tmp_path / "first"), tmp_path / "second copy"
+    run("append", "a.txt", "--content", "y", cwd=first)
+    shutil.copytree(first, second)
+    run("append", "a.txt", "--content", "z", cwd=second)
+    refused = run("trust", "--root", str(second))
+    assert (refused.code, f"filetools trust set-aside-2 --yes --root '{second}'" in refused.error) == (2, True)
+    assert "Set aside are set-aside-1, set-aside-2" in refused.error
+    assert run("trust", "set-aside-3", "--yes", cwd=second).code == 2
+    accepted = run("trust", "set-aside-1", "--yes", "--json", cwd=second).json["data"]
+    assert (accepted["accepted"], accepted["records"]) == ("set-aside-1", 1)
+    assert sorted(each.name for each in (second / ".filetools/state").glob("set-aside-*")) == [
+        "set-aside-2",
+        "set-aside-3",
+    ]

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from tests.support.terminal import CommandLine
 
+NOTHING = "Nothing to undo of yours; --of NAME undoes changes of another actor, such as 'external'.\n"
+
 
 def edit(run: CommandLine, old: str, new: str, *more: str) -> None:
     assert run("edit", "src/app.py", "--old", old, "--new", new, *more).code == 0
@@ -71,7 +73,7 @@ def test_where_the_environment_names_a_session_only_what_was_done_in_it_is_taken
     told = [change["actor"].get("session") for change in run("log", "--json").json["data"]["changes"]]
     assert told == [None, "run-0123456789ab"]
     assert run("undo", more=own).lines == ["deleted   a.txt"]
-    assert run("undo", more=own).error == "Nothing to undo.\n"
+    assert run("undo", more=own).error == NOTHING
     assert text(run) == "one\nTWO\nthree\n"
 
 
@@ -87,7 +89,7 @@ def test_a_dry_run_says_what_would_happen(run: CommandLine) -> None:
 def test_others_changes_are_reached_by_name_time_and_path(run: CommandLine) -> None:
     run("write", "a.txt", "--content", "a", "--actor", "alice")
     run("write", "b.txt", "--content", "b", "--actor", "bob")
-    assert run("undo").error == "Nothing to undo.\n"
+    assert run("undo").error == NOTHING
     assert run("undo", "a.txt", "--of", "*").lines == ["deleted   a.txt"]
     assert run("undo", "--of", "bob", "--since", "10m", "--until", "0s").lines == ["deleted   b.txt"]
     assert run("undo", "--of", "*", "--since", "1970-01-01").error == "Nothing to undo.\n"

@@ -70,14 +70,12 @@ def test_ls_prints_paths_relative_to_the_root(run: CommandLine) -> None:
     assert run("ls", "-R", "src").lines == ["src/deep/", "src/app.py"]
 
 
-def test_ls_pages(run: CommandLine) -> None:
+def test_ls_stops_at_a_limit_and_says_so(run: CommandLine) -> None:
     first = run("ls", "--limit", "1")
-    assert first.lines == ["src/"]
-    cursor = first.error.split("--cursor ")[1].split(",")[0]
-    assert run("ls", "--limit", "1", "--cursor", cursor).lines == ["notes.md"]
-    pages = [json.loads(line) for line in run("ls", "--limit", "1", "--all-pages", "--json").lines]
-    assert [entry["path"] for page in pages for entry in page["data"]["entries"]] == ["src", "notes.md"]
-    assert [page["data"]["truncated"] for page in pages] == [True, False]
+    assert (first.lines, first.error) == (["src/"], "There are more than 1 entries; raise --limit to see them.\n")
+    assert run("ls", "--limit", "2").error == ""
+    told = run("ls", "--limit", "1", "--json").json["data"]
+    assert ([entry["path"] for entry in told["entries"]], told["truncated"]) == (["src"], True)
 
 
 def test_info_tells_the_facts(run: CommandLine) -> None:
@@ -90,11 +88,10 @@ def test_info_tells_the_facts(run: CommandLine) -> None:
     assert run("info", "nope").code == 1
 
 
-def test_a_pipe_gets_every_page_unless_one_is_asked_for(run: CommandLine) -> None:
+def test_ls_prints_every_page(run: CommandLine) -> None:
     for number in range(1100):
         (run.folder / "src" / f"{number}.txt").touch()
     everything = run("ls", "-R")
     assert (len(everything.lines), everything.error) == (1103, "")
-    page = run("ls", "-R", "--limit", "10")
-    assert (len(page.lines), "More follows" in page.error) == (10, True)
-    assert "More follows" in run.at_terminal("ls", "-R").text
+    pages = [json.loads(line)["data"] for line in run("ls", "-R", "--json").lines]
+    assert [(len(page["entries"]), page["truncated"]) for page in pages] == [(1000, True), (103, False)]

@@ -41,11 +41,11 @@ def test_grep_gives_a_pipe_path_line_and_text(run: CommandLine) -> None:
     assert run("grep", "-c", "o", "-g", "*.py").lines == ["src/app.py:2"]
 
 
-def test_grep_at_a_terminal_has_headings(run: CommandLine) -> None:
+def test_grep_at_a_terminal_colours_the_same_lines(run: CommandLine) -> None:
     done = run.at_terminal("grep", "o*")
     assert done.code == 0
-    assert "\x1b[1;35msrc/app.py\x1b[0m\n\x1b[32m1\x1b[0m:one\n\x1b[32m2\x1b[0m:two\n" in done.text
-    assert "\n\x1b[1;35mnotes.md\x1b[0m\n" in done.text
+    assert "\x1b[35msrc/app.py\x1b[0m:\x1b[32m1\x1b[0m:one\n" in done.text
+    assert "\x1b[35mnotes.md\x1b[0m:" in done.text
 
 
 def test_lines_that_would_steer_the_terminal_are_escaped(run: CommandLine) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from filetools.cli.command import cli
 from tests.support.terminal import CommandLine
 
 
@@ -37,13 +37,10 @@ def test_a_folder_that_cannot_be_opened_as_a_workspace_ends_it(run: CommandLine,
         assert (done.code == 0, done.text) == (False, "")
 
 
-@pytest.mark.parametrize(("command", "part"), [(("serve", "."), "HTTP"), (("mcp", "."), "MCP")])
-def test_a_missing_extra_is_told_in_two_lines(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: tuple[str, ...], part: str
-) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert cli.main(args=list(command), prog_name="filetools", standalone_mode=False) == 1
-    told = capsys.readouterr().err.splitlines()
-    assert [line.split(" needs")[0] for line in told[:1]] == [f"error: serving {part}"]
-    assert told[1].startswith("hint: pip install 'agent-filetools[")
-    assert len(told) == 2
+@pytest.mark.parametrize(("command", "extra"), [("serve", "server"), ("mcp", "mcp")])
+def test_a_missing_extra_is_told_in_one_line(command: str, extra: str) -> None:
+    program = "import sys; sys.modules['mcp'] = None; from filetools.__main__ import main; main()"
+    done = subprocess.run((sys.executable, "-c", program, command, "."), capture_output=True, text=True, check=False)
+    (line,) = done.stderr.splitlines()
+    assert (done.returncode, done.stdout, line.startswith("error: filetools.servers.")) == (1, "", True)
+    assert line.endswith(f" needs the package 'mcp': pip install 'agent-filetools[{extra}]'")

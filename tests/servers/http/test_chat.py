@@ -150,13 +150,21 @@ async def test_without_an_agent_there_is_nothing(root: Path) -> None:
             }  # fmt: skip
 
 
-async def test_without_a_token_at_all_only_people_run_it(root: Path) -> None:
-    async with served(root, agent=AgentOptions(command=AGENT), token=None) as (made, client):
-        assert (await client.get("/v1/status")).status_code == 200
-        assert (await client.get("/v1/models", headers={"Authorization": "Bearer None"})).status_code == 401
+async def test_without_a_token_that_is_known_only_people_are_answered(root: Path) -> None:
+    async with (
+        filetools.open(root, settings={"durability": "relaxed"}) as files,
+        http_application(files, HttpOptions(agent=AgentOptions(command=AGENT))) as made,
+        httpx2.AsyncClient(transport=httpx2.ASGITransport(made), base_url=ADDRESS) as client,
+    ):
+        for path in ("/v1/status", "/v1/models"):
+            for token in ("None", ""):
+                refused = await client.get(path, headers={"Authorization": f"Bearer {token}"})
+                assert refused.status_code == 401
         code = made.shared.logins.new_code()
         key = (await client.post("/login", json={"code": code}, headers={"Origin": ADDRESS})).json()["key"]
-        assert (await client.get("/v1/models", headers={"Origin": ADDRESS, "Filetools-Login": key})).status_code == 200
+        for path in ("/v1/status", "/v1/models"):
+            login = {"Origin": ADDRESS, "Filetools-Login": key}
+            assert (await client.get(path, headers=login)).status_code == 200
 
 
 def test_a_server_with_a_token_has_one_for_everything(root: Path) -> None:

@@ -110,6 +110,11 @@ def _hex(value: str) -> str:
     return base64.urlsafe_b64decode(value + "=" * (-len(value) % 4)).hex()
 
 
+def test_what_is_not_read_of_the_page_is_405_with_the_methods(server: HttpServer) -> None:
+    answer = bearer.delete(f"{server.address}/assets/live.js")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
+
+
 def test_other_pages_import_live_js_only_where_their_origin_is_named(server: HttpServer, tmp_path: Path) -> None:
     asked = {"Origin": "http://localhost:3000", "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"}
     assert bearer.get(f"{server.address}/assets/live.js", headers=asked).status_code == 403

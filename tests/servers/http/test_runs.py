@@ -16,6 +16,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.servers.http.application import http_application
 from filetools.servers.http.options import HttpOptions
 from filetools.sessions.runs import Run
+from tests.support import bearer
 
 ADDRESS = "http://127.0.0.1:8765"
 
@@ -45,8 +46,10 @@ class Served:
 async def serving(root: Path) -> AsyncIterator[Served]:
     async with (
         filetools.open(root, settings={"durability": "relaxed"}) as files,
-        http_application(files, HttpOptions()) as application,
-        httpx2.AsyncClient(transport=httpx2.ASGITransport(application), base_url=ADDRESS) as client,
+        http_application(files, HttpOptions(token=bearer.TOKEN)) as application,
+        httpx2.AsyncClient(
+            transport=httpx2.ASGITransport(application), base_url=ADDRESS, headers=bearer.HEADERS
+        ) as client,
     ):
         code = application.shared.logins.new_code()
         answer = await client.post("/login", json={"code": code}, headers={"Origin": ADDRESS})

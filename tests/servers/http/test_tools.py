@@ -164,8 +164,10 @@ async def with_a_context_tool(root: Path) -> AsyncIterator[httpx2.AsyncClient]:
     tool = Tool(name="fail", description="", parameters=Failing, handler=fail, group="context")
     async with (
         filetools.open(root, settings={"durability": "relaxed"}) as files,
-        http_application(files, HttpOptions()) as application,
-        bearer.AsyncClient(transport=httpx2.ASGITransport(application), base_url="http://127.0.0.1:8765") as client,
+        http_application(files, HttpOptions(token=bearer.TOKEN)) as application,
+        bearer.AsyncClient(
+            transport=httpx2.ASGITransport(application), base_url="http://127.0.0.1:8765", headers=bearer.HEADERS
+        ) as client,
     ):
         application.shared.callers.caller(None).registry.register(tool)
         yield client

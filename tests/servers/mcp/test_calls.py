@@ -241,9 +241,8 @@ async def test_waiting_ends_at_once_when_it_is_cancelled(root: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_only_lists_that_change_are_said_to_change(root: Path, mode: str) -> None:
+async def test_resources_are_said_to_be_followed(root: Path, mode: str) -> None:
     async with opened_door(root, mode) as (client, _):
-        capabilities = client.server_capabilities
-    assert capabilities.tools is not None
-    assert capabilities.resources is not None
-    assert (capabilities.tools.list_changed, capabilities.resources.subscribe) == (False, True)
+        resources = client.server_capabilities.resources
+    assert resources is not None
+    assert resources.subscribe

@@ -34,8 +34,8 @@ def test_what_is_no_address_of_ours_is_refused(uri: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_address_gives_its_path_back(name: str) -> None:
-    assert parse_address(file_address(name)) == Address("file", name)
-    assert parse_address(local_address(Path("/root"), name), Path("/root")) == Address("file", name)
+    assert parse_address(file_address(name)) == Address("files", name)
+    assert parse_address(local_address(Path("/root"), name), Path("/root")) == Address("files", name)
 
 
 def test_addresses_of_the_machine_are_understood_only_where_the_root_is_told() -> None:

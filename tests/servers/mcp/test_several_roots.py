@@ -20,7 +20,7 @@ import filetools
 from filetools.app.opening import Opening
 from filetools.errors import InvalidArgumentError
 from filetools.servers.mcp.options import McpOptions
-from filetools.servers.mcp.roots_server import Folder, folder_at, outermost, roots_server
+from filetools.servers.mcp.roots_server import folder_at, roots_server
 from filetools.tools.dialects import dialect_named
 from tests.support.crashing import grow
 from tests.support.mcp_clients import ERAS, RELAXED, command, failure, forked, text
@@ -217,11 +217,17 @@ async def test_of_several_folders_a_missing_one_is_a_warning(places: tuple[Path,
         assert "missing' is not a folder" in told.read().replace("\n", " ")
 
 
-def test_the_outermost_of_some_folders_are_told(places: tuple[Path, Path]) -> None:
+async def test_folders_inside_one_another_share_a_workspace(places: tuple[Path, Path]) -> None:
     first, second = places
-    names = (first / "sub", first, second, first / "sub" / "deep", second, second / "missing", "no\0name", "~nobody/x")
-    folders = [found for name in names if (found := folder_at(name)) is not None]
-    assert outermost(folders) == [Folder(first, first), Folder(second, second)]
+    async with connected(first / "sub", second, first / "sub" / "deep", first, second / "missing") as client:
+        assert set(await allowed(client)) >= {str(first), str(second)}
+    made = {str(each.parent) for place in places for each in place.rglob(".filetools")}
+    assert made == {str(first), str(second)}
+
+
+@pytest.mark.parametrize("name", ["/no/such/folder", "no\0name", "~nobody/x"])
+def test_what_is_no_folder_is_none(name: str) -> None:
+    assert folder_at(name) is None
 
 
 def test_a_call_is_understood_without_the_official_client(places: tuple[Path, Path]) -> None:

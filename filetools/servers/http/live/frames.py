@@ -20,7 +20,8 @@ from filetools.tools.handlers.buffers import MAX_EDITS, BufferEdit
 PROTOCOL: Final = 1
 MOST_FRAMES: Final = 1000
 LONGEST_ID: Final = 64
-MOST_CHARACTERS: Final = 4 * 1024 * 1024
+MOST_CHARACTERS: Final = 32 * 1024 * 1024
+"""More than the text of the largest document, so that sending one leaves room for other frames."""
 _OMITTED: Final = ("success", "attempts")
 _LARGEST_NUMBER: Final = 2**53 - 1
 
@@ -176,13 +177,11 @@ class Outbox:
     """The queue between a session and its sender. Belongs to one connection and one event loop.
 
     Args:
-        most_frames: The queue is full at this number of frames.
-        most_characters: The queue is full at this number of characters; the frame that exceeds it is still added.
+        most_frames: The queue is full at this number of frames, or at `MOST_CHARACTERS`.
     """
 
-    def __init__(self, most_frames: int = MOST_FRAMES, most_characters: int = MOST_CHARACTERS) -> None:
+    def __init__(self, most_frames: int = MOST_FRAMES) -> None:
         self._most_frames = most_frames
-        self._most_characters = most_characters
         self._waiting: deque[str] = deque()
         self._characters = 0
         self._is_closed = False
@@ -191,7 +190,7 @@ class Outbox:
     @property
     def has_room(self) -> bool:
         """True if another frame may be added now."""
-        return len(self._waiting) < self._most_frames and self._characters < self._most_characters
+        return len(self._waiting) < self._most_frames and self._characters < MOST_CHARACTERS
 
     def put_now(self, text: str) -> None:
         """Add a frame, if there is room or after `room`; ignored after `close`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from functools import lru_cache
 from typing import Any, Final
 
 from filetools.errors import FileToolsError
@@ -15,7 +14,6 @@ from filetools.models.records import ChangeRecord
 from filetools.servers.http.live.frames import frame_text, pending_request
 from filetools.tools.call_log import CallLog
 
-REMEMBERED_TEXTS: Final = 1024
 _STATES: Final = {"tool:approval_required": "asked", "tool:approved": "allowed", "tool:rejected": "denied"}
 MOST_HELD: Final = 1000
 """Changes by others held back while the client's own is applied; beyond this, the client must reconnect."""
@@ -103,7 +101,7 @@ class OpenDocument:
 
 
 class Hub:
-    """Sends workspace events to the connections of one server, each serialised once; ended with `close`.
+    """Sends workspace events to the connections of one server, ended with `close`.
 
     Changes in the feed are not sent here: each connection follows the feed at its own pace.
 
@@ -213,7 +211,6 @@ class Hub:
             offer(text)
 
 
-@lru_cache(REMEMBERED_TEXTS)
 def record_text(record: ChangeRecord, position: str) -> str:
     """Return the frame for a change of the tree."""
     [event] = from_record(record)

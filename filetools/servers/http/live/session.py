@@ -68,11 +68,6 @@ class LiveSession(AsyncResource):
         self._tasks: set[asyncio.Task[None]] = set()
         self._leave: Callable[[], None] | None = None
 
-    @property
-    def has_begun(self) -> bool:
-        """True once the client has sent `hello`."""
-        return self._files is not None
-
     async def aclose(self) -> None:
         """Stop all work for the client, and wait for its end."""
         self.outbox.close()

@@ -20,7 +20,7 @@ from filetools.models.searching import WatchResult
 from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text
 from filetools.servers.http.live.frames import pending_request
 from filetools.servers.http.openapi import Described, failures
-from filetools.servers.http.operations import FILES, OperationList, UndoOrder, decoded_path, file_location
+from filetools.servers.http.operations import FILES, OperationList, UndoOrder, decoded_path, file_location, perform
 from filetools.servers.http.problems import Refusal
 from filetools.servers.http.routes.queries import MOST_ROWS, RowsQuery
 from filetools.servers.http.routes.tools import Rows
@@ -90,7 +90,7 @@ async def transact(given: OperationList, caller: Calling) -> Response:
     """
     async with caller.files.transaction() as files:
         for operation in given.operations:
-            await operation.perform(files)
+            await perform(operation, files)
     return JSONResponse(files.result.to_dict())
 
 

@@ -16,7 +16,7 @@ from filetools.app.agent_runs import AgentRuns
 from filetools.errors import AgentFailedError, FileToolsError
 from filetools.facade.facade import FileToolsFacade
 from filetools.paths.patterns import compile_patterns
-from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text, while_connected
+from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text, joined, while_connected
 from filetools.servers.http.openapi import EVERYWHERE, Described
 from filetools.servers.http.problems import TITLES, Refusal, problem_of
 from filetools.servers.http.routes.changes import with_urls
@@ -170,7 +170,7 @@ async def complete(request: Request, caller: Calling, shared: SharedParts) -> Re
     if order.stream:
         parts = answer.events(texts)
         # A failure before the agent runs is a normal response with its own status.
-        return EventStream(parts, shared.closing, first=await anext(parts))
+        return EventStream(joined(await anext(parts), parts), shared.closing)
     whole = await while_connected(answer.whole(texts), request.receive, shared.closing)
     if whole is None:
         raise Refusal(503, "ABORTED", "The server stops, or the client has disconnected")
@@ -261,4 +261,4 @@ class _ChatResponse:
 
 def refused_field(field: str, why: str) -> Refusal:
     """Return the refusal of a request because of one field."""
-    return Refusal(400, "INVALID_ARGUMENT", f"{field or 'The body'}: {why}", details={"param": field or None})
+    return Refusal(400, "INVALID_ARGUMENT", f"{field or 'The body'}: {why}", more={"details": {"param": field or None}})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import mimetypes
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing, nullcontext
+from contextlib import nullcontext
 from typing import Annotated, Final, TypeVar
 
 from fastapi import APIRouter, Depends, Request
@@ -17,6 +17,7 @@ from filetools.facade.body_calls import OpenedFile
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import DeleteResult, EditResult, WriteResult
 from filetools.servers.http.conditions import Conditions, asked_range, conditions_of, etag
+from filetools.servers.http.event_stream import joined
 from filetools.servers.http.openapi import ANY_BODY, BINARY, CONDITIONS, edits_or_diff, failures
 from filetools.servers.http.operations import EditList, FilePath, file_location
 from filetools.servers.http.problems import Refusal, faults_text
@@ -75,14 +76,7 @@ async def get_file(request: Request, file: Annotated[OpenedFile, Depends(open_fi
     first = await anext(
         chunks, b""
     )  # an error before the first chunk is a normal response; later, the connection is aborted
-    return StreamingResponse(_joined(first, chunks), status, headers)
-
-
-async def _joined(first: bytes, others: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    async with aclosing(others):
-        yield first
-        async for chunk in others:
-            yield chunk
+    return StreamingResponse(joined(first, chunks), status, headers)
 
 
 @router.put(

@@ -10,22 +10,18 @@ from fastapi import APIRouter, WebSocket, WebSocketDisconnect
 
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.http.event_stream import first_of
-from filetools.servers.http.live.session import TRY_AGAIN, Ending, LiveSession
+from filetools.servers.http.live.session import Ending, LiveSession
 from filetools.servers.http.security import LIVE_PROTOCOL
 from filetools.servers.http.shared import LOGIN, Shared, shared_of
 
 router: Final = APIRouter()
-HELLO_SECONDS: Final = 10.0
-STALLED_SECONDS: Final = 30.0
-"""Time after which a client that reads nothing is disconnected; it may reconnect with its position."""
 _CLOSE_SECONDS: Final = 1.0
 _GOING_AWAY: Final = 1001
-_POLICY: Final = 1008
 
 
 @router.websocket("/v1/live")
 async def live(websocket: WebSocket) -> None:
-    """Serve one client until it leaves, reads no more, or the server stops."""
+    """Serve one client until it leaves, reads no more (then it does not answer the server's pings), or the server stops."""
     shared = shared_of(websocket)
 
     def open_files(session: str | None) -> FileToolsFacade:
@@ -34,9 +30,7 @@ async def live(websocket: WebSocket) -> None:
     offered = websocket.scope.get("subprotocols", ())
     await websocket.accept(LIVE_PROTOCOL if LIVE_PROTOCOL in offered else None)
     async with LiveSession(open_files, shared.hub, limits=shared.options.limits) as session:
-        ending = await first_of(
-            _receive(websocket, session), _send(websocket, session), _without_hello(session), _stopped(shared)
-        )
+        ending = await first_of(_receive(websocket, session), _send(websocket, session), _stopped(shared))
     if ending is not None:
         with suppress(TimeoutError, RuntimeError, WebSocketDisconnect):  # it has disconnected, or reads nothing
             async with asyncio.timeout(_CLOSE_SECONDS):
@@ -52,20 +46,10 @@ async def _receive(websocket: WebSocket, session: LiveSession) -> None:
 async def _send(websocket: WebSocket, session: LiveSession) -> Ending | None:
     while (text := await session.outbox.take()) is not None:
         try:
-            async with asyncio.timeout(STALLED_SECONDS):
-                await websocket.send_text(text)
-        except TimeoutError:
-            return Ending(TRY_AGAIN, f"too slow: the client did not read for {STALLED_SECONDS:g} s")
+            await websocket.send_text(text)
         except WebSocketDisconnect:
             return None
     return session.ending
-
-
-async def _without_hello(session: LiveSession) -> Ending:
-    await asyncio.sleep(HELLO_SECONDS)
-    if session.has_begun:
-        await asyncio.Event().wait()  # it came in time, so this no longer ends the connection
-    return Ending(_POLICY, f"hello must be sent first, within {HELLO_SECONDS:g} s")
 
 
 async def _stopped(shared: Shared) -> Ending:

@@ -31,7 +31,6 @@ if (key) (async () => {
   document.getElementById("who").textContent = "You are logged in: in this browser you may edit and approve.";
 })();
 """
-_FREE: Final = "No token is required: every program on this machine may read and change these files."
 _GUARDED: Final = (
     "Every caller needs the token, in the header <code>Authorization: Bearer …</code>, or a login. The output of"
     " <code>filetools serve</code> names the file with the token."
@@ -85,7 +84,8 @@ _LOGIN_BODY: Final = """<h1>filetools</h1>
 async def front(request: Request, shared: SharedParts) -> Response:
     """Return the editor page to a browser, or the about page if it is not installed; return JSON to programs."""
     if not wants_page(request.scope):
-        root = _name(shared.files.root_paths[0])
+        # Names need not be Unicode.
+        root = PurePath(shared.files.root_paths[0]).name.encode("utf-8", "replace").decode()
         answer: Response = JSONResponse({"server": "filetools", "root": root, "openapi": "/openapi.json"})
     elif shared.page is not None:
         answer = shared.page.html()
@@ -133,40 +133,31 @@ async def log_in(given: LoginCode, shared: SharedParts, origin: Annotated[str | 
     return answer
 
 
-def _name(root: str) -> str:
-    return PurePath(root).name.encode("utf-8", "replace").decode()  # names need not be Unicode
-
-
 def _about_page(request: Request, shared: Shared) -> Response:
-    """Return the page. If a token is required, the page omits the root: it is public, since browsers send no token."""
-    host = request.headers["host"]
-    root = None if shared.options.token is not None else _name(shared.files.root_paths[0])
-    is_guarded = root is None
-    http, socket = (f'<i title="{scheme}">{scheme}://{escape(host)}</i>' for scheme in ("http", "ws"))
-    sent = _HEADER if is_guarded else ""
-    routes = "" if is_guarded else '<footer><a href="/openapi.json">All routes, as OpenAPI</a></footer>'
-    body = f"""<h1 id="root">{"filetools" if root is None else escape(root)}</h1>
+    """Return the page. It omits the root, since it is public: browsers send no token."""
+    host = escape(request.headers["host"])
+    http, socket = (f'<i title="{scheme}">{scheme}://{host}</i>' for scheme in ("http", "ws"))
+    body = f"""<h1 id="root">filetools</h1>
 <p class="soft">A folder that agents, editors and people change together through filetools, without losing work.</p>
-<p class="note" id="who" role="status">{_GUARDED if is_guarded else _FREE}</p>
+<p class="note" id="who" role="status">{_GUARDED}</p>
 <h2>Files</h2>
 <p>Each file has a URL. Its entity tag is its version; with <code>If-Match</code> only that version is changed.</p>
-<pre>curl{sent} {http}/v1/list
-curl{sent} {http}/v1/files/<var>PATH</var></pre>
+<pre>curl{_HEADER} {http}/v1/list
+curl{_HEADER} {http}/v1/files/<var>PATH</var></pre>
 <h2>Tools</h2>
 <p>The tools that agents call, with arguments and results as JSON.</p>
-<pre>curl{sent} {http}/v1/tools
-curl{sent} {http}/v1/tools/grep_files --json '{{"pattern": "TODO"}}'</pre>
+<pre>curl{_HEADER} {http}/v1/tools
+curl{_HEADER} {http}/v1/tools/grep_files --json '{{"pattern": "TODO"}}'</pre>
 <h2>Agents</h2>
 <p>The same tools over MCP, for any MCP client that supports HTTP.</p>
-<pre>claude mcp add --transport http files {http}/mcp{sent}</pre>
+<pre>claude mcp add --transport http files {http}/mcp{_HEADER}</pre>
 <h2>Editors</h2>
 <p>Open documents, changes and approvals in real time, over a WebSocket.</p>
 <pre>{socket}/v1/live</pre>
 <h2>You</h2>
 <p>Start <code>filetools serve --open</code> to log your browser in. Only a person who has logged in can answer approvals.</p>
-<p>{_PAGE if shared.page is not None else _NO_PAGE}</p>
-{routes}"""
-    return _page(f"{escape(root)} · filetools" if root is not None else "filetools", body, _SCRIPT)
+<p>{_PAGE if shared.page is not None else _NO_PAGE}</p>"""
+    return _page("filetools", body, _SCRIPT)
 
 
 def _page(title: str, body: str, script: str = "") -> Response:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from functools import partial
 from typing import Annotated, Any, Final
 
@@ -13,12 +13,12 @@ from fastapi.responses import JSONResponse, Response
 from pydantic_core import from_json
 
 from filetools.errors import InvalidArgumentError
+from filetools.permissions.deadline import AbortSignal
 from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text
 from filetools.servers.http.openapi import Described, described_failure, failures
 from filetools.servers.http.problems import Refusal
 from filetools.servers.http.shared import Caller, Calling, Shared, SharedParts
 from filetools.tools.arguments import read_arguments
-from filetools.tools.deadline import AbortSignal
 from filetools.tools.envelope import failure_envelope
 from filetools.tools.execution import Execution
 from filetools.tools.execution import execute as execute_call
@@ -28,10 +28,7 @@ PATHS: Final = ("/v1/tools/", "/v1/execute")
 """Path prefixes of the routes that call tools."""
 CALL_HEADER: Final = "Filetools-Call"
 """Header with the ID of a call; the response always carries it, even if the server chose the ID."""
-_STATUS: Final = {"UNKNOWN_TOOL": 400, "INVALID_ARGUMENT": 422}
-_EXECUTE_STATUS: Final = _STATUS | {"INTERNAL": 500, "RATE_LIMITED": 429}
-MOST_STEPS: Final = 100
-"""Maximum number of unread events of a call; beyond it the oldest is dropped."""
+_STATUS: Final = {"UNKNOWN_TOOL": 400, "INVALID_ARGUMENT": 422, "RATE_LIMITED": 429, "INTERNAL": 500}
 _ENVELOPE: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["success"],
@@ -52,9 +49,6 @@ _ANSWERS: Final[Described] = {
     },
     400: _either(400, "There is no such tool."),
     422: _either(422, "The arguments are invalid."),
-}
-_EXECUTE_ANSWERS: Final[Described] = {
-    **_ANSWERS,
     429: {**described_failure(429), **_either(429, "The parsing run has made too many context calls.")},
     500: _either(500, "The tool crashed; the log contains the error."),
 }
@@ -88,6 +82,8 @@ async def call_tool(
 ) -> Response:
     """Call a tool with the body as its arguments. If the tool fails, the status is 200, too, and the envelope has the error.
 
+    If the tool crashes, the status is 500.
+
     With `Accept: text/event-stream`, events `progress` report the progress, and `result` ends the stream; closing the
     stream earlier stops the call.
     """
@@ -100,7 +96,7 @@ async def call_tool(
 
 @router.post(
     "/v1/execute",
-    responses=_EXECUTE_ANSWERS,
+    responses=_ANSWERS,
     response_model=None,
     openapi_extra={
         "requestBody": {
@@ -118,7 +114,7 @@ async def execute(
 ) -> Response:
     """Call the tool that the body names; otherwise the same as `/v1/tools/{name}`.
 
-    If the tool crashes, the status is 500. Calls of context tools that name their `parsing_run` are limited to 30 in a run
+    Calls of context tools that name their `parsing_run` are limited to 30 in a run
     and 120 a minute in all runs; beyond that the status is 429.
     """
     try:
@@ -127,7 +123,7 @@ async def execute(
         return _bad(error)
     call = partial(execute_call, caller.registry, wanted, runs=shared.parsing_runs)
     is_streamed = _is_streamed(caller, accept, wanted.tool)
-    return await _called(shared, wanted.tool, call, call_name, is_streamed=is_streamed, statuses=_EXECUTE_STATUS)
+    return await _called(shared, wanted.tool, call, call_name, is_streamed=is_streamed)
 
 
 @router.get("/v1/calls")
@@ -156,7 +152,6 @@ async def _called(
     call_id: str | None,
     *,
     is_streamed: bool,
-    statuses: Mapping[str, int] = _STATUS,
 ) -> Response:
     named = call_id or f"call-{secrets.token_hex(8)}"
     headers = {CALL_HEADER: named}
@@ -168,39 +163,27 @@ async def _called(
     if is_streamed:
         return EventStream(_streamed(call), shared.closing, headers)
     envelope = await call()
-    status = 200 if envelope["success"] else statuses.get(envelope["error_code"], 200)
+    status = 200 if envelope["success"] else _STATUS.get(envelope["error_code"], 200)
     if status == 429:
         headers["Retry-After"] = str(envelope["details"].get("wait_seconds", 1))
     return JSONResponse(envelope, status, headers)
 
 
 async def _streamed(begin: Call) -> AsyncGenerator[str, None]:
-    steps: asyncio.Queue[str] = asyncio.Queue(MOST_STEPS)
+    steps: asyncio.Queue[str | None] = asyncio.Queue()
     abort = AbortSignal()
 
     def report(current: int, total: int | None, message: str | None) -> None:
-        if steps.full():  # a slow client misses the oldest reports
-            steps.get_nowait()
         steps.put_nowait(event_text("progress", {"current": current, "total": total, "message": message}))
 
     call = asyncio.ensure_future(begin(abort=abort, progress=report))
-    step: asyncio.Task[str] | None = None
+    call.add_done_callback(lambda _: steps.put_nowait(None))
     try:
-        while not call.done():
-            step = asyncio.create_task(steps.get())
-            await asyncio.wait({call, step}, return_when=asyncio.FIRST_COMPLETED)
-            if step.done():
-                yield step.result()
-            else:
-                step.cancel()
-        await asyncio.sleep(0)  # the last reports of worker threads may still be queued in the loop
-        while not steps.empty():
-            yield steps.get_nowait()
+        while (step := await steps.get()) is not None:
+            yield step
         yield event_text("result", call.result())
     finally:
         abort.abort()
-        if step is not None:
-            step.cancel()  # the stream was closed while waiting for the next event
         await asyncio.gather(call, return_exceptions=True)
 
 

@@ -218,6 +218,12 @@ async def test_who_does_not_read_is_disconnected_and_misses_nothing_on_returning
             assert editor.text == busy.text
 
 
+def test_the_text_of_a_large_document_leaves_room_for_other_frames() -> None:
+    outbox = Outbox()
+    outbox.put_now(frame_text("ack", text="\n" * 10 * 1024 * 1024))
+    assert outbox.has_room
+
+
 async def test_a_change_that_crosses_a_whole_text_brings_nothing_that_would_be_applied_to_it(
     files: FileToolsFacade, hub: Hub
 ) -> None:
