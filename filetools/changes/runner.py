@@ -33,7 +33,7 @@ from filetools.models.records import Actor, ChangeRecord
 from filetools.paths.lexical import AnyPath, names_folder, plain_path
 from filetools.paths.unmeant import refuse_unmeant
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.permissions.call_watch import current_watch
+from filetools.permissions.deadline import current_deadline
 from filetools.permissions.gatekeeper import Permit
 from filetools.writer.turn_calls import Publication, TurnCall, TurnTask, quietly
 from filetools.writer.turns import Turns
@@ -368,8 +368,8 @@ def _nothing() -> None:
 
 def is_late() -> bool:
     """True if a call is cancelled only by its time limit or abort signal; a finished change is then still returned."""
-    task, watch = asyncio.current_task(), current_watch()
-    return task is not None and task.cancelling() == 1 and watch is not None and watch.is_over()
+    task, deadline = asyncio.current_task(), current_deadline()
+    return task is not None and task.cancelling() == 1 and deadline is not None and deadline.is_over()
 
 
 def _text_of(parts: Parts, path: str, version: str) -> str | None:

@@ -225,10 +225,6 @@ def _plan(
     history = parts.journal.history
     chosen = pick(history)
     changed, waiting, saved = split_buffered(history, chosen)
-    if target is not None:
-        waiting, saved = (
-            [one for one in several if target.covers(one.path, one.old_path)] for several in (waiting, saved)
-        )
     tree = DraftTree(
         parts.workspace, parts.store, parts.journal.contents, parts.facts,
         walk=lambda folder: (path for path, _ in walk_tree(parts.store, folder)),

@@ -26,7 +26,7 @@ from filetools.journal.table import Table
 from filetools.models.records import Actor
 from filetools.permissions.approval_table import ApprovalRow, ApprovalTable
 from filetools.permissions.audience import Attendance, Audience, Case, Ticket
-from filetools.permissions.call_watch import current_watch, uncounted
+from filetools.permissions.deadline import current_deadline, uncounted
 from filetools.permissions.policy import DELETING_TOOLS, READING_TOOLS, RunTrust
 from filetools.permissions.requests import (
     ApprovalDecision,
@@ -201,8 +201,8 @@ class Approvals:
             raise ApprovalDeniedError(request.tool, request.path)
         if not is_first:
             return None
-        if watch := current_watch():
-            watch.note_approval(decision.answer)
+        if deadline := current_deadline():
+            deadline.note_approval(decision.answer)
         return decision
 
     async def _open(self, case: Case) -> Ticket:

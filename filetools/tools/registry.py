@@ -26,14 +26,13 @@ from filetools.errors import (
 from filetools.facade.descriptor_calls import DescriptorCalls
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.result import Result
-from filetools.permissions.call_watch import watched
+from filetools.permissions.deadline import AbortSignal, Deadline
 from filetools.tools.answers.nearby import suggest_paths
 from filetools.tools.answers.offered import Names, Offered
 from filetools.tools.answers.seen import ShownCall, TextLimits
 from filetools.tools.answers.shown import shown, shown_failure
 from filetools.tools.arguments import MAX_SHOWN_CHARACTERS, Parameters, nearest_name, read_arguments
 from filetools.tools.call_log import CallLog, CallRecord, CallReport, summarised
-from filetools.tools.deadline import AbortSignal, Deadline
 from filetools.tools.envelope import failure_envelope, news_of, success_envelope
 from filetools.tools.handlers.announcing import Announcer
 from filetools.tools.handlers.buffers import BUFFERS
@@ -314,9 +313,8 @@ class ToolCall:
         try:
             if self._abort.is_aborted():  # set meanwhile; callbacks added afterwards never run
                 raise AbortedError(self._name)
-            with watched(deadline):
-                async with deadline:
-                    return await self._attempted(tool, self._context(), parameters)
+            async with deadline:
+                return await self._attempted(tool, self._context(), parameters)
         finally:
             self._report.approval = deadline.approval
             self._abort.remove_callback(deadline.abort)

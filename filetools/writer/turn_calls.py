@@ -15,7 +15,7 @@ from filetools.journal.commit import CommitDraft
 from filetools.journal.journal import Records
 from filetools.journal.tree_rows import Identity
 from filetools.models.records import ChangeRecord
-from filetools.permissions.call_watch import CallWatch, current_watch
+from filetools.permissions.deadline import Deadline, current_deadline
 from filetools.writer.worker_pool import Hop
 
 T = TypeVar("T")
@@ -115,7 +115,7 @@ class TurnCall:
         """Its outcome; set when it begins to wait."""
         self.alarm: asyncio.TimerHandle | None = None
         """Gives it up when its time is over."""
-        self._watch: CallWatch | None = None
+        self._caller_deadline: Deadline | None = None
         """The clock of its caller, stopped while it waits for its turn."""
         self.found: list[ChangeRecord] = []
         """Changes by others that its turn found."""
@@ -159,22 +159,22 @@ class TurnCall:
         now = time.monotonic()
         self._deadline = now + self.timeout_seconds
         self.given_up_at = now + max(self.timeout_seconds, SHORTEST_WAIT_SECONDS)
-        self._watch = current_watch()
-        if self._watch is not None:
-            self._watch.pause()
+        self._caller_deadline = current_deadline()
+        if self._caller_deadline is not None:
+            self._caller_deadline.pause()
 
     def claimed(self) -> None:
         """Note that its turn begins; in the thread that takes it."""
         self.acquired = time.time()
-        if self._watch is not None:
+        if self._caller_deadline is not None:
             with suppress(RuntimeError):  # the loop is closed, and nobody waits
-                self.hop.get_loop().call_soon_threadsafe(self.resume_watch)
+                self.hop.get_loop().call_soon_threadsafe(self.resume_deadline)
 
-    def resume_watch(self) -> None:
+    def resume_deadline(self) -> None:
         """Let its caller's clock run on, because it waits no longer; on the loop. May be called twice."""
-        watch, self._watch = self._watch, None
-        if watch is not None:
-            watch.resume()
+        deadline, self._caller_deadline = self._caller_deadline, None
+        if deadline is not None:
+            deadline.resume()
 
     def settle(self) -> None:
         """Pass the outcome to its caller; on the loop."""

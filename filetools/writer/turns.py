@@ -106,7 +106,7 @@ class Turns:
         finally:
             if call.alarm is not None:
                 call.alarm.cancel()
-            call.resume_watch()
+            call.resume_deadline()
             self._in_flight.end()
 
     async def do(self, work: Callable[[], T], *, path: str, owner: str, timeout_seconds: float) -> T:

@@ -20,10 +20,9 @@ from filetools.errors import (
 )
 from filetools.events.types import Event, ToolCompleted, ToolProgress, ToolStarted
 from filetools.facade.facade import FileToolsFacade
-from filetools.permissions.call_watch import current_watch, uncounted
+from filetools.permissions.deadline import AbortSignal, current_deadline, uncounted
 from filetools.tools import registry as call
 from filetools.tools.arguments import NoParameters
-from filetools.tools.deadline import AbortSignal
 from filetools.tools.registry import ToolRegistry
 from filetools.tools.tool import ToolContext
 from tests.support.people import BOB
@@ -231,15 +230,15 @@ async def test_the_log_says_how_a_call_ended(
 
 async def test_the_log_says_what_a_person_allowed(files: FileToolsFacade) -> None:
     async def handler(context: ToolContext, given: NoParameters) -> Mapping[str, Any]:
-        watch = current_watch()
-        assert watch is not None
-        watch.note_approval("allow_for_run")
+        deadline = current_deadline()
+        assert deadline is not None
+        deadline.note_approval("allow_for_run")
         return {}
 
     registry = ToolRegistry(files, [probe(handler)])
     await registry.call("probe", {})
     assert [record.approval for record in registry.log] == ["allow_for_run"]
-    assert current_watch() is None
+    assert current_deadline() is None
 
 
 async def test_unknown_tools_and_bad_arguments_are_logged_too(files: FileToolsFacade) -> None:

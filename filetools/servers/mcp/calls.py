@@ -13,13 +13,13 @@ from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter
 
 from filetools.errors import FileToolsError
+from filetools.permissions.deadline import AbortSignal
 from filetools.printable import printable
 from filetools.servers.mcp.callers import FindRegistry, Request
 from filetools.servers.mcp.elicitation import Elicitation
 from filetools.servers.mcp.resources import descriptor_address, file_address
 from filetools.tools.answers.seen import FileLink, ShownCall, TextLimits
 from filetools.tools.answers.shown import shown
-from filetools.tools.deadline import AbortSignal
 from filetools.tools.envelope import failure_envelope
 from filetools.tools.exports import mcp_tool
 from filetools.tools.tool import AnyTool, ReportProgress
@@ -105,17 +105,13 @@ class ToolCalls:
     async def _in_own_task(self, call: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
         """Run a call that changes something in a separate task.
 
-        The SDK cancels a handler again in every iteration of the loop, but a cancelled call needs several iterations to
-        undo and release. Reads hold nothing, and are faster without the task.
+        The SDK cancels a handler again in every iteration of the loop, but a call needs several iterations to undo and
+        release; so the abort signal stops it. Reads hold nothing, and are faster without the task.
         """
         task = asyncio.create_task(call)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            task.cancel()
-            raise
+        return await asyncio.shield(task)
 
     async def aclose(self) -> None:
         """Wait until cancelled calls have ended."""

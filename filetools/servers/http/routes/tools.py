@@ -13,11 +13,11 @@ from fastapi.responses import JSONResponse, Response
 from pydantic_core import from_json
 
 from filetools.errors import InvalidArgumentError
+from filetools.permissions.deadline import AbortSignal
 from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text
 from filetools.servers.http.openapi import Described, described_failure, failures
 from filetools.servers.http.problems import Refusal
 from filetools.servers.http.shared import Caller, Calling, Shared, SharedParts
-from filetools.tools.deadline import AbortSignal
 from filetools.tools.envelope import failure_envelope
 from filetools.tools.execution import Execution
 from filetools.tools.execution import execute as execute_call
@@ -156,8 +156,8 @@ async def _called(
     headers = {CALL_HEADER: named}
 
     async def call(**options: Any) -> dict[str, Any]:
-        with shared.noted(tool):
-            return await given(tool_call_id=named, **options)
+        shared.note_call(tool)
+        return await given(tool_call_id=named, **options)
 
     if is_streamed:
         return EventStream(_streamed(call), shared.closing, headers)

@@ -1,10 +1,16 @@
-"""Ends a call early: when its caller aborts it, or at its time limit, which pauses while the call waits for others."""
+"""Ends a call early: when its caller aborts it, or at its time limit, which pauses while the call waits for others.
+
+Code that waits for people or locks, in any layer, pauses the deadline of the running call.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import TracebackType
+from typing import Final
 
 from filetools.errors import AbortedError, CallTimeoutError
 
@@ -40,9 +46,10 @@ class AbortSignal:
 
 
 class Deadline:
-    """Ends the block `async with deadline` when its time is up or it is aborted; the `CallWatch` of a call. Use once.
+    """Ends the block `async with deadline` when its time is up or it is aborted. Use once.
 
-    The work in the block is cancelled, and the block is left only after it has ended, so that nothing is half done.
+    The work in the block is cancelled, and the block is left only after it has ended, so that nothing is half done. In the
+    block, and in tasks that it starts, it is the `current_deadline`.
 
     Args:
         what: Name of the call, for messages.
@@ -68,6 +75,7 @@ class Deadline:
 
     async def __aenter__(self) -> Deadline:
         await self._timeout.__aenter__()
+        self._token = _current.set(self)
         self._is_running = True
         return self
 
@@ -75,6 +83,7 @@ class Deadline:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._is_running = False
+        _current.reset(self._token)
         try:
             await self._timeout.__aexit__(kind, error, trace)
         except TimeoutError as exc:
@@ -107,10 +116,32 @@ class Deadline:
             self._timeout.reschedule(self._loop.time())
 
     def is_over(self) -> bool:
-        """Return True if the time is up or the block was aborted."""
+        """True if the time is up or the block was aborted: its task is cancelled for that."""
         return self._timeout.expired()
 
     @property
     def _may_change(self) -> bool:
         # After expiry, the cancelled work leaves its pauses; their `resume` must not reschedule the timeout.
         return self._is_running and not self._is_aborted and not self._timeout.expired()
+
+
+_current: Final[ContextVar[Deadline | None]] = ContextVar("filetools_deadline", default=None)
+
+
+def current_deadline() -> Deadline | None:
+    """Return the deadline of the call that the running task belongs to, or None outside of calls."""
+    return _current.get()
+
+
+@contextmanager
+def uncounted() -> Iterator[None]:
+    """Do not count time inside the block against the call's limit: put it around waiting for a lock or a person."""
+    deadline = _current.get()
+    if deadline is None:
+        yield
+        return
+    deadline.pause()
+    try:
+        yield
+    finally:
+        deadline.resume()
