@@ -17,8 +17,8 @@ from filetools.content.version import version_of
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError, PathNotFoundError
 from filetools.facade.calls import ActorCalls
 from filetools.facade.reading import information
-from filetools.facade.reading.expected import full_version
 from filetools.facade.reading.feed import PAGE_RECORDS, number_of
+from filetools.facade.reading.reading import full_version
 from filetools.facade.run_calls import runs_of
 from filetools.history import restoring, selection, tree_diff, undo, undoing
 from filetools.history.checkpoints import take
