@@ -63,7 +63,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "sync": ("commands.workspace", "Make the mirror equal to the workspace."),
         "mirror": ("commands.workspace", "List, add or remove the mirrors of the root."),
         "project": ("commands.agents", "Register folders as projects that agents of this root may read."),
-        "instances": ("commands.agents", "List the agents and servers that run on this root, or pin one."),
+        "instances": ("commands.agents", "List the agents and servers that run on this root."),
         "doctor": ("commands.checking", "Check the installation and the root, and suggest remedies."),
     },
     "Tools": {
@@ -143,6 +143,8 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
+            if STDERR.is_terminal:
+                STDERR.print()  # the terminal has shown ^C without a line end
             raise click.exceptions.Exit(INTERRUPTED) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -201,11 +203,9 @@ def command(
                 else:
                     runner.perform(lambda files: body(runner, files, **values), watch=watch)
                 sys.stdout.flush()
-            except FileToolsError as error:
-                runner.fail(error)
-                runner.end()
-            except PermissionError as error:  # a folder on the way to the state
-                runner.fail(AccessDeniedError(str(error.filename)))
+            except (FileToolsError, PermissionError) as error:
+                # Another PermissionError is of a folder on the way to the state.
+                runner.fail(error if isinstance(error, FileToolsError) else AccessDeniedError(str(error.filename)))
                 runner.end()
             except ModuleNotFoundError as error:  # an extra is not installed
                 print_refusal(str(error), None)

@@ -157,8 +157,8 @@ async def _called(
     headers = {CALL_HEADER: named}
 
     async def call(**options: Any) -> dict[str, Any]:
-        with shared.noted(tool):
-            return await given(tool_call_id=named, **options)
+        shared.note_call(tool)
+        return await given(tool_call_id=named, **options)
 
     if is_streamed:
         return EventStream(_streamed(call), shared.closing, headers)
