@@ -17,7 +17,6 @@ from filetools.errors import AccessDeniedError, FileToolsError, LockTimeoutError
 from filetools.journal.storage.rescue import JournalReport as JournalReport
 from filetools.journal.storage.rescue import Rescue, folder_for_damage, start_again
 from filetools.journal.storage.rescue import examine_journal as examine_journal
-from filetools.journal.storage.rescue import registered_in as registered_in
 from filetools.models.words import STATE_PATH
 from filetools.permissions.policy import SavedPermissions
 from filetools.tree.leader import Leadership

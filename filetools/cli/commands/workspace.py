@@ -15,7 +15,7 @@ from rich.filesize import decimal
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 import filetools.models as models
-from filetools.app.health import examine_journal, registered_in
+from filetools.app.health import examine_journal
 from filetools.app.mirrors import ListedMirror, add_mirror, list_mirrors, remove_mirror
 from filetools.app.state import prepare_state
 from filetools.app.trust import accept, set_aside
@@ -119,7 +119,7 @@ def trust(runner: CommandRunner, name: str | None, *, yes: bool) -> None:
         "accepted": aside.name,
         "records": report.records if report else 0,
         "mirrors": [row.place for row in report.mirrors] if report else [],
-        "projects": registered_in(aside),
+        "projects": [*report.projects] if report else [],
         "problem": str(report.problem) if report and report.problem else None,
     }
     if not runner.options.as_json:
