@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +17,6 @@ from filetools.errors import AccessDeniedError, FileToolsError, LockTimeoutError
 from filetools.journal.storage.rescue import JournalReport as JournalReport
 from filetools.journal.storage.rescue import Rescue, folder_for_damage, start_again
 from filetools.journal.storage.rescue import examine_journal as examine_journal
-from filetools.journal.storage.rescue import registered_in as registered_in
 from filetools.models.words import STATE_PATH
 from filetools.permissions.policy import SavedPermissions
 from filetools.tree.leader import Leadership
@@ -38,8 +37,6 @@ class Health(Struct, frozen=True, kw_only=True):
     """True if the root is a directory."""
     has_state: bool
     """True if it has a state directory; a root without one was never opened."""
-    is_open: bool = False
-    """True if a process has it open now."""
     journal: JournalReport | None = None
     """None if there is no journal yet."""
     misplaced: tuple[str, ...] = ()
@@ -77,7 +74,6 @@ def examine(root: Path, state_directory: Path | None = None) -> Health:
     return Health(
         exists=root.is_dir(),
         has_state=True,
-        is_open=_is_kept(directory),
         journal=examine_journal(directory),
         misplaced=tuple(_misplaced(root, directory, rules)),
     )
@@ -146,12 +142,6 @@ def _put_aside(directory: Path, aside: Path, name: str) -> None:
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if os.path.lexists(directory / name):
         shutil.move(directory / name, target)  # the root and its state directory may be on different disks
-
-
-def _is_kept(directory: Path) -> bool:
-    with suppress(OSError), closing(Leadership(directory, LEADER_LOCK)) as leader:
-        return not leader.try_lead()
-    return False
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from filetools.app.mirrors import MirrorFolders, mirror_of, place_of, refuse_overlaps
 from filetools.app.state import StateLocation, prepare_state, temporary_state
@@ -131,15 +131,6 @@ class Opening:
         self._stack = AsyncExitStack()
         self._is_entered = False
         self._process = os.getpid()
-
-    if not TYPE_CHECKING:  # type checkers must still report the unknown name
-
-        def __getattr__(self, name: str) -> NoReturn:
-            message = f"{type(self).__name__!r} object has no attribute {name!r}"
-            if hasattr(FileToolsFacade, name):
-                way = "'async with filetools.open(root) as files:', or 'with filetools.open_sync(root) as files:'"
-                message += f"; open it first: {way}"
-            raise AttributeError(message, name=name, obj=self)
 
     async def __aenter__(self) -> FileToolsFacade:
         if self._is_entered:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -49,21 +48,11 @@ class Registration:
             self.name = name
             self._has_news.set()
 
-    @contextmanager
-    def noted(self, tool: str | None = None) -> Iterator[None]:
-        """Record that a call runs. Status queries do not count: a server that receives only those is idle."""
-        if tool == STATUS_TOOL:
-            yield
-            return
-        self._note_call()
-        try:
-            yield
-        finally:
-            self._note_call()
-
-    def _note_call(self) -> None:
-        self._is_called = True
-        self._has_news.set()
+    def note_call(self, tool: str | None = None) -> None:
+        """Record that a call begins. Status queries do not count: a server that receives only those is idle."""
+        if tool != STATUS_TOOL:
+            self._is_called = True
+            self._has_news.set()
 
     async def _note(self) -> None:
         await self._has_news.wait()

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from filetools.changes.parts import Parts
 from filetools.errors import FileToolsError, PathNotDirectoryError, SymlinkNotAllowedError
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.sync.mirror_files import sync_place
 from filetools.sync.recovery import own_places
 
 _log = logging.getLogger(__name__)
@@ -45,7 +44,7 @@ def sync_files(
     for done, (path, numbers) in enumerate(by_path.items()):
         report(done, len(by_path))
         try:
-            if not sync_place(parts.store, path, synced):
+            if not parts.store.sync(path, synced=synced):
                 absent.append(path)
         except FileToolsError as exc:
             _log.warning("%s is not synced yet: %s", path, exc)

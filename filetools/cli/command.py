@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 import click
-from click.shell_completion import get_completion_class
 
 from filetools.cli.runner import READING, CommandRunner, SharedOptions
 from filetools.cli.terminal import FAILED, INTERRUPTED, STDERR, leave_quietly, print_error, print_refusal, use_terminal
@@ -63,7 +62,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "sync": ("commands.workspace", "Make the mirror equal to the workspace."),
         "mirror": ("commands.workspace", "List, add or remove the mirrors of the root."),
         "project": ("commands.agents", "Register folders as projects that agents of this root may read."),
-        "instances": ("commands.agents", "List the agents and servers that run on this root, or pin one."),
+        "instances": ("commands.agents", "List the agents and servers that run on this root."),
         "doctor": ("commands.checking", "Check the installation and the root, and suggest remedies."),
     },
     "Tools": {
@@ -143,6 +142,8 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
+            if STDERR.is_terminal:
+                STDERR.print()  # the terminal has shown ^C without a line end
             raise click.exceptions.Exit(INTERRUPTED) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -201,11 +202,9 @@ def command(
                 else:
                     runner.perform(lambda files: body(runner, files, **values), watch=watch)
                 sys.stdout.flush()
-            except FileToolsError as error:
-                runner.fail(error)
-                runner.end()
-            except PermissionError as error:  # a folder on the way to the state
-                runner.fail(AccessDeniedError(str(error.filename)))
+            except (FileToolsError, PermissionError) as error:
+                # Another PermissionError is of a folder on the way to the state.
+                runner.fail(error if isinstance(error, FileToolsError) else AccessDeniedError(str(error.filename)))
                 runner.end()
             except ModuleNotFoundError as error:  # an extra is not installed
                 print_refusal(str(error), None)
@@ -231,15 +230,6 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         ctx.exit()
 
 
-def _show_completion(ctx: click.Context, _: click.Parameter, shell: str | None) -> None:
-    """Print the completion script for a shell."""
-    if shell is not None and not ctx.resilient_parsing:
-        kind = get_completion_class(shell)
-        assert kind is not None
-        click.echo(kind(ctx.command, {}, _NAME, f"_{_NAME.upper()}_COMPLETE").source())
-        ctx.exit()
-
-
 _BEFORE: Final = ("root", "state_dir", "actor", "as_json")
 """Shared options that are also allowed before the command."""
 
@@ -257,13 +247,6 @@ _BEFORE: Final = ("root", "state_dir", "actor", "as_json")
 )
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Print the version."
-)
-@click.option(
-    "--show-completion",
-    type=click.Choice(("bash", "zsh", "fish")),
-    expose_value=False,
-    callback=_show_completion,
-    help="Print the completion script.",
 )
 @_SHARED["root"]
 @_SHARED["state_dir"]

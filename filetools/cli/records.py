@@ -107,14 +107,11 @@ async def patch_of(files: FileToolsFacade, record: ChangeRecord, *, exact: bool 
         read = await files.read_file(record.path, version=version)
     except FileToolsError:  # binary, or no longer kept
         return None
-    return None if read.is_binary else whole_text_patch(record.path, read.content, is_added=record.before is None)
-
-
-def whole_text_patch(path: str, content: str, *, is_added: bool) -> str:
-    """Return the diff of a text that was added or removed as a whole."""
-    if is_added:
-        return unified_diff("", content, "/dev/null", f"b/{path}")
-    return unified_diff(content, "", f"a/{path}", "/dev/null")
+    if read.is_binary:
+        return None
+    if record.before is None:
+        return unified_diff("", read.content, "/dev/null", f"b/{record.path}")
+    return unified_diff(read.content, "", f"a/{record.path}", "/dev/null")
 
 
 def moment(seconds: float, *, short: bool = False) -> str:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO, TypeAlias, TypeV
 import click
 from msgspec import Struct
 
-from filetools.app.opening import Opening
+from filetools.app.opening import Opening, open_workspace
+from filetools.app.state import lacks_state, own_directory
 from filetools.cli.terminal import (
     STDERR,
     exit_code,
@@ -35,8 +36,9 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from filetools.models.result import Result
 from filetools.models.words import STATE_DIRECTORY, Durability
+from filetools.paths.names import require_printable
 from filetools.permissions.requests import ApprovalAnswer, ApprovalRequest, short_diff
-from filetools.settings import Settings
+from filetools.settings import Settings, load_settings, named_session
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -89,16 +91,13 @@ class CommandRunner:
         Args:
             arguments: Values given by the command itself.
         """
-        from filetools.app.state import own_directory
-        from filetools.settings import load_settings
-
         root, state = self.workplace.root, self.options.state_dir
         refuse_file("state directory", state or root / STATE_DIRECTORY)
         given = {"durability": self.options.durability, **arguments}
         return load_settings(given, own_directory=own_directory(root, state), tree_directory=root / STATE_DIRECTORY)
 
     def perform(self, work: Work, *, watch: bool = False) -> None:
-        """Open the workspace and run the work; end the command if anything failed.
+        """Open the workspace and run the work; end the command if the work noted a failure.
 
         Creates a state if the root has none.
 
@@ -123,8 +122,6 @@ class CommandRunner:
     @property
     def lacks_state(self) -> bool:
         """True if the root has no state, and therefore no history, yet; `read` does not create one."""
-        from filetools.app.state import lacks_state
-
         return self.options.mirror is None and lacks_state(self.workplace.root, self.options.state_dir)
 
     def note_no_state(self) -> None:
@@ -145,14 +142,7 @@ class CommandRunner:
                     await self.suggest(own, error)
                     raise
 
-        try:
-            asyncio.run(opened())
-        except FileToolsError as error:
-            self.fail(error)
-        except KeyboardInterrupt:
-            if STDERR.is_terminal:
-                STDERR.print()  # the terminal has shown ^C without a line end
-            raise
+        asyncio.run(opened())
         self.end()
 
     def peek(self, look: Callable[[FileToolsFacade], Awaitable[T]]) -> T | None:
@@ -206,8 +196,6 @@ class CommandRunner:
             raise click.exceptions.Exit(self._exit_code)
 
     def _opening(self, *, watch: bool = False, create: bool = True) -> Opening:
-        from filetools.app.opening import open_workspace
-
         settings, sources = self.settings()
         if not watch and sources["watch"] == "default":
             settings = replace(settings, watch=False)
@@ -217,9 +205,6 @@ class CommandRunner:
         )  # fmt: skip
 
     def _actor(self) -> Actor:
-        from filetools.paths.names import require_printable
-        from filetools.settings import named_session
-
         session = named_session()
         if self.options.actor is not None:
             require_printable("The name of an actor", self.options.actor)

@@ -148,13 +148,11 @@ class Checkpoints:
             )
             is_whole = not is_kept or connection.execute(_SCOPE, (number,)).fetchone() != (scope,)
             before = {key: SnapshotRow(*row) for key, _, *row in connection.execute(_BEFORE, (number, is_whole))}
-            now, unrecorded = dict[str, SnapshotRow](), set[str]()
-            for key, recorded, *row in connection.execute(_NOW, (number, is_whole)):
-                now[key] = SnapshotRow(*row)
-                if not recorded:
-                    unrecorded.add(key)
+            rows = connection.execute(_NOW, (number, is_whole)).fetchall()
         return Comparison(
-            position=position, snapshot=number, is_whole=is_whole, before=before, now=now, unrecorded=unrecorded,
+            position=position, snapshot=number, is_whole=is_whole, before=before,
+            now={key: SnapshotRow(*row) for key, _, *row in rows},
+            unrecorded={key for key, recorded, *_ in rows if not recorded},
             lacking=lacking if made == number else before,
         )  # fmt: skip
 
@@ -198,8 +196,7 @@ class Checkpoints:
 
     def get(self, name: str) -> Checkpoint | None:
         """Return the checkpoint of a name, or None."""
-        row = self._database.row(f"{_SELECT} AND name = ?", (name,))
-        return None if row is None else _checkpoint(row)
+        return next((one for one in self.all() if one.name == name), None)
 
     def snapshot(self, name: str) -> tuple[Checkpoint, Tree | None] | None:
         """Return the checkpoint of a name and its entries, by key; None for the entries if not all of them are known.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from filetools.journal.changes import RelationKind
 from filetools.journal.records import SELECT_RECORD, records_from
@@ -54,6 +54,27 @@ _PATHS_OF: Final = (
 )
 
 
+_IS_DONE: Final = "state IN ('applied', 'buffer') AND operation != 'found'"
+_CONDITIONS: Final = {
+    "numbers": "number IN (SELECT value FROM json_each(:numbers))",
+    "kind": "actor_kind = :kind",
+    "id": "actor_id = :id",
+    "session": "session = :session",
+    "call": "call = :call",
+    "transaction": "batch = :transaction",
+    "since": "number >= :since",
+    "until": "number <= :until",
+    "since_time": "time >= :since_time",
+    "until_time": "time <= :until_time",
+    "key": "(key = :key OR (key >= :first AND key < :last) OR old_key = :key OR (old_key >= :first AND old_key < :last))",
+    "moves_only": "(NOT :moves_only OR (operation IN ('move', 'move_directory') AND state = 'applied'))",
+    "saved": "(NOT :saved OR state = 'applied')",
+    "standing": "(NOT :standing OR NOT EXISTS (SELECT 1 FROM undone WHERE undone.number = records.number))",
+    "undos": (":undos = EXISTS (SELECT 1 FROM relations WHERE relations.number = records.number AND kind = 'undoes')"),
+}
+"""Conditions on records, by the fields of `RecordFilter` that ask for them."""
+
+
 class RecordFilter(Struct, frozen=True, kw_only=True):
     """Selects records; a field that is None matches all."""
 
@@ -96,9 +117,12 @@ class History:
             wanted: Selects the records.
             limit: Maximum number of records; if fewer are returned, there are no more.
         """
-        conditions, values = _conditions(wanted)
-        query = f"{SELECT_RECORD} WHERE {' AND '.join(conditions)} ORDER BY number DESC LIMIT :limit"
-        return records_from(self._database, query, values | {"limit": limit})
+        given = {name: value for name, value in structs.asdict(wanted).items() if value is not None}
+        conditions = " AND ".join(_CONDITIONS[name] for name in given)
+        first, last = bounds_below(wanted.key or "")
+        values = {"numbers": json.dumps(wanted.numbers), "first": first, "last": last, "limit": limit}
+        query = f"{SELECT_RECORD} WHERE {_IS_DONE} AND {conditions} ORDER BY number DESC LIMIT :limit"
+        return records_from(self._database, query, given | values)
 
     def of_key(self, key: str, *, below: int | None = None, limit: int = 1000) -> list[ChangeRecord]:
         """Return the changes of files that had this key at the time, newest first; folders are omitted."""
@@ -153,44 +177,6 @@ class History:
 
 def _of_kind(kind: RelationKind | None) -> str:
     return _TAKES_BACK if kind is None else f"kind = '{kind}'"
-
-
-def _conditions(wanted: RecordFilter) -> tuple[list[str], dict[str, Any]]:
-    conditions = ["state IN ('applied', 'buffer')", "operation != 'found'", "number >= :since"]
-    values: dict[str, Any] = {"since": wanted.since}
-    simple = {
-        "actor_kind = :kind": wanted.kind,
-        "actor_id = :id": wanted.id,
-        "session = :session": wanted.session,
-        "call = :call": wanted.call,
-        "batch = :transaction": wanted.transaction,
-        "number <= :until": wanted.until,
-        "time >= :since_time": wanted.since_time,
-        "time <= :until_time": wanted.until_time,
-    }
-    for condition, value in simple.items():
-        if value is not None:
-            conditions.append(condition)
-            values[condition.rpartition(":")[2]] = value
-    if wanted.numbers is not None:
-        conditions.append("number IN (SELECT value FROM json_each(:numbers))")
-        values["numbers"] = json.dumps(wanted.numbers)
-    if wanted.key is not None:
-        conditions.append(
-            "(key = :key OR (key >= :first AND key < :last) OR old_key = :key OR (old_key >= :first AND old_key < :last))"
-        )
-        first, last = bounds_below(wanted.key)
-        values |= {"key": wanted.key, "first": first, "last": last}
-    if wanted.standing:
-        conditions.append("NOT EXISTS (SELECT 1 FROM undone WHERE undone.number = records.number)")
-    if wanted.undos is not None:
-        is_undo = "EXISTS (SELECT 1 FROM relations WHERE relations.number = records.number AND kind = 'undoes')"
-        conditions.append(is_undo if wanted.undos else f"NOT {is_undo}")
-    if wanted.moves_only:
-        conditions.append("operation IN ('move', 'move_directory')")
-    if wanted.saved or wanted.moves_only:
-        conditions.append("state = 'applied'")
-    return conditions, values
 
 
 # -- which records count as undone: updated by every commit, so that a query is one lookup. A record is undone while one of

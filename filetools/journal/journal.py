@@ -40,8 +40,8 @@ from filetools.models.words import Durability
 _log = logging.getLogger(__name__)
 Records = tuple[ChangeRecord, ...]
 _VIEW_COLUMNS: Final = (
-    "EXISTS (SELECT 1 FROM records INDEXED BY records_moving"
-    f" WHERE {IS_MOVING}),"
+    f"EXISTS (SELECT 1 FROM records INDEXED BY records_moving WHERE {IS_MOVING} AND"
+    " ((?1 > key || '/' AND ?1 < key || '0') OR (?1 > old_key || '/' AND ?1 < old_key || '0'))),"
     " heads.path, heads.version, heads.size, heads.mode, heads.number, heads.applied,"
     f" {DOCUMENT_COLUMNS}"
 )
@@ -58,7 +58,6 @@ _POSITIONS: Final = (
     f" (SELECT coalesce(max(number), 0) FROM records WHERE number < {FIRST_PENDING}),"
     " coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'forgotten'), 0) FROM records"
 )
-_MOVING: Final = f"SELECT key, old_key FROM records INDEXED BY records_moving WHERE {IS_MOVING}"
 
 
 class Positions(NamedTuple):
@@ -139,13 +138,12 @@ class Journal:
 
     def view(self, key: str) -> View:
         """Return the journal's current view of a path."""
-        is_moving, path, version, size, mode, number, applied, *opened = self._database.row(_VIEW, (key,))
-        blocked = bool(is_moving) and self._is_below_moving(key)
+        blocked, path, version, size, mode, number, applied, *opened = self._database.row(_VIEW, (key,))
         document = None if opened[0] is None else document_from(opened)
         head = None if number is None else Head(
             key=key, path=path, version=version_from(version), size=size, mode=mode, number=number, applied=bool(applied)
         )  # fmt: skip
-        return View(head=head, blocked=blocked, document=document)
+        return View(head=head, blocked=bool(blocked), document=document)
 
     def records(
         self,
@@ -184,10 +182,6 @@ class Journal:
     def positions(self) -> Positions:
         """Return the numbers of some records, as of one moment."""
         return Positions(*self._database.row(_POSITIONS))
-
-    def _is_below_moving(self, key: str) -> bool:
-        ends = (end for row in self._database.rows(_MOVING) for end in row)
-        return any(end is not None and key.startswith(f"{end}/") for end in ends)
 
     def commit(self, changes: Sequence[Change], actor: Actor) -> Records:
         """Record changes in one transaction, durable on return if the journal's durability is "commit".

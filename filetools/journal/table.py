@@ -22,6 +22,8 @@ LARGEST_KEY: Final = "\U0010ffff"
 _FREE: Final = f"UPDATE contents SET used = {UNSYNCED} WHERE hash = ? AND used = 0 AND {IS_FREE}"
 _COLUMNS: Final = "key, value, version, size, used, revision"
 _SELECT: Final = f"SELECT {_COLUMNS} FROM rows WHERE space = ?"
+_REVISIONS: Final = "SELECT key, revision FROM rows WHERE space = ? AND key IN (SELECT value FROM json_each(?))"
+_REMOVE: Final = "DELETE FROM rows WHERE space = ? AND key = ?"
 _PUT: Final = f"INSERT OR REPLACE INTO rows (space, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _RELEASE: Final = "UPDATE rows SET version = NULL, revision = revision + 1 WHERE version = ? AND space = ?"
 _HELD: Final = (
@@ -79,13 +81,10 @@ class Table:
         Returns:
             True if it was done.
         """
-        try:
-            self._database.write(partial(self._put, rows), durable=durable)
-        except _MovedOnError:
-            return False
-        if is_news:
+        is_done = self._database.write(partial(self._put, rows), durable=durable)
+        if is_done and is_news:
             self._on_put()
-        return True
+        return is_done
 
     def scan(self, prefix: str = "") -> list[TableRow]:
         """Return the rows whose keys begin with a prefix, in the order of their keys."""
@@ -106,22 +105,18 @@ class Table:
         if self._database.row(f"SELECT 1 {_WITHOUT} LIMIT 1", old) is not None:
             self._database.change(f"DELETE {_WITHOUT}", [old])
 
-    def _put(self, rows: Sequence[TableRow], connection: sqlite3.Connection) -> None:
-        found, gone = (f"{verb} FROM rows WHERE space = ? AND key = ?" for verb in ("SELECT revision", "DELETE"))
+    def _put(self, rows: Sequence[TableRow], connection: sqlite3.Connection) -> bool:
+        keys = json.dumps([row.key for row in rows])
+        known = dict(connection.execute(_REVISIONS, (self._space, keys)).fetchall())
+        if any(row.revision != known.get(row.key, 0) for row in rows):
+            return False
+        connection.executemany(_REMOVE, [(self._space, row.key) for row in rows if row.is_gone])
         for row in rows:
-            place = (self._space, row.key)
-            (revision,) = connection.execute(found, place).fetchone() or (0,)
-            if revision != row.revision:
-                raise _MovedOnError
-            if row.is_gone:
-                connection.execute(gone, place)
-                continue
-            version = None if row.version is None else digest_of(row.version)
-            connection.execute(_PUT, (*place, json.dumps(row.value), version, row.size, row.used, revision + 1))
-
-
-class _MovedOnError(Exception):
-    """Rolls the transaction back."""
+            if not row.is_gone:
+                version = None if row.version is None else digest_of(row.version)
+                values = (json.dumps(row.value), version, row.size, row.used, row.revision + 1)
+                connection.execute(_PUT, (self._space, row.key, *values))
+        return True
 
 
 def release_bytes(connection: sqlite3.Connection, space: str, surplus: int, *, is_freed: bool = False) -> None:

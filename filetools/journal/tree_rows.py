@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Literal, NamedTuple
@@ -171,7 +170,6 @@ class TreeTable:
             key_of: Returns the key that all spellings of a path share.
         """
         self._connection = connection
-        self._known: dict[str, TreeRow | None] = {}
         self.key_of: Final = key_of
 
     def note_whole_look(self, looked: Looked) -> None:
@@ -181,10 +179,8 @@ class TreeTable:
 
     def get(self, key: str) -> TreeRow | None:
         """Return the row of a key."""
-        if key not in self._known:
-            row = self._connection.execute(f"{_SELECT} WHERE key = ?", (key,)).fetchone()
-            self._known[key] = None if row is None else row_from(row)
-        return self._known[key]
+        row = self._connection.execute(f"{_SELECT} WHERE key = ?", (key,)).fetchone()
+        return None if row is None else row_from(row)
 
     def at(self, path: str) -> TreeRow | None:
         """Return the row of a path, in any spelling."""
@@ -192,9 +188,8 @@ class TreeTable:
 
     def put(self, rows: Iterable[TreeRow]) -> None:
         """Set rows."""
-        for new in rows:
-            row = self._known[new.key] = _numbered(new, self.get(new.key))
-            self._connection.execute(PUT_ROW, _tree_values(row))
+        for row in rows:
+            self._connection.execute(PUT_ROW, _tree_values(_numbered(row, self.get(row.key))))
 
     def children(self, folder: str) -> list[TreeRow]:
         """Return the rows directly in the folder of a key, without absent ones."""
@@ -228,17 +223,14 @@ class TreeTable:
     def take_away(self, key: str, number: int) -> None:
         """Mark everything below a folder as removed by record `number`, which removed the folder."""
         take_away(self._connection, key, number)
-        self._known.clear()
 
     def move_folder(self, old: TreeRow, key: str, path: str) -> None:
         """Rename the rows of a moved folder and of everything below it."""
         move_folder(self._connection, (old.key, old.path), (key, path))
-        self._known.clear()
 
     def move_device(self, old: int, new: int) -> None:
         """Set a new device number in all rows of a device."""
         self._connection.execute("UPDATE tree SET device = ? WHERE device = ?", (new, old))
-        self._known.clear()
 
     def are_ignore_files_changed(self, position: int) -> bool:
         """True if an ignore file was created, changed, moved or removed after a record."""
@@ -311,6 +303,8 @@ class Looked(Struct, frozen=True):
     """When it began, in seconds since the epoch."""
     rules: str = ""
     """Version of its exclusion rules."""
+    tracked: frozenset[str] = frozenset()
+    """Paths of the ignored files that git tracked."""
 
 
 class TreeIndex:
@@ -323,16 +317,6 @@ class TreeIndex:
         """Return the newest look at the whole tree; None if there was none, so that rows may be missing."""
         row = self._database.row("SELECT value FROM meta WHERE name = 'looked_at'")
         return None if row is None else msgspec.json.decode(row[0], type=Looked)
-
-    def tracked(self) -> set[str]:
-        """Return the paths that `note_tracked` stored last."""
-        row = self._database.row("SELECT value FROM meta WHERE name = 'tracked'")
-        return set() if row is None else set(json.loads(row[0]))
-
-    def note_tracked(self, paths: Iterable[str]) -> None:
-        """Store the paths of ignored files that git tracks."""
-        value = json.dumps(sorted(paths))
-        self._database.change("INSERT OR REPLACE INTO meta VALUES ('tracked', ?)", [(value,)])
 
     def to_look_at(self) -> dict[str, TreeRow]:
         """Return the rows of files and links that were never read, and of ignore files, by key."""

@@ -19,7 +19,9 @@ from filetools.errors import (
     FileToolsError,
     InvalidArgumentError,
     MountPointError,
+    NotRegularFileError,
     PathExistsError,
+    PathNotDirectoryError,
     PathNotFoundError,
     SymlinkNotAllowedError,
 )
@@ -29,14 +31,11 @@ from filetools.settings import STATE_DIRECTORY
 from filetools.stores.local_displaced import LocalDisplaced, LocalTrashed
 from filetools.stores.local_prepare import prepare_new, prepare_replacement, written
 from filetools.stores.private import (
-    FOREIGN_NAME,
-    FOREIGN_TRASH,
     Explained,
     HiddenPlace,
     LocalDisk,
     PrivateDirectory,
     foreign_name_for,
-    foreign_trash_name,
     is_left_behind,
     private_name,
 )
@@ -52,11 +51,12 @@ from filetools.stores.store import Displaced, Prepared, Reader, Trashed
 from filetools.stores.system import RENAME_EXCHANGE, Opened, rename_with_flags, stamps_every_change, sync_descriptor
 
 _TRIES: Final = 5
+_NOT_THERE: Final = (
+    PathNotFoundError, DirectoryNotFoundError, PathNotDirectoryError, SymlinkNotAllowedError, NotRegularFileError,
+)  # fmt: skip
+"""Errors that mean that nothing of a path needs to be synced."""
 MOST_SYNCED_FOLDERS: Final = 10_000
 """Maximum number of folders whose last sync a store remembers."""
-ORPHAN_SECONDS: Final = 60.0
-"""Age from which a temporary file beside its target counts as left behind, if a store that no longer exists had noted the
-folder: longer than any living store leaves one there."""
 
 
 class LocalStore(LocalReading):
@@ -175,13 +175,13 @@ class LocalStore(LocalReading):
             if trash is None:
                 place = disk.away(disk.temporary(), path, parent)
             else:
-                place = disk.away(disk.hidden("trash", private_name(trash)), path, parent, foreign_trash_name(trash))
+                place = disk.away(disk.hidden("trash", private_name(trash)), path, parent, foreign_name_for(trash))
             with place.folder as folder:
                 if trash is not None and exists((folder, place.name)):
                     raise PathExistsError(place.label)
                 # A retry must find what a dead process began. Without a trash name nobody retries, so the sweep must find it.
                 stage = (parent, foreign_name_for(f"{trash}-begun")) if trash is not None else (folder, place.spare())
-                rename_anything((parent, origin.name), stage, (folder, place.name), is_ours=True)
+                rename_anything((parent, origin.name), stage, (folder, place.name))
                 found = to_file_stat(os.stat(place.name, dir_fd=folder, follow_symlinks=False))
         return LocalDisplaced(disk, path, place, found)
 
@@ -253,7 +253,8 @@ class LocalStore(LocalReading):
     def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> bool:
         """Make a file's bytes and its name durable, with the names of all folders on the way to it.
 
-        If the path does not exist, the nearest existing folder above is synced, so that the removal is durable.
+        If the path does not exist, or a folder above is something else, the nearest existing folder above is synced, so that
+        the removal is durable.
 
         Returns:
             True if a file or a folder is there.
@@ -261,15 +262,15 @@ class LocalStore(LocalReading):
         Raises:
             StorageFailedError: The disk failed; bytes written before may be lost, and must be written again.
         """
-        workspace = self._disk.workspace
-        found = LocalReading.stat(self, path)
-        kind = None if found is None else found.type
-        if kind == "file":
-            with Explained(workspace, path), Opened(workspace.open_file, path) as descriptor:
-                sync_descriptor(descriptor)
+        workspace, kind, synced = self._disk.workspace, None, set() if synced is None else synced
+        with suppress(*_NOT_THERE):
+            found = LocalReading.stat(self, path)
+            if found is not None and found.type == "file":
+                with Explained(workspace, path), Opened(workspace.open_file, path) as descriptor:
+                    sync_descriptor(descriptor)
+            kind = None if found is None else found.type
         folder = path if kind == "directory" else path.parent
-        synced = set() if synced is None else synced
-        with suppress(DirectoryNotFoundError):  # a missing folder has nothing to sync
+        with suppress(*_NOT_THERE):
             for above in dict.fromkeys((ROOT, *folder.folders, folder)):
                 if above not in synced:
                     self._sync_names(above)
@@ -300,16 +301,11 @@ class LocalStore(LocalReading):
                     yield left
         for name in os.listdir(disk.private.folder("displaced")):
             yield from self._left_at(disk.hidden("displaced", name))
-        for note, folder in disk.private.notes_of_dead_owners():
-            waits = False
-            for name in _names_beside(disk, WorkspacePath(folder)):
-                for left in self._left_at(disk.live(WorkspacePath(folder).child(name))):
-                    is_trash = left.stat.type == "directory" or name.endswith(FOREIGN_TRASH)  # trash is kept
-                    is_young = time.time() - left.stat.changed_ns / 1e9 < ORPHAN_SECONDS
-                    waits = waits or (is_young and not is_trash)
-                    if not is_young and not is_trash:
-                        yield left
-            if not waits:
+        for note, folder, start in disk.private.notes_of_dead_owners():
+            names = _names_beside(disk, folder, start)
+            for name in names:
+                yield from self._left_at(disk.live(folder.child(name)))
+            if not names:
                 disk.private.drop_note(note)
 
     def _left_at(self, place: HiddenPlace) -> Iterator[LocalDisplaced]:
@@ -335,10 +331,10 @@ class LocalStore(LocalReading):
         self._disk.private.close()
 
 
-def _names_beside(disk: LocalDisk, folder: WorkspacePath) -> list[str]:
-    """Return the names of temporary files that had to be made in a folder of the tree."""
+def _names_beside(disk: LocalDisk, folder: WorkspacePath, start: str) -> list[str]:
+    """Return the names of temporary files that one owner had to make in a folder of the tree."""
     with suppress(FileToolsError), Opened(disk.workspace.open_directory, folder) as descriptor:
-        return [name for name in os.listdir(descriptor) if FOREIGN_NAME.fullmatch(name)]
+        return [name for name in os.listdir(descriptor) if name.startswith(start)]
     return []
 
 

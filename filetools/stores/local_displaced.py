@@ -21,7 +21,7 @@ from filetools.stores.private import (
     Explained,
     HiddenPlace,
     LocalDisk,
-    foreign_trash_name,
+    foreign_name_for,
     private_name,
     refuse_other_kinds,
 )
@@ -161,7 +161,7 @@ class LocalTrashed:
 
     def __init__(self, disk: LocalDisk, path: WorkspacePath, trash: str) -> None:
         private = disk.hidden("trash", private_name(trash))
-        away = (disk.live(folder.child(foreign_trash_name(trash))) for folder in (ROOT, *path.folders))
+        away = (disk.live(folder.child(foreign_name_for(trash))) for folder in (ROOT, *path.folders))
         self._place = next(filter(_is_there, (private, *away)), private)
         self._path = path
         self._workspace = disk.workspace

@@ -45,9 +45,8 @@ from filetools.stores.system import Opened
 FOLDERS: Final = ("tmp", "trash", "displaced", "beside")
 ORPHAN_AGE_SECONDS: Final = 3600.0
 """Age from which a temporary file counts as left behind if its process cannot be looked up."""
-FOREIGN_NAME: Final = re.compile(r"\.ft-[0-9a-f]{16}(-trash)?")
+FOREIGN_NAME: Final = re.compile(r"\.ft-[0-9a-f]{16}")
 """A temporary file that had to be made in the folder of its target, or trash that could not be moved away from there."""
-FOREIGN_TRASH: Final = "-trash"
 _OWNED_NAME: Final = re.compile(r"(\d+)-(\d+-[0-9a-f]+-[0-9a-f]+)-([0-9a-f]{8})[0-9a-f]{8}")
 _open_owners: Final[set[str]] = set()
 
@@ -107,7 +106,8 @@ class PrivateDirectory:
     def new_foreign_name(self, folder: str) -> str:
         """Return a name `.ft-<16 hex>` for a temporary file in a folder of the tree, once that folder is noted.
 
-        The note stays until this store is closed and a sweep finds nothing in the folder.
+        The name begins with the owner's mark, as the note's does. The note stays until this store is closed and a sweep finds
+        nothing in the folder.
 
         Raises:
             OSError: The note cannot be written, so the file must not be made.
@@ -116,16 +116,18 @@ class PrivateDirectory:
             if folder not in self._noted:
                 _create(self.owner.new_name(), os.fsencode(folder), self.folder("beside"))
                 self._noted.add(folder)
-        return f".ft-{secrets.token_hex(8)}"
+        return f".ft-{self.owner.new_name()[-16:]}"
 
-    def notes_of_dead_owners(self) -> list[tuple[str, str]]:
-        """Return (name of the note, folder) for owners that no longer exist."""
+    def notes_of_dead_owners(self) -> list[tuple[str, WorkspacePath, str]]:
+        """Return (name of the note, folder, start of the names of the files in it) for owners that no longer exist."""
         beside, found = self.folder("beside"), []
         for name in os.listdir(beside):
             with suppress(FileNotFoundError):
-                if is_left_behind(name, os.stat(name, dir_fd=beside, follow_symlinks=False).st_ctime_ns):
+                match = _OWNED_NAME.fullmatch(name)
+                if match and is_left_behind(name, os.stat(name, dir_fd=beside, follow_symlinks=False).st_ctime_ns):
                     with Opened(os.open, name, READ_FLAGS, dir_fd=beside) as descriptor:
-                        found.append((name, os.fsdecode(os.read(descriptor, 8192))))
+                        folder = WorkspacePath(os.fsdecode(os.read(descriptor, 8192)))
+                    found.append((name, folder, f".ft-{match[3]}"))
         return found
 
     def drop_note(self, name: str) -> None:
@@ -238,11 +240,6 @@ class Owner:
 def foreign_name_for(purpose: str) -> str:
     """Return the name `.ft-<16 hex>` that belongs to a purpose, the same in each call."""
     return f".ft-{hashlib.blake2b(os.fsencode(purpose), digest_size=8).hexdigest()}"
-
-
-def foreign_trash_name(trash: str) -> str:
-    """Return the name of what cannot be moved to the trash."""
-    return f"{foreign_name_for(trash)}{FOREIGN_TRASH}"
 
 
 def is_left_behind(name: str, changed_ns: int) -> bool:

@@ -155,24 +155,20 @@ def _drop_old_name(source: Spot, destination: Spot) -> None:
             os.unlink(source[1], dir_fd=source[0])
 
 
-def rename_anything(source: Spot, stage: Spot, destination: Spot, *, is_ours: bool = False) -> None:
+def rename_anything(source: Spot, stage: Spot, destination: Spot) -> None:
     """Rename unless the destination exists, a folder by its entries if nothing else is possible.
 
     Args:
         source: Anything.
         stage: As for `rename_by_entries`; if it exists, a rename was interrupted and is finished.
         destination: In a folder that things can be renamed to.
-        is_ours: True if nobody else uses the destination's name, so that a plain rename replaces nothing.
 
     Raises:
         FileExistsError, FileNotFoundError, OSError: As there.
     """
     if not exists(stage):
         try:
-            if is_ours:
-                os.rename(source[1], destination[1], src_dir_fd=source[0], dst_dir_fd=destination[0])
-            else:
-                rename_without_replacing(source, destination)
+            rename_without_replacing(source, destination)
         except OSError as exc:
             if exc.errno != errno.EXDEV or not is_folder(source) or not can_rename_between(source[0], destination[0]):
                 raise

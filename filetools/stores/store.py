@@ -316,7 +316,7 @@ class Store(Protocol):
         """Make a file's bytes and its name durable, with the names of all folders on the way to it.
 
         Args:
-            path: Path of a file, a folder, or what is gone.
+            path: Path of a file, a folder, or what is gone, also with a folder above it.
             synced: For many changes at once: folders that were made durable after all these changes, with all folders
                 above them. They are skipped, and those of this path are added.
 

@@ -195,13 +195,10 @@ class SyncManager:
         await asyncio.sleep(min(self.context.settings.mirror_probe_seconds, LONGEST_PAUSE_SECONDS))
         await self._look_for_added()
         waiting = [mirror for mirror in self._mirrors if mirror.worker.waits_for_look]
-        if not waiting:
-            return
-        context = self.context
+        looked = self.context.journal.tree_index.looked
         try:
-            if (
-                await context.workers.run(context.journal.tree_index.looked) is None
-            ):  # a mirror that pauses waits longer
+            # Once: a mirror that pauses waits longer.
+            if waiting and await self.context.workers.run(looked) is None:
                 await look()
         except FileToolsError as exc:
             for mirror in waiting:
@@ -296,16 +293,13 @@ class SyncManager:
             if row.root is not None and row.place not in attached:
                 self._attach(row, self._open_added(row)).start()
 
-    def _free_name(self) -> str:
-        taken = {mirror.name for mirror in self._mirrors}
-        names = chain(("mirror",), (f"mirror {number}" for number in count(2)))
-        return next(name for name in names if name not in taken)
-
     def _attach(self, row: MirrorRow, store: Store) -> Mirror:
         files = MirrorFiles(
             store, self.context.journal, self.context.key, max_foreign_bytes=self.context.settings.max_foreign_bytes
         )
-        mirror = Mirror(self._free_name(), row, files, self.context)
+        taken = {mirror.name for mirror in self._mirrors}
+        names = chain(("mirror",), (f"mirror {number}" for number in count(2)))
+        mirror = Mirror(next(name for name in names if name not in taken), row, files, self.context)
         self._mirrors = (*self._mirrors, mirror)
         return mirror
 

@@ -261,10 +261,7 @@ class Mirror:
         waiter = Waiter(number, keys, Future())
         waiter.answer.set_running_or_notify_cancel()  # the mirror also answers a call that has given up
         with self._changed:
-            if self.takes_calls and not self._is_closed:
-                self._waiters.append(waiter)
-            else:
-                waiter.answer.set_result(False)
+            self._waiters.append(waiter)
             if not self._leadership.is_leading:  # also if it is late, so that the process that writes updates its note
                 self.wake(is_urgent=True)
         self._answer()  # it may have everything already
@@ -280,7 +277,7 @@ class Mirror:
     def _answer(self) -> None:
         with self._changed:
             progress = self.progress
-            is_over = not progress.is_ready or self._is_closed
+            is_over = not self.takes_calls or self._is_closed
             done = [each for each in self._waiters if is_over or each.is_reached(progress)]
             self._waiters = [each for each in self._waiters if each not in done]
         for each in done:

@@ -77,18 +77,7 @@ class MirrorFiles:
 
     def spelled(self, path: WorkspacePath) -> WorkspacePath | None:
         """Return the mirror's spelling of a path; None if nothing is there, or its disk does not ignore case."""
-        if not self._ignores_case:
-            return None
-        found = ROOT
-        with suppress(*_OTHER_GROUND):
-            if self.store.stat(path) is None:
-                return None
-            for name in path.parts:
-                alike = _alike(self.store, found, name)
-                # Some drivers show every name in small letters.
-                found = found.child(name if name in alike or not alike else alike[0])
-            return found
-        return None
+        return next(iter(spellings(path, self.store)), None) if self._ignores_case else None
 
     def respell(self, path: WorkspacePath) -> None:
         """Give an entry the spelling of `path`."""
@@ -271,16 +260,16 @@ def mark(store: Store, identity: str) -> None:
     store.sync(MARKER)
 
 
-def twins_of(path: WorkspacePath, store: Store) -> list[WorkspacePath]:
-    """Return the store's other paths that a disk which ignores case takes for this one."""
+def spellings(path: WorkspacePath, store: Store) -> list[WorkspacePath]:
+    """Return the paths of a store that a disk which ignores case takes for this one."""
     found = [ROOT]
     for part in path.parts:
         found = [folder.child(name) for folder in found for name in _alike(store, folder, part)]
-    return [each for each in found if each != path]
+    return found
 
 
 def _alike(store: Store, folder: WorkspacePath, name: str) -> list[str]:
-    with suppress(*GONE):
+    with suppress(*_OTHER_GROUND):
         return [entry.name for entry in store.scan(folder) if entry.name.casefold() == name.casefold()]
     return []
 
@@ -310,19 +299,6 @@ def replace_file(
         prepared.discard()
         raise
     return prepared.stat, displaced
-
-
-def sync_place(store: Store, path: WorkspacePath, synced: set[WorkspacePath]) -> bool:
-    """Sync the entry at a path, or its absence; True if a file or a folder is there."""
-    place = path
-    while True:
-        try:
-            return store.sync(place, synced=synced) and place == path
-        except (*GONE, SymlinkNotAllowedError, NotRegularFileError):
-            # It is gone, or it or a folder above is something else: the folder above must be synced, so that this lasts.
-            if place.is_root:
-                raise
-            place = place.parent
 
 
 def files_below(

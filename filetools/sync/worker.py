@@ -37,7 +37,7 @@ from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sync.comparison import REMOVALS, Plan, UnsettledError, Wanted, compared, wanted
 from filetools.sync.context import SyncContext
-from filetools.sync.mirror_files import GONE, MirrorFiles, sync_place, twins_of
+from filetools.sync.mirror_files import GONE, MirrorFiles, spellings
 from filetools.tree.reading import is_text
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class BacklogWorker:
         for entry in batch.values():
             path = WorkspacePath(entry.path)
             if not self._context.left_out(path, False):
-                sync_place(self.files.store, path, synced)
+                self.files.store.sync(path, synced=synced)
         self._doubtful -= keys
         if batch:
             self._context.journal.backlog.advance(self._place, self._seen, batch.values())
@@ -298,7 +298,7 @@ class BacklogWorker:
 
     def _apply(self, path: WorkspacePath, goal: Wanted, entry: BacklogEntry, record: ChangeRecord | None) -> None:
         spelled = self.files.spelled(path)
-        twins = [] if spelled is None else twins_of(path, self._context.primary)
+        twins = [] if spelled is None else [each for each in spellings(path, self._context.primary) if each != path]
         if goal.kind == "nothing":
             if twins:
                 self._retry(twins, is_free=True)

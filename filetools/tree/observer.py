@@ -71,7 +71,9 @@ class TreeObserver:
         self._largest_read_bytes = settings.max_write_bytes
         self._is_open = is_open
         self._rules = compile_patterns((), defaults=settings.exclude)
+        self._tracked_files: frozenset[str] = frozenset()
         self._tracked: frozenset[str] = frozenset()
+        """Those files and the folders above them."""
         self.on_observed: Callable[[Observation], None] = lambda observation: None
         """Called with each observation, in its thread."""
 
@@ -80,13 +82,12 @@ class TreeObserver:
 
         Those that git has ceased to track stay until their deletion is recorded.
         """
-        index = self._journal.tree_index
-        former, found = index.tracked(), tracked_although_ignored(str(self._workspace.root))
+        before = self._journal.tree_index.looked()
+        former = self._tracked_files if before is None else self._tracked_files | before.tracked
+        found = tracked_although_ignored(str(self._workspace.root))
         tracked = {path for path in found if not self._rules.matches(path, is_directory=False)}
-        tracked.update(path for path in former if index.get(self._workspace.key(WorkspacePath(path))) is not None)
-        if tracked != former:
-            with suppress(DiskFullError):
-                index.note_tracked(tracked)
+        tracked.update(path for path in former if self._row(WorkspacePath(path)) is not None)
+        self._tracked_files = frozenset(tracked)
         self._tracked = frozenset(above for path in tracked for above in (path, *WorkspacePath(path).folders))
 
     def left_out(self) -> LeftOut:
@@ -123,7 +124,7 @@ class TreeObserver:
 
     def begin_look(self) -> WholeLook:
         """Return a look at the whole tree that begins now."""
-        marker = Looked(self._journal.position(), time.time(), self.rules_version())
+        marker = Looked(self._journal.position(), time.time(), self.rules_version(), self._tracked_files)
         return WholeLook(marker=marker, began_at=time.monotonic())
 
     def due(self, due: Due, whole: WholeLook | None) -> Records:

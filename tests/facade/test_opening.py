@@ -51,17 +51,6 @@ CALLS: dict[str, Call] = {
 }
 
 
-def test_a_call_before_opening_explains_how_to_open(tmp_path: Path) -> None:
-    opening: Any = filetools.open(tmp_path)
-    with pytest.raises(
-        AttributeError,
-        match=r"no attribute 'read_file'; open it first: 'async with filetools\.open\(root\) as files:', or",
-    ):
-        opening.read_file("a.txt")
-    with pytest.raises(AttributeError, match=r"no attribute 'nonsense'$"):
-        opening.nonsense  # noqa: B018
-
-
 async def code_of_opening(root: Path, **options: Any) -> str:
     """Return "opened" or the code of the error."""
     try:

@@ -5,21 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
-
 from filetools.paths.workspace import Workspace
-from filetools.stores import local
 from filetools.stores.local import LocalStore
-from filetools.stores.private import foreign_trash_name
+from filetools.stores.private import foreign_name_for
 
 
 def opened(root: Path) -> LocalStore:
     return LocalStore(Workspace.open(root), private_directory=root / ".filetools")
-
-
-@pytest.fixture(autouse=True)
-def no_file_is_young(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "ORPHAN_SECONDS", 0)
 
 
 def handing_down(root: Path) -> Path:
@@ -56,7 +48,7 @@ def test_a_dead_process_leaves_nothing_beside_its_target(tmp_path: Path) -> None
 
 def test_a_file_in_the_trash_of_another_mount_is_no_leftover(tmp_path: Path) -> None:
     folder = handing_down(tmp_path)
-    (folder / foreign_trash_name("17")).write_text("kept")
+    (folder / foreign_name_for("17")).write_text("kept")
     die_with_a_prepared_file(tmp_path)
     store = opened(tmp_path)
     assert [left.read() for left in store.leftovers()] == [b"half a thought"]

@@ -22,6 +22,7 @@ from filetools.errors import (
 )
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import ROOT, WorkspacePath
+from filetools.stores import local
 from filetools.stores.local import LocalStore
 from filetools.stores.local_prepare import refuse_unwritable
 from filetools.stores.store import ScanEntry
@@ -163,11 +164,21 @@ def test_nothing_changes_below_a_link(native: LocalWorld, outside: Path) -> None
         lambda: store.move(FILE, WorkspacePath("link/new")),
         lambda: store.prepare(WorkspacePath("link/new"), b"x", new=True),
         lambda: store.trashed(WorkspacePath("link/new"), "1").restore(),
-        lambda: store.sync(THROUGH_LINK),
     ):
         with pytest.raises(SymlinkNotAllowedError):
             act()
     assert (os.listdir(outside), (outside / "deep.txt").read_bytes()) == (["deep.txt"], b"secret")
+
+
+@pytest.mark.parametrize("path", [THROUGH_LINK, WorkspacePath("file/below"), WorkspacePath("gone/below")])
+def test_the_absence_of_a_path_can_be_synced_whatever_is_above_it(
+    native: LocalWorld, outside: Path, monkeypatch: pytest.MonkeyPatch, path: WorkspacePath
+) -> None:
+    (native.root / "file").write_bytes(b"")
+    synced: list[int] = []
+    monkeypatch.setattr(local, "sync_descriptor", lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
+    assert not native.store.sync(path)
+    assert synced == [native.root.stat().st_ino]
 
 
 def test_a_new_file_does_not_go_through_a_dangling_link(native: LocalWorld) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import shlex
-import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from typing import Any, Final
 
@@ -54,7 +53,8 @@ _SHARED: Final = ("SIGINT", "SIGQUIT")
 async def run_child(command: Sequence[str], *, environment: Mapping[str, str]) -> int:
     """Run a program and return its exit code, or 128 plus the number of the signal that killed it.
 
-    The event loop keeps running meanwhile. Cancellation ends the program.
+    The event loop keeps running meanwhile. Cancellation ends the program. Signals end only the program, since this process
+    has work to do afterwards.
 
     Args:
         command: The program, found as by a shell, and its arguments.
@@ -64,35 +64,28 @@ async def run_child(command: Sequence[str], *, environment: Mapping[str, str]) -
         FileNotFoundError: The program does not exist.
         OSError: It cannot be executed.
     """
-    with _in_foreground(command, environment) as child:
-        waiting = asyncio.create_task(asyncio.to_thread(child.wait))
-        try:
-            code = await asyncio.shield(waiting)
-            return code if code >= 0 else KILLED - code
-        finally:
-            child.terminate()  # no effect if it has ended
-            await waiting
-
-
-@contextmanager
-def _in_foreground(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a program, and let signals end only the child, since this process has work to do afterwards."""
-    child: list[subprocess.Popen[bytes]] = []
+    child: list[asyncio.subprocess.Process] = []
     early: list[int] = []
 
     def forward(number: int, _: object) -> None:
-        if child:
-            child[0].send_signal(number)
-        else:
+        if not child:
             early.append(number)
+        else:
+            with suppress(ProcessLookupError):  # it has ended
+                child[0].send_signal(number)
 
     # Functions instead of SIG_IGN, which the child would inherit.
     with handling_signals(dict.fromkeys(TERMINATING, forward) | {name: lambda *_: None for name in _SHARED}):
-        process = subprocess.Popen(command, env=environment)
-        child.append(process)
+        child.append(await asyncio.create_subprocess_exec(*command, env=environment))
         for number in early:
-            process.send_signal(number)
-        yield process
+            forward(number, None)
+        try:
+            code = await child[0].wait()
+        finally:
+            if child[0].returncode is None:
+                child[0].terminate()
+                await child[0].wait()
+    return code if code >= 0 else KILLED - code
 
 
 _LISTED: Final = 60

@@ -49,7 +49,7 @@ from filetools.cli.terminal import (
 from filetools.content.ends import split_lines, without_end
 from filetools.errors import InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
-from filetools.models.files import VersionEntry, VersionsResult
+from filetools.models.files import VersionsResult
 from filetools.models.history import LineRange, ProvenanceResult
 from filetools.models.records import Operation
 
@@ -108,7 +108,9 @@ async def log(
         groups = [(record,) for record in records] if is_each else together(records)
         for group, text in zip(groups[:number], patches, strict=False):
             STDOUT.print(group_line(group))
-            _show_patch(text)
+            if text is not None:
+                print_diff(text)
+                print_line()
         if not is_each and len(records) == _MOST_GROUPED and len(groups) <= number:
             print_note(f"Older changes: --until {records[-1].number - 1}")
         if not records:
@@ -124,12 +126,6 @@ async def log(
         for record, text in zip(records, patches, strict=True)
     ]
     runner.show({"changes": changes, "unread": seen.unread}, lambda _: None)
-
-
-def _show_patch(text: str | None) -> None:
-    if text is not None:
-        print_diff(text)
-        print_line()
 
 
 @command(
@@ -289,21 +285,17 @@ async def who(runner: CommandRunner, files: FileToolsFacade, path: str) -> None:
 
 def _show_versions(runner: CommandRunner, result: VersionsResult) -> None:
     for entry in result.versions:
-        print_line(*_version_parts(entry))
+        size = "" if entry.size is None else amount(entry.size, "byte")
+        print_line(
+            (f"{entry.number:>6}  {moment(entry.time)}  ", "dim"),
+            (f"{printable(str(entry.actor['id'])):<10} ", ACTOR_STYLES[str(entry.actor["kind"])]),
+            f"{VERBS[Operation(entry.operation)]:<9}",
+            (f"{entry.version.removeprefix('sha256:')[:_SHORT]}  ", "" if entry.kept else "dim"),
+            (size if entry.kept else f"{size}, no longer kept", "dim"),
+        )
     if not result.versions:
         print_note(f"No version of {result.path} is recorded.")
         runner.note_no_state()
-
-
-def _version_parts(entry: VersionEntry) -> list[tuple[str, str]]:
-    size = "" if entry.size is None else amount(entry.size, "byte")
-    return [
-        (f"{entry.number:>6}  {moment(entry.time)}  ", "dim"),
-        (f"{printable(str(entry.actor['id'])):<10} ", ACTOR_STYLES[str(entry.actor["kind"])]),
-        (f"{VERBS[Operation(entry.operation)]:<9}", ""),
-        (f"{entry.version.removeprefix('sha256:')[:_SHORT]}  ", "" if entry.kept else "dim"),
-        (size if entry.kept else f"{size}, no longer kept", "dim"),
-    ]
 
 
 def _show_diff(result: models.DiffResult) -> None:

@@ -19,7 +19,7 @@ from filetools.errors import (
     InvalidArgumentError,
 )
 from filetools.facade.facade import FileToolsFacade
-from filetools.models.files import DeleteResult, DirectoryResult, EditResult, MoveResult, PatchResult, WriteResult
+from filetools.models.files import DeleteResult, EditResult, PatchResult, WriteResult
 
 content_option = click.option(
     "--content", metavar="TEXT", help="The content itself, in the encoding and line endings of the file."
@@ -264,9 +264,8 @@ async def mv(runner: CommandRunner, files: FileToolsFacade, source: str, destina
     Bytes, mode and attributes are untouched; missing folders are created.
     """
     origin = runner.path(source)
-    runner.show(
-        await files.move_file(origin, await _target(files, runner, origin, destination), overwrite=force), _show_moved
-    )
+    moved = await files.move_file(origin, await _target(files, runner, origin, destination), overwrite=force)
+    runner.show(moved, lambda moved: print_row("moved", moved.destination, moved.source))
 
 
 @command("cp", CHANGING, examples=("filetools cp config.json config.old.json",))
@@ -276,16 +275,16 @@ async def mv(runner: CommandRunner, files: FileToolsFacade, source: str, destina
 async def cp(runner: CommandRunner, files: FileToolsFacade, source: str, destination: str, *, force: bool) -> None:
     """Copy a file's bytes and mode."""
     origin = runner.path(source)
-    runner.show(
-        await files.copy_file(origin, await _target(files, runner, origin, destination), overwrite=force), _show_copied
-    )
+    copied = await files.copy_file(origin, await _target(files, runner, origin, destination), overwrite=force)
+    runner.show(copied, lambda copied: print_row("copied", copied.path, detail=amount(copied.bytes_written, "byte")))
 
 
 @command("mkdir", CHANGING, examples=("filetools mkdir docs/pictures",))
 @click.argument("path", help="New folder.")
 async def mkdir(runner: CommandRunner, files: FileToolsFacade, path: str) -> None:
     """Create a folder and its missing parents."""
-    runner.show(await files.create_directory(runner.path(path)), _show_made)
+    made = await files.create_directory(runner.path(path))
+    runner.show(made, lambda made: print_row("made" if made.created else "exists", made.path, is_folder=True))
 
 
 def _new_path(runner: CommandRunner, path: str) -> str:
@@ -303,15 +302,3 @@ async def _target(files: FileToolsFacade, runner: CommandRunner, origin: str, de
 
 def _show_deleted(result: DeleteResult) -> None:
     print_row("deleted", result.path, detail=amount(result.entries, "entry", "entries") if result.entries > 1 else None)
-
-
-def _show_moved(result: MoveResult) -> None:
-    print_row("moved", result.destination, result.source)
-
-
-def _show_copied(result: WriteResult) -> None:
-    print_row("copied", result.path, detail=amount(result.bytes_written, "byte"))
-
-
-def _show_made(result: DirectoryResult) -> None:
-    print_row("made" if result.created else "exists", result.path, is_folder=True)

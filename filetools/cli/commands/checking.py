@@ -106,7 +106,7 @@ def _checks(runner: CommandRunner, health: Health) -> list[Check]:
     around = look_around(runner.workplace.root, settings, state_directory=runner.options.state_dir, mirrors=added)
     if journal is None:
         return [Check(name="journal", state="note", text=NO_STATE), *around]
-    return [*(_journal_checks(journal, is_open=health.is_open) if journal.problem is None else ()), *around]
+    return [*(_journal_checks(journal) if journal.problem is None else ()), *around]
 
 
 def _findings(runner: CommandRunner, health: Health, mended: StateRepair | None) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _findings(runner: CommandRunner, health: Health, mended: StateRepair | None)
         **facts(),
         "extras": extras(),
         "programs": {check.name: check.state == "ok" for check in installation() if check.name == "git"},
-        "root": {"exists": health.exists, "has_state": health.has_state, "is_open": health.is_open},
+        "root": {"exists": health.exists, "has_state": health.has_state},
         "journal": None if journal is None else _journal_to_dict(journal),
         "misplaced": list(health.misplaced),
         "checks": [to_builtins(check) for check in _checks(runner, health)],
@@ -130,10 +130,9 @@ def _journal_to_dict(journal: JournalReport) -> dict[str, Any]:
     return {name: getattr(journal, name) for name in names} | {"problem": found}
 
 
-def _journal_checks(journal: JournalReport, *, is_open: bool) -> Iterator[Check]:
+def _journal_checks(journal: JournalReport) -> Iterator[Check]:
     size = amount(journal.database_bytes + journal.wal_bytes, "byte")
-    used = "a process has it open" if is_open else "no process has it open"
-    text = f"{amount(journal.records, 'record')}, schema {journal.schema}, {size}; {used}"
+    text = f"{amount(journal.records, 'record')}, schema {journal.schema}, {size}"
     yield Check(name="journal", state="ok", text=text)
     if journal.pending:
         text = f"{journal.pending} changes that the next opening completes or undoes"
@@ -163,10 +162,7 @@ def _show_settings(runner: CommandRunner) -> None:
     if runner.options.as_json:
         print_json({"success": True, "data": {name: {"value": plain[name], "source": sources[name]} for name in plain}})
         return
-    rows = []
-    for name, value in plain.items():
-        style = "" if sources[name] == "default" else "bold"
-        rows.append((name, Text(printable(json.dumps(value)), style), Text(sources[name], style or "dim")))
+    rows = [(name, Text(printable(json.dumps(value))), Text(sources[name], "dim")) for name, value in plain.items()]
     print_table(rows, "setting", "value", "source")
     own = own_directory(runner.workplace.root, runner.options.state_dir)
     print_note(f"Settings for every root: {user_directory() / SETTINGS_FILE}")

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, Literal, NoReturn
+from typing import Any, Final, Literal
 
 import click
 from msgspec.structs import asdict
@@ -266,17 +266,12 @@ def save(content: bytes, output: str, *, actor: str | None) -> None:
     if root is None:
         _replace(place, content)
         return
-    runner = _Raising(SharedOptions(root=root, actor=actor))
+    runner = CommandRunner(SharedOptions(root=root, actor=actor))
 
     async def work(files: FileToolsFacade) -> None:
         await files.replace_file(runner.path(str(place)), content)
 
     runner.perform(work)
-
-
-class _Raising(CommandRunner):
-    def fail(self, error: FileToolsError) -> NoReturn:
-        raise error
 
 
 def _replace(place: Path, content: bytes) -> None:

@@ -268,9 +268,6 @@ def _summary(result: UndoResult, verb: str, others: str) -> str:
 
 
 def _counted(files: list[UndoneFile]) -> str:
-    """Count files and folders; folders that are only parents of other entries do not count."""
-    ends = {end for file in files for end in (file.path, file.old_path) if end is not None}
-    folders = [file for file in files if file.action in _FOLDERS]
-    apart = sum(not any(end.startswith(f"{folder.path}/") for end in ends) for folder in folders)
-    counts = ((len(files) - len(folders), "file"), (apart, "folder"))
+    folders = sum(file.action in _FOLDERS for file in files)
+    counts = ((len(files) - folders, "file"), (folders, "folder"))
     return " and ".join(amount(count, what) for count, what in counts if count)

@@ -25,7 +25,7 @@ from filetools.cli.terminal import print_line, print_note, printable
 from filetools.cli.workplace import refuse_relative
 from filetools.errors import InvalidArgumentError
 from filetools.models.words import Preset
-from filetools.settings import Settings
+from filetools.settings import Settings, named_session
 from filetools.tools.dialects import DIALECTS, Dialect, dialect_named
 
 if TYPE_CHECKING:  # `mcp` does not need HTTP
@@ -97,7 +97,6 @@ def mcp(
     # Takes half a second to import, and only this command needs it.
     from filetools.servers.mcp.options import McpOptions
     from filetools.servers.mcp.transports import until_signal
-    from filetools.settings import named_session
 
     known_dialect = None if dialect is None else dialect_named(dialect)
     folders = _folders(roots or ())

@@ -82,9 +82,8 @@ def _only_reads(name: str) -> bool:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(("table", "json", *get_args(ExportFormat))),
-    default="table",
-    help="How to print them.",
+    type=click.Choice(get_args(ExportFormat)),
+    help="Print definitions for this interface of a model.",
 )
 @click.option(
     "--tools",
@@ -97,24 +96,20 @@ def _only_reads(name: str) -> bool:
     metavar="NAME",
     help=f"The tools of another product: {', '.join(each.name for each in DIALECTS)}.",
 )
-def tools(
-    runner: CommandRunner, *, form: Literal["table", "json", ExportFormat], wanted: str | None, dialect: str | None
-) -> None:
+def tools(runner: CommandRunner, *, form: ExportFormat | None, wanted: str | None, dialect: str | None) -> None:
     """List the tools that agents get, or print their definitions for a model."""
-    if runner.options.as_json and form == "table":
-        form = "json"
     known_dialect = None if dialect is None else dialect_named(dialect)
     present = FILE_TOOLS if known_dialect is None else known_dialect.tools
     if wanted is not None:
         present = tuple(chosen(present, [name.strip() for name in wanted.split(",") if name.strip()]))
-    elif known_dialect is None and form not in ("table", "json"):
+    elif known_dialect is None and form is not None:
         present = tuple(chosen(present, [DEFAULT_GROUP]))
-    if form == "table":
-        _print_table(present)
-    elif form == "json":
+    if form is not None:
+        _print_definitions(exported(present, form, hosted=None if known_dialect is None else known_dialect.hosted))
+    elif runner.options.as_json:
         _print_definitions([tool.definition() for tool in present])
     else:
-        _print_definitions(exported(present, form, hosted=None if known_dialect is None else known_dialect.hosted))
+        _print_table(present)
 
 
 def _print_definitions(definitions: object) -> None:
@@ -295,7 +290,7 @@ async def save(runner: CommandRunner, files: FileToolsFacade, fd: str, path: str
 
 
 def _context(files: FileToolsFacade) -> ToolContext:
-    return ToolContext(files=files, call_id="", report=lambda *_: None)
+    return ToolContext(files=files, report=lambda *_: None)
 
 
 def _show_rows(data: Mapping[str, Any]) -> None:

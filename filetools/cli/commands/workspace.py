@@ -15,7 +15,7 @@ from rich.filesize import decimal
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 import filetools.models as models
-from filetools.app.health import examine_journal, registered_in
+from filetools.app.health import examine_journal
 from filetools.app.mirrors import ListedMirror, add_mirror, list_mirrors, remove_mirror
 from filetools.app.state import prepare_state
 from filetools.app.trust import accept, set_aside
@@ -43,7 +43,7 @@ from filetools.cli.terminal import (
     print_note,
     print_row,
 )
-from filetools.cli.workplace import find_workplace, refuse_new_root
+from filetools.cli.workplace import refuse_new_root
 from filetools.errors import DiskFullError
 from filetools.events.types import Event
 from filetools.facade.facade import FileToolsFacade
@@ -67,11 +67,10 @@ def init(runner: CommandRunner, path: Path | None) -> None:
     named = runner.options.root
     if path is not None and named is not None:
         raise click.BadParameter("give PATH or --root, not both")
-    place = find_workplace(path).root if path is not None else named or runner.workplace.folder
-    if named is None:
-        refuse_new_root(place)
-    there = CommandRunner(replace(runner.options, root=place))
+    there = CommandRunner(replace(runner.options, root=path or named or runner.workplace.folder))
     root, state = there.workplace.root, runner.options.state_dir
+    if named is None:
+        refuse_new_root(root)
     places = {"root": str(root), "state": os.path.abspath(state or root / STATE_PATH)}
     if prepare_state(root, state).has_begun:
         there.show(places | {"created": False}, _show_made)
@@ -120,7 +119,7 @@ def trust(runner: CommandRunner, name: str | None, *, yes: bool) -> None:
         "accepted": aside.name,
         "records": report.records if report else 0,
         "mirrors": [row.place for row in report.mirrors] if report else [],
-        "projects": registered_in(aside),
+        "projects": [*report.projects] if report else [],
         "problem": str(report.problem) if report and report.problem else None,
     }
     if not runner.options.as_json:
@@ -227,18 +226,12 @@ def sync_progress(files: FileToolsFacade) -> Iterator[None]:
     with Progress(*columns, console=STDERR.console, transient=True, disable=not STDERR.is_terminal) as progress:
         task = progress.add_task("sync", total=None)
 
-        def started(event: Event) -> None:
-            progress.update(task, total=event.to_dict()["file_count"])
-
         def advanced(event: Event) -> None:
-            progress.update(task, completed=event.to_dict()["current"])
+            found = event.to_dict()
+            progress.update(task, total=found["total"], completed=found["current"])
 
-        subscriptions = (files.on("sync:started", started), files.on("sync:progress", advanced))
-        try:
-            yield
-        finally:
-            for subscription in subscriptions:
-                subscription.unsubscribe()
+        files.on("sync:progress", advanced)
+        yield
 
 
 def _facts(state: dict[str, Any], *, verbose: bool) -> Iterator[tuple[str, object]]:

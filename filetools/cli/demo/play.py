@@ -9,8 +9,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Final
 
@@ -23,13 +23,12 @@ from rich.text import Text
 from filetools.app.opening import open_workspace
 from filetools.cli.command import command
 from filetools.cli.demo.agent import SETTINGS, insert, remark
-from filetools.cli.demo.page import page_of
 from filetools.cli.runner import CommandRunner, ending_cleanly, logging_from
 from filetools.cli.terminal import FAILED, STDOUT, print_json, print_table
 from filetools.content.editing.edits import Edit
 from filetools.content.editing.text_edits import TextEdit
 from filetools.distribution import require_extra
-from filetools.errors import EditConflictError
+from filetools.errors import EditConflictError, NetworkError
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.records import Actor
 from filetools.models.words import STATE_DIRECTORY
@@ -99,6 +98,8 @@ SHARED: Final = ("README.md", "CHANGELOG.md", "docs/guide.md")
 CODE: Final = "src/tally.py"
 ROUNDS: Final = 4
 KILLED_AFTER: Final = 12
+PACE_SECONDS: Final = 0.8
+WAIT_SECONDS: Final = 10
 _SETTLING_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.02
 
@@ -128,13 +129,10 @@ def demo(runner: CommandRunner, *, on_page: bool) -> None:
 
 
 class Play:
-    """One play: the project with its mirror, which is opened and may be reopened."""
+    """One play: the open project with its mirror."""
 
-    def __init__(self, folder: Path) -> None:
-        self.root, self.mirror = folder / "project", folder / "mirror"
-        for path, text in PROJECT.items():
-            (self.root / path).parent.mkdir(parents=True, exist_ok=True)
-            (self.root / path).write_text(text, encoding="utf-8")
+    def __init__(self, files: FileToolsFacade, root: Path, mirror: Path) -> None:
+        self.files, self.root, self.mirror = files, root, mirror
         self.begun: dict[str, tuple[str, str]] = {}
         """Each edit adds a unique line: line -> its author and its file."""
         self.acknowledged: set[str] = set()
@@ -142,27 +140,8 @@ class Play:
         self.repeated = 0
         """Number of writes that were refused because another writer was faster, and were retried."""
         self.pace_seconds = 0.0
+        """Pause after each sentence, for people watching the page."""
         self._numbers: Counter[str] = Counter()
-        self._opened = AsyncExitStack()
-        self._files: FileToolsFacade | None = None
-
-    @property
-    def files(self) -> FileToolsFacade:
-        """The open workspace."""
-        assert self._files is not None
-        return self._files
-
-    async def open(self) -> None:
-        """Open the workspace; close it first if it is open."""
-        await self.close()
-        self._files = await self._opened.enter_async_context(
-            open_workspace(self.root, mirror=self.mirror, settings=SETTINGS)
-        )
-
-    async def close(self) -> None:
-        """Close the workspace if it is open."""
-        self._files = None
-        await self._opened.aclose()
 
     def actor(self, name: str) -> FileToolsFacade:
         """Return the files as an agent's actor, or as Ann's with her editor."""
@@ -174,10 +153,6 @@ class Play:
         line = remark(name, self._numbers[name], path)
         self.begun[line] = name, path
         return line
-
-    def follow_at(self, pace_seconds: float) -> None:
-        """Pause after each sentence from now on, for people watching the page."""
-        self.pace_seconds = pace_seconds
 
     async def insert(self, name: str, path: str) -> str:
         """Make an agent add a line, and return it."""
@@ -210,31 +185,63 @@ class Play:
         mirror = status["mirrors"]["mirror"]
         return not status["pending"] and mirror["state"] == "ready" and not mirror["behind"]
 
-    def lacking(self, folder: Path) -> set[str]:
-        """Return the lines of acknowledged edits that are in no file of a folder."""
-        present = {line for text in read_tree(folder).values() for line in text.decode().splitlines()}
-        return self.acknowledged - present
-
 
 async def _play(*, on_page: bool) -> list[CountRow]:
     folder = Path(tempfile.mkdtemp(prefix="filetools-demo-"))
     use_user_directory(folder / "configuration")
-    play = Play(folder)
+    root, mirror = folder / "project", folder / "mirror"
     try:
-        await play.open()
-        await play.files.sync_all()
-        await play.say(f"A project of {len(PROJECT)} files in a temporary folder, with a mirror of it in another.")
-        async with page_of(play) if on_page else nullcontext():
-            for title, part in PARTS.items():
-                _print_title(title)
-                await part(play)
-            await play.until(play.is_settled)
-            await play.files.look()
-            await play.until(play.is_settled)
-        return await counted(play)
+        for path, text in PROJECT.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text, encoding="utf-8")
+        async with open_workspace(root, mirror=mirror, settings=SETTINGS) as files:
+            await files.sync_all()
+            return await _played(Play(files, root, mirror), on_page=on_page)
     finally:
-        await play.close()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _played(play: Play, *, on_page: bool) -> list[CountRow]:
+    await play.say(f"A project of {len(PROJECT)} files in a temporary folder, with a mirror of it in another.")
+    async with _page_of(play) if on_page else nullcontext():
+        for title, part in PARTS.items():
+            _print_title(title)
+            await part(play)
+        await play.until(play.is_settled)
+        await play.files.look()
+        await play.until(play.is_settled)
+    return await counted(play)
+
+
+@asynccontextmanager
+async def _page_of(play: Play) -> AsyncIterator[None]:
+    """Serve the project, open a browser, wait for it, and slow the play down.
+
+    Raises:
+        NetworkError: The server does not start.
+    """
+    command = ("serve", str(play.root), "--port", "0", "--open", "--permissions", "allow")
+    server = await asyncio.create_subprocess_exec(
+        sys.executable, "-P", "-m", "filetools", *command, start_new_session=True,
+        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    assert server.stdout is not None
+    try:
+        *_, login = [(await server.stdout.readline()).decode().strip() for _ in range(3)]
+        if not login:
+            raise NetworkError("The server of the page does not start", suggested_action="See why: filetools serve .")
+        await play.say(
+            "Your browser opens the editor page; elsewhere, once and within a minute:", login.rpartition(" ")[2]
+        )
+        await play.say(f"Open README.md or src/tally.py in it; the play begins in {WAIT_SECONDS} seconds.")
+        sys.stdout.flush()
+        await asyncio.sleep(WAIT_SECONDS)
+        play.pace_seconds = PACE_SECONDS
+        yield
+    finally:
+        if server.returncode is None:
+            server.terminate()
+            await server.wait()
 
 
 async def _write_together(play: Play) -> None:
@@ -306,26 +313,23 @@ async def _type_without_saving(play: Play) -> None:
 
 
 async def _lose_the_mirror(play: Play) -> None:
-    # Not by permissions, which do not bind root. As when a disk is removed, the folder and its open state disappear.
+    # Not by permissions, which do not bind root.
     away = play.mirror.with_name("mirror-away")
     play.mirror.rename(away)
-    shutil.rmtree(away / STATE_DIRECTORY)
     play.mirror.touch()
     try:
         for path in PROJECT:
             for name in ("alice", "bob"):
                 await play.insert(name, path)
+        behind = (await play.files.status())["mirrors"]["mirror"]["behind"]
     finally:
         play.mirror.unlink()
         away.rename(play.mirror)
-    # Without the shell's lines that an agent replaced: the root lacks them, too.
-    lacking = play.lacking(play.mirror) - play.lacking(play.root)
-    await play.close()
-    await play.say(f"Alice and Bob made {2 * len(PROJECT)} edits. The mirror is back, and lacks {len(lacking)} lines.")
-    await play.open()
+    await play.say(
+        f"Alice and Bob made {2 * len(PROJECT)} edits. The mirror is back, and {behind} files in it are old."
+    )
     if await play.until(play.is_settled):
-        caught_up = len(lacking - play.lacking(play.mirror))
-        await play.say(f"The workspace is opened again: the mirror has {caught_up} of the {len(lacking)} lines.")
+        await play.say("The mirror has caught up by itself.")
 
 
 async def _kill_a_writer(play: Play) -> None:

@@ -13,7 +13,8 @@ import sqlite3
 import stat
 import struct
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -122,20 +123,24 @@ def sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
-def create_empty(place: Path) -> None:
-    """Make a private, empty file to build a database in, and remove what a dead builder left there."""
+@contextmanager
+def building(fresh: Path, directory: Path) -> Iterator[sqlite3.Connection]:
+    """Build the database of a state directory in a private file beside it; the block fills the tables.
+
+    Removes what a dead builder left there. `install` puts the database into its place.
+    """
     for suffix in ("", "-journal", "-wal", "-shm"):
-        Path(f"{place}{suffix}").unlink(missing_ok=True)
-    os.close(os.open(place, NEW_FILE_FLAGS, 0o600))
-
-
-def connect_to_empty(fresh: Path) -> sqlite3.Connection:
-    """Open a connection to an empty file, to build a database whose file can shrink again."""
-    connection = connect(fresh)
-    connection.execute("PRAGMA synchronous = OFF")  # a dead builder's work is thrown away; `install` syncs
-    connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-    connection.execute("PRAGMA auto_vacuum = FULL")
-    return connection
+        Path(f"{fresh}{suffix}").unlink(missing_ok=True)
+    os.close(os.open(fresh, NEW_FILE_FLAGS, 0o600))
+    with closing(connect(fresh)) as connection:
+        connection.execute("PRAGMA synchronous = OFF")  # a dead builder's work is thrown away; `install` syncs
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        connection.execute("PRAGMA auto_vacuum = FULL")  # so that the file can shrink again
+        connection.execute("BEGIN IMMEDIATE")
+        create_tables(connection)
+        keep_mark(connection, directory)
+        yield connection
+        connection.execute("COMMIT")
 
 
 def create_database(directory: Path) -> None:
@@ -144,14 +149,9 @@ def create_database(directory: Path) -> None:
     Raises:
         OSError, sqlite3.Error: It cannot be created.
     """
-    fresh = directory / _UNFINISHED
-    create_empty(fresh)
-    with closing(connect_to_empty(fresh)) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        create_tables(connection)
-        keep_mark(connection, directory)
-        connection.execute("COMMIT")
-    install(fresh, directory)
+    with building(directory / _UNFINISHED, directory):
+        pass
+    install(directory / _UNFINISHED, directory)
 
 
 def mark_of(directory: Path) -> str | None:

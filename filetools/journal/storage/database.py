@@ -76,9 +76,8 @@ class Reserve:
         """Release a slice; False if none is left."""
         size = self._size()
         with suppress(OSError):
-            if size:
-                os.truncate(self._file, max(0, size - RESERVE_SLICE_BYTES))
-                return True
+            os.truncate(self._file, max(0, size - RESERVE_SLICE_BYTES))
+            return size > 0
         return False
 
     def has_room(self) -> bool:
@@ -216,15 +215,11 @@ class Database:
             DiskFullError, StorageFailedError: Nothing was recorded.
         """
         self._check_usable()
-        with TRANSLATED:
-            self.gate.enter()
-            try:
-                result = self._transact(work, durable, may_use_reserve)
-                if afterwards is not None:
-                    afterwards(result)
-                return result
-            finally:
-                self.gate.leave()
+        with TRANSLATED, self.gate:
+            result = self._transact(work, durable, may_use_reserve)
+            if afterwards is not None:
+                afterwards(result)
+            return result
 
     def change(
         self,

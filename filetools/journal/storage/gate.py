@@ -116,13 +116,9 @@ class Gate:
         """True if another process holds the lock at this moment."""
         if self._holder:
             return False
-        with suppress(OSError):
-            # On a separate descriptor: on the shared one the attempt would succeed if a thread of this process holds the lock.
-            descriptor = os.open(self._path, os.O_RDWR)
-            try:
-                return not lock_descriptor(descriptor, blocking=False)
-            finally:
-                os.close(descriptor)
+        # On a separate descriptor: on the shared one the attempt would succeed if a thread of this process holds the lock.
+        with suppress(OSError), self._path.open("rb+") as file:
+            return not lock_descriptor(file.fileno(), blocking=False)
         return False
 
     def _timed_out(self) -> LockTimeoutError:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import os
 import shutil
 import sqlite3
@@ -30,22 +29,24 @@ from filetools.journal.storage.birth import (
     DATABASE_NAME,
     PARTS,
     POSITION_FILE,
+    building,
     connect,
-    connect_to_empty,
-    create_empty,
     has_database,
     install,
-    keep_mark,
     refuse_others,
     sync_directory,
 )
 from filetools.journal.storage.contents import BlobFolder
 from filetools.journal.storage.gate import Gate
-from filetools.journal.storage.schema import create_tables, schema_of
+from filetools.journal.storage.schema import schema_of
 from filetools.journal.storage.translation import TRANSLATED
 
 GATE_SECONDS: Final = 30.0
 _FRESH: Final = "fresh.db"
+_PROJECTS: Final = (
+    "SELECT json_extract(value, '$.path') AS path FROM rows"
+    " WHERE space = 'registry' AND key LIKE 'project%' ORDER BY path"
+)
 Row = tuple[Any, ...]
 
 
@@ -68,6 +69,8 @@ class JournalReport(Struct, frozen=True, kw_only=True):
     """Number of paths that each mirror lacks."""
     mirrors: tuple[MirrorRow, ...] = ()
     """The mirrors that were added to the root."""
+    projects: tuple[str, ...] = ()
+    """Folders that are listed as projects of the root."""
 
 
 def examine_journal(directory: Path) -> JournalReport | None:
@@ -95,17 +98,8 @@ def _examined(connection: sqlite3.Connection, sizes: JournalReport) -> JournalRe
         backlog=backlog_counts(connection),
         unrestored=connection.execute("SELECT count(*) FROM unrestored JOIN records USING (number)").fetchone()[0],
         mirrors=added_mirrors(connection),
+        projects=tuple(str(path) for (path,) in connection.execute(_PROJECTS)),
     )  # fmt: skip
-
-
-def registered_in(directory: Path) -> list[str]:
-    """Return the folders that a journal lists as projects of its root; none if they cannot be read."""
-    if not (directory / PARTS[0]).is_file():
-        return []
-    with suppress(OSError, ValueError, sqlite3.Error), closing(connect(directory / PARTS[0], mode="ro")) as connection:
-        rows = connection.execute("SELECT value FROM rows WHERE space = 'registry' AND key LIKE 'project%'").fetchall()
-        return sorted(str(json.loads(value).get("path")) for (value,) in rows)
-    return []
 
 
 def _size(path: Path) -> int:
@@ -135,15 +129,16 @@ class Rescue(Struct, frozen=True, kw_only=True):
 
 def folder_for_damage(directory: Path) -> Path:
     """Return the folder for the damaged journal of a state directory: that of an interrupted repair, or a new one."""
-    started = sorted(directory.glob(f"damaged-*/{_FRESH}"), reverse=True)
-    usable = (fresh.parent for fresh in started if _can_move(PARTS, directory, fresh.parent))
+    started = [fresh.parent for fresh in sorted(directory.glob(f"damaged-*/{_FRESH}"), reverse=True)]
+    # Not one with a database beside one in its place: that one was put back since.
+    usable = (folder for folder in started if not _have_both(PARTS[:1], directory, folder))
     name = time.strftime("damaged-%Y%m%d-%H%M%S")
     names = chain((name,), (f"{name}-{number}" for number in count(2)))
     return next(chain(usable, (directory / each for each in names if not os.path.lexists(directory / each))))
 
 
 def start_again(directory: Path, aside: Path) -> Rescue:
-    """Set a damaged journal aside, and replace it by a fresh one.
+    """Build a fresh journal from a damaged one, set that aside, and put the fresh one into its place.
 
     If it is interrupted, each file of the damaged database is in its place or aside; run it again to finish.
 
@@ -154,29 +149,27 @@ def start_again(directory: Path, aside: Path) -> Rescue:
     Raises:
         LockTimeoutError: Another process writes the journal.
         DiskFullError, AccessDeniedError, StateDamagedError: It failed, for example because `aside` holds a part of
-            another database; nothing was changed.
+            another database.
     """
     with TRANSLATED, closing(Gate(directory, timeout_seconds=GATE_SECONDS)) as gate, gate:
         is_new = not aside.exists()
         aside.mkdir(mode=0o700, exist_ok=True)
-        _move(PARTS[::-1], aside, directory)  # undoes an interrupted repair, so that no failure leaves parts aside
+        _move(PARTS[::-1], aside, directory)  # undoes an interrupted repair
         try:
-            create_empty(aside / _FRESH)
-            _move(PARTS, directory, aside)
             rescue = _rebuild(directory, aside)
-            install(aside / _FRESH, directory)
         except BaseException:
-            _move(PARTS[::-1], aside, directory)
             if is_new:
                 shutil.rmtree(aside)
             raise
+        _move(PARTS, directory, aside)
+        install(aside / _FRESH, directory)
         # Numbers start anew. Until the database is in its place, the note shows that there was one.
         (directory / POSITION_FILE).unlink(missing_ok=True)
         return rescue
 
 
 def _move(parts: Sequence[str], source: Path, target: Path) -> None:
-    if not _can_move(parts, source, target):
+    if _have_both(parts, source, target):
         raise FileExistsError(errno.EEXIST, "the journal's database was replaced while it was repaired")
     # The write-ahead file is never missing beside a database in its place, which could be opened without it, and never beside
     # a fresh one, which would replay its pages. Without the syncs a power cut could undo a move, and keep a later one.
@@ -187,18 +180,14 @@ def _move(parts: Sequence[str], source: Path, target: Path) -> None:
             sync_directory(source)
 
 
-def _can_move(parts: Sequence[str], source: Path, target: Path) -> bool:
-    """True if the parts in both folders can be of one database: each part once, those that are moved first in the target."""
-    found = [part for place in (target, source) for part in parts if os.path.lexists(place / part)]
-    return found == [part for part in parts if part in found]
+def _have_both(parts: Sequence[str], one: Path, other: Path) -> bool:
+    return any(os.path.lexists(one / part) and os.path.lexists(other / part) for part in parts)
 
 
 def _rebuild(directory: Path, aside: Path) -> Rescue:
-    damaged, rescue = aside / DATABASE_NAME, Rescue(contents=0)
-    with closing(connect_to_empty(aside / _FRESH)) as target:
-        target.execute("BEGIN IMMEDIATE")
-        create_tables(target)
-        keep_mark(target, directory)
+    """Build a fresh database from what can be read of the damaged one in its place; unsaved texts become files."""
+    damaged, rescue = directory / DATABASE_NAME, Rescue(contents=0)
+    with building(aside / _FRESH, directory) as target:
         # SQLite would throw away the write-ahead file of an empty database.
         if damaged.is_file() and not damaged.is_symlink() and damaged.stat().st_size > 0:
             with closing(connect(damaged, mode="ro")) as source, suppress(sqlite3.DatabaseError):
@@ -207,7 +196,6 @@ def _rebuild(directory: Path, aside: Path) -> Rescue:
                 rescue = _take_over(source, target, aside)
         _take_blobs(target, BlobFolder(directory / "blobs", durable=True))
         (contents,) = target.execute("SELECT count(*) FROM contents").fetchone()
-        target.execute("COMMIT")
     return structs.replace(rescue, contents=contents)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import sqlite3
+from collections.abc import Callable
 from types import TracebackType
 from typing import Final
 
@@ -24,8 +25,6 @@ BUSY_SECONDS: Final = 10.0
 _WHAT: Final = "the journal"
 _DAMAGE: Final = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST)
 """Something in the state directory is missing or was replaced; all other errors are trouble of the system."""
-_SHORT_OF_BYTES: Final = (sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
-
 NO_SHARED_MEMORY: Final = (sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMLOCK, sqlite3.SQLITE_IOERR_SHMMAP)
 
 
@@ -53,28 +52,41 @@ def of_system(error: OSError) -> FileToolsError:
     if error.errno in _DAMAGE:
         return StateDamagedError(reason)
     found = translate(_WHAT, error)
-    if isinstance(found, AccessDeniedError):
-        return AccessDeniedError(_WHAT, reason)
-    return found if isinstance(found, DiskFullError | RateLimitedError) else StorageFailedError(_WHAT, reason)
+    is_known = isinstance(found, AccessDeniedError | DiskFullError | RateLimitedError)
+    return found if is_known else StorageFailedError(_WHAT, reason)
+
+
+_BY_CODE: Final[dict[int, Callable[[sqlite3.Error], FileToolsError]]] = {
+    **dict.fromkeys(
+        (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL),
+        lambda _: LockTimeoutError(_WHAT, BUSY_SECONDS, "a program that does not go through filetools"),
+    ),
+    **dict.fromkeys((sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE), lambda _: DiskFullError(_WHAT)),
+    **dict.fromkeys(
+        NO_SHARED_MEMORY,
+        lambda _: StorageFailedError(
+            _WHAT,
+            "its file system gives processes no memory to share, as some network, virtual and FUSE ones do",
+            suggested_action="Keep the state on another disk with state_dir.",
+        ),
+    ),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS), lambda error: StateDamagedError(str(error))
+    ),
+    sqlite3.SQLITE_IOERR: lambda error: StorageFailedError(_WHAT, str(error)),
+    sqlite3.SQLITE_READONLY_DBMOVED: lambda _: StateDamagedError("its database was moved while open"),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM),
+        lambda error: AccessDeniedError(_WHAT, f"its database cannot be written: {error}"),
+    ),
+}
+"""Errors by extended or primary code; any other one is damage."""
 
 
 def of_sqlite(error: sqlite3.Error) -> FileToolsError:
     """Return the product's error for one of SQLite."""
     code: int | None = getattr(error, "sqlite_errorcode", None)
-    primary = None if code is None else code & 0xFF
-    if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL):
-        return LockTimeoutError(_WHAT, BUSY_SECONDS, "a program that does not go through filetools")
-    if primary == sqlite3.SQLITE_FULL or code == sqlite3.SQLITE_IOERR_SHMSIZE:
-        return DiskFullError(_WHAT)
-    if code in NO_SHARED_MEMORY:
-        reason = "its file system gives processes no memory to share, as some network, virtual and FUSE ones do"
-        return StorageFailedError(_WHAT, reason, suggested_action="Keep the state on another disk with state_dir.")
-    if primary == sqlite3.SQLITE_IOERR and code not in _SHORT_OF_BYTES:
-        return StorageFailedError(_WHAT, str(error))
-    if code == sqlite3.SQLITE_READONLY_DBMOVED:
-        return StateDamagedError("its database was moved while open")
-    if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        return AccessDeniedError(_WHAT, f"its database cannot be written: {error}")
-    if isinstance(error, (sqlite3.ProgrammingError, sqlite3.InterfaceError)) and code is None:
+    if code is None and isinstance(error, (sqlite3.ProgrammingError, sqlite3.InterfaceError)):
         return InternalError(f"The journal was used wrongly: {error}")
-    return StateDamagedError(str(error))
+    found = None if code is None else _BY_CODE.get(code) or _BY_CODE.get(code & 0xFF)
+    return StateDamagedError(str(error)) if found is None else found(error)

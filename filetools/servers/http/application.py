@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 from msgspec.structs import replace
@@ -114,9 +114,9 @@ class ServerApplication:
         # The other paths are pages and monitoring.
         is_call = scope["type"] == "http" and scope["path"].startswith("/v1/")
         # Tool calls are recorded by their route, which knows the tool.
-        is_noted = is_call and not scope["path"].startswith(tools.PATHS)
-        with self.shared.noted() if is_noted else nullcontext():
-            await (self._mcp if is_mcp else self._rest)(scope, receive, send)
+        if is_call and not scope["path"].startswith(tools.PATHS):
+            self.shared.note_call()
+        await (self._mcp if is_mcp else self._rest)(scope, receive, send)
 
 
 def _routes(shared: Shared) -> FastAPI:

@@ -13,7 +13,6 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache, partial
 from typing import Annotated, Final, Literal
 
@@ -207,9 +206,10 @@ class Shared(Struct, frozen=True, kw_only=True):
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the server stops; streams and other long responses end then."""
 
-    def noted(self, tool: str | None = None) -> AbstractContextManager[None]:
-        """Return a context manager that records a running call, optionally with the tool's name."""
-        return nullcontext() if self.registration is None else self.registration.noted(tool)
+    def note_call(self, tool: str | None = None) -> None:
+        """Record that a call begins, optionally with the tool's name."""
+        if self.registration is not None:
+            self.registration.note_call(tool)
 
 
 def shared_of(connection: HTTPConnection) -> Shared:

@@ -100,10 +100,9 @@ def noting(registration: Registration) -> ServerMiddleware[Any]:
     async def note(ctx: Request, call_next: CallNext) -> HandlerResult:
         if registration.name is None and ctx.session.client_params is not None:
             registration.note_name(client_of(ctx))
-        if ctx.method not in _CALLS:
-            return await call_next(ctx)
-        with registration.noted((ctx.params or {}).get("name")):
-            return await call_next(ctx)
+        if ctx.method in _CALLS:
+            registration.note_call((ctx.params or {}).get("name"))
+        return await call_next(ctx)
 
     return note
 

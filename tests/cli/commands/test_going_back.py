@@ -82,7 +82,7 @@ def test_a_dry_run_says_what_would_happen(run: CommandLine) -> None:
     run("mv", "notes.md", "docs/notes.md")
     done = run("undo", "--since", "1", "--dry-run")
     assert done.lines == ["moved     docs/notes.md → notes.md", "modified  src/app.py", "removed   docs/"]
-    assert done.error == "2 files would be undone; nothing was changed.\n"
+    assert done.error == "2 files and 1 folder would be undone; nothing was changed.\n"
     assert text(run) == "one\nTWO\nthree\n"
 
 

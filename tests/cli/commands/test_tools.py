@@ -28,7 +28,7 @@ def test_call_takes_arguments_from_standard_input(run: CommandLine) -> None:
 
 def test_tools_lists_every_tool_and_makes_no_workspace(run: CommandLine) -> None:
     assert run("tools", "--format", "yaml").code == 2
-    definitions = json.loads(run("tools", "--format", "json").text)
+    definitions = json.loads(run("tools", "--json").text)
     assert definitions == [tool.definition() for tool in FILE_TOOLS]
     assert [tool.name for tool in FILE_TOOLS if tool.name not in run("tools").text] == []
     assert not (run.folder / ".filetools").exists()
