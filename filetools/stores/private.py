@@ -96,8 +96,10 @@ class PrivateDirectory:
 
     def check_present(self) -> None:
         """Raise StateDamagedError if the directory was removed since it was opened."""
-        if any(os.fstat(folder.enter_result).st_nlink == 0 for folder in self.folders.values()):
-            raise StateDamagedError("its folders were removed while the workspace was open")
+        with suppress(OSError):  # some drivers refuse to look at a folder that was removed
+            if all(os.fstat(folder.enter_result).st_nlink for folder in self.folders.values()):
+                return
+        raise StateDamagedError("its folders were removed while the workspace was open")
 
     def new_foreign_name(self, folder: str) -> str:
         """Return a name `.ft-<16 hex>` for a temporary file in a folder of the tree, once that folder is noted.
