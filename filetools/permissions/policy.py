@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Final, Literal, get_args
@@ -194,11 +194,13 @@ class PermissionPolicy:
     ) -> None:
         self.preset: Preset = preset
         self.rules = tuple(rules)
-        self._protected = tuple(protected)
         self._hidden = tuple(hidden)
+        self._matches_hidden = partial(matches_hidden, patterns=self._hidden)
         self.trust = RunTrust()
         # One lookup instead of folding and matching: this is the first step of every call.
-        self.is_protected: Callable[[WorkspacePath], bool] = lru_cache(REMEMBERED_PATHS)(self._matches_protected)
+        self.is_protected: Callable[[WorkspacePath], bool] = lru_cache(REMEMBERED_PATHS)(
+            partial(matches_protected, patterns=tuple(protected))
+        )
         self.is_hidden: Callable[[WorkspacePath], bool] = lru_cache(REMEMBERED_PATHS)(self._matches_hidden)
         self._level = lru_cache(REMEMBERED_PATHS)(self._find_level)
 
@@ -245,12 +247,6 @@ class PermissionPolicy:
             return not all(decision in ("auto", "session") for decision in checks)
 
         return is_withheld
-
-    def _matches_protected(self, path: WorkspacePath) -> bool:
-        return matches_protected(path, self._protected)
-
-    def _matches_hidden(self, path: WorkspacePath) -> bool:
-        return matches_hidden(path, self._hidden)
 
     def _find_level(self, tool: str, path: WorkspacePath, is_change: bool, must_ask: bool) -> Level:
         in_force: Preset = "ask" if must_ask and self.preset == "allow" else self.preset
