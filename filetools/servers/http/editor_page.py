@@ -49,8 +49,8 @@ class EditorPage:
         }
         """The applications that serve the files, by path prefix; the first that fits is responsible."""
         html = contents[_TEMPLATE].decode()
-        found = (each.name for each in monaco_folder.glob("editor.api-*.js"))
-        core = next(found, "")  # without it, the page works but loads the core later
+        # Without it, the page works but loads the core later.
+        core = next((each.name for each in monaco_folder.glob("editor.api-*.js")), "")
         # Without preloading, a browser requests a module only after reading one that imports it.
         modules = "\n".join(
             f'<link rel="modulepreload" href="{base}/{name}">' for name in contents if name.endswith(".js")

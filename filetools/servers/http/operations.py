@@ -12,6 +12,7 @@ from pydantic import Field
 from filetools.content.editing.edits import Edit
 from filetools.errors import InvalidPathError
 from filetools.facade.transactions.transaction import Transaction
+from filetools.servers.mcp.resources import SAFE
 from filetools.tools.arguments import Parameters
 from filetools.tools.handlers.changing import DeleteFile, FromTo, UndoChanges, WriteFile
 from filetools.tools.handlers.reading import OnePath
@@ -20,8 +21,6 @@ FILES: Final = "/v1/files/"
 _ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _HIDDEN_SEPARATOR: Final = re.compile(r"%(?:2f|5c|00)|\\", re.IGNORECASE)
 _ESCAPED_TWICE: Final = re.compile(r"%(?:2f|5c|00|25)|(?:^|/)(?:%2e|\.){2}(?:/|$)", re.IGNORECASE)
-# Characters that RFC 3986 allows in a path; all others are escaped.
-_SAFE: Final = "/!$&'()*+,;=:@-._~"
 
 
 def decoded_path(path: Annotated[str, Path(description="Path in the workspace; slashes stay as they are.")]) -> str:
@@ -48,7 +47,7 @@ def decoded_path(path: Annotated[str, Path(description="Path in the workspace; s
 
 def file_location(path: str) -> str:
     """Return the path of a URL that names a file."""
-    return FILES + quote(path, safe=_SAFE)
+    return FILES + quote(path, safe=SAFE)
 
 
 FilePath = Annotated[str, Depends(decoded_path)]

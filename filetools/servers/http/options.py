@@ -134,16 +134,6 @@ _PORT: Final = re.compile(r":[0-9]{1,5}\Z")
 _NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 
 
-def is_loopback(host: str) -> bool:
-    """Return True if only this machine can reach the address or name."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
 def reachable_hosts(listening: socket.socket, host: str) -> tuple[str, ...]:
     """Return the hosts of a socket's URLs: the first for this machine, the last for other machines.
 
@@ -187,9 +177,7 @@ class Hosts:
     def __init__(self, options: HttpOptions) -> None:
         self._port = options.port
         self._named = frozenset(shown_host(name.lower()) for name in options.names)
-        names = {*_HERE, shown_host(options.host.lower())}
-        if not is_loopback(options.host):
-            names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
+        names = {*_HERE, shown_host(options.host.lower()), socket.gethostname().lower()}
         self._hosts = frozenset(form for name in names for form in self._forms(name))
 
     def is_own_host(self, host: str | None, scope: Scope) -> bool:

@@ -14,10 +14,8 @@ MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 METHODS: Final = frozenset(("GET", "HEAD", "PUT", "PATCH", "DELETE", "POST", "OPTIONS"))
 """Methods counted by name; clients can invent any number of others, which are counted together."""
 
-NoteStatus: TypeAlias = Callable[[int], None]
-"""Receives the status of the response."""
-Tracing: TypeAlias = Callable[[Scope], AbstractContextManager[NoteStatus]]
-"""Returns a context manager that opens a span for a request."""
+Tracing: TypeAlias = Callable[[Scope], AbstractContextManager[Callable[[int], None]]]
+"""Returns a context manager that opens a span for a request; it yields a function that takes the status of the response."""
 
 
 class Metrics:
@@ -69,7 +67,7 @@ def tracing() -> Tracing:
     tracer = trace.get_tracer("filetools")
 
     @contextmanager
-    def span(scope: Scope) -> Iterator[NoteStatus]:
+    def span(scope: Scope) -> Iterator[Callable[[int], None]]:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         with tracer.start_as_current_span(
             str(scope["method"]), context=extract(headers), kind=trace.SpanKind.SERVER

@@ -52,7 +52,7 @@ class Notifications:
         self._root = options.file_root
         self._bus = InMemorySubscriptionBus()
         self._streams = ListenHandler(self._bus)
-        self._listening: dict[object, Sequence[str]] = {}
+        self._listening: list[Sequence[str]] = []
         self._followers: dict[Connection, set[str]] = {}
         self._documents: dict[str, str] = {}
         self._held: dict[tuple[Connection | None, ServerEvent], bool] = {}
@@ -69,15 +69,14 @@ class Notifications:
     ) -> wire.SubscriptionsListenResult:
         """Serve one stream of notifications until its client ends it; followed documents stay open meanwhile."""
         uris = given.notifications.resource_subscriptions or ()
-        stream = object()
-        self._listening[stream] = uris
+        self._listening.append(uris)
         try:
             for uri in uris:
                 with suppress(FileToolsError):  # following an unknown URI is allowed and sends nothing
                     await self._note_document(uri)
             return await self._streams(request, given)
         finally:
-            del self._listening[stream]
+            self._listening.remove(uris)
 
     async def subscribe(self, request: Request, given: wire.SubscribeRequestParams) -> wire.EmptyResult:
         """Notify a client of a handshake revision of changes to a URI, until its connection ends."""
@@ -114,7 +113,7 @@ class Notifications:
 
     def _followed_documents(self) -> list[str]:
         """Forget the documents that nobody follows any more, and return the URIs of the others."""
-        followed = set(chain(*self._listening.values(), *self._followers.values()))
+        followed = set(chain(*self._listening, *self._followers.values()))
         self._documents = {uri: document for uri, document in self._documents.items() if uri in followed}
         return list(self._documents)
 

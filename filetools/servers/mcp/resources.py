@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mimetypes
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -30,8 +30,8 @@ FILES: Final = "filetools:///files/"
 VERSIONS: Final = "filetools:///versions/"
 BUFFERS: Final = "filetools:///buffers/"
 DESCRIPTORS: Final = "filetools:///fds/"
-# Characters that RFC 3986 allows in a path; all others are escaped.
-_SAFE: Final = "/!$&'()*+,;=:@-._~"
+SAFE: Final = "/!$&'()*+,;=:@-._~"
+"""Characters that RFC 3986 allows in a path; all others are escaped."""
 
 
 class Address(Struct, frozen=True):
@@ -44,7 +44,7 @@ class Address(Struct, frozen=True):
 
 def file_address(path: str) -> str:
     """Return the URI of a file or folder."""
-    return FILES + quote(path, safe=_SAFE)
+    return FILES + quote(path, safe=SAFE)
 
 
 def descriptor_address(fd: str) -> str:
@@ -54,7 +54,7 @@ def descriptor_address(fd: str) -> str:
 
 def local_address(root: Path, path: str) -> str:
     """Return the `file://` URI of a file or folder below a root."""
-    return f"{root.as_uri()}/{quote(path, safe=_SAFE)}" if path else root.as_uri()
+    return f"{root.as_uri()}/{quote(path, safe=SAFE)}" if path else root.as_uri()
 
 
 def parse_address(uri: str, root: Path | None = None) -> Address:
@@ -249,7 +249,7 @@ class Resources:
     async def _paths(self, files: FileToolsFacade, typed: str) -> wire.Completion:
         folder, _, beginning = typed.rpartition("/")
         values: list[str] = []
-        try:
+        with suppress(FileToolsError):  # the typed text is an incomplete path: no match is a result, not a failure
             async for page in pages(partial(files.list_files, folder, details=False)):
                 values += [
                     f"{each.path}/" if each.type == "directory" else each.path
@@ -258,9 +258,6 @@ class Resources:
                 ]
                 if len(values) > MOST_COMPLETIONS:
                     break
-        except FileToolsError:
-            # The typed text is an incomplete path: no match is a result, not a failure.
-            return wire.Completion(values=[], total=0, has_more=False)
         has_more = len(values) > MOST_COMPLETIONS
         return wire.Completion(
             values=values[:MOST_COMPLETIONS], total=None if has_more else len(values), has_more=has_more

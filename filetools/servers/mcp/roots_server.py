@@ -95,10 +95,10 @@ async def roots_server(
     if dialect is None or not dialect.takes_several_roots:
         raise InvalidArgumentError("Several roots require a dialect that supports them")
     tools = options.selected()
-    async with aclosing(Workspaces(opener)) as workspaces:
+    async with aclosing(Workspaces(opener, folders)) as workspaces:
         # Open these before a client reports roots: a root inside one of them then shares its journal and its mirror.
-        served = ServedRoots(workspaces, await workspaces.roots(folders))
-        callers = McpCallers(served.find, options, tools)
+        await workspaces.roots(folders)
+        callers = McpCallers(workspaces.served, options, tools)
         elicitation = Elicitation(workspaces.all, options)
         calls = ToolCalls(callers.registry, tools, elicitation, limits=TextLimits(), is_deferred=options.is_deferred)
         async with Registration(workspaces.all) as registration, aclosing(calls):
@@ -111,52 +111,13 @@ async def roots_server(
                 on_call_tool=calls.call_tool,
                 get_tool_input_schema=calls.schemas.get,
             )
-            server.add_notification_handler("notifications/roots/list_changed", wire.NotificationParams, served.changed)
+            server.add_notification_handler(
+                "notifications/roots/list_changed", wire.NotificationParams, workspaces.forget_roots
+            )
             server.middleware.append(noting(registration))
             # The folders can change with the client, so the key belongs to the process and not to a folder.
             server.middleware.append(sealing(secrets.token_hex(32), callers.principal, server.name))
             yield server
-
-
-class ServedRoots:
-    """The folders served to the client of one connection.
-
-    As in the official server, the client's roots are served; if it reports none that exists, the folders of the command
-    line are.
-
-    Args:
-        workspaces: The open workspaces.
-        usual: The folders of the command line.
-    """
-
-    def __init__(self, workspaces: Workspaces, usual: Roots) -> None:
-        self._workspaces = workspaces
-        self._usual = usual
-        self._served: asyncio.Task[Roots] | None = None
-
-    async def find(self, request: Request) -> Roots:
-        """Return the folders currently served to the client.
-
-        Raises:
-            FileToolsError: No folder is served.
-        """
-        if self._served is None or (self._served.done() and self._served.exception() is not None):
-            self._served = asyncio.create_task(self._find(request))
-        served = await asyncio.shield(self._served)
-        if not served.folders:
-            error = WorkspaceGoneError(_NONE_SERVED)
-            error.suggested_action = _SERVE_ONE
-            raise error
-        return served
-
-    async def changed(self, request: Request, given: wire.NotificationParams) -> None:
-        """Ask the client for its roots again, at the next call."""
-        self._served = None
-
-    async def _find(self, request: Request) -> Roots:
-        uris = await _client_roots(request)
-        folders = [folder for uri in uris[:MOST_ROOTS] if (folder := _folder_of(uri)) is not None]
-        return await self._workspaces.roots(folders) if folders else self._usual
 
 
 async def _client_roots(request: Request) -> list[str]:
@@ -186,21 +147,51 @@ def _folder_of(uri: str) -> Folder | None:
 
 
 class Workspaces:
-    """The open workspaces of one server.
+    """The open workspaces of one server, and the folders served to its client.
+
+    As in the official server, the client's roots are served; if it reports none that exists, the folders of the command
+    line are.
 
     Args:
         opener: Opens the workspace of a folder.
+        usual: The folders of the command line.
     """
 
-    def __init__(self, opener: OpenFolder) -> None:
+    def __init__(self, opener: OpenFolder, usual: Sequence[Folder]) -> None:
         self._opener = opener
+        self._usual = usual
         self._open: dict[Path, FileToolsFacade] = {}
         self._stack = AsyncExitStack()
         self._turn = asyncio.Lock()
+        self._served: asyncio.Task[Roots] | None = None
 
     def all(self) -> Sequence[FileToolsFacade]:
         """Return the open workspaces."""
         return list(self._open.values())
+
+    async def served(self, request: Request) -> Roots:
+        """Return the folders currently served to the client.
+
+        Raises:
+            FileToolsError: No folder is served.
+        """
+        if self._served is None or (self._served.done() and self._served.exception() is not None):
+            self._served = asyncio.create_task(self._find(request))
+        served = await asyncio.shield(self._served)
+        if not served.folders:
+            error = WorkspaceGoneError(_NONE_SERVED)
+            error.suggested_action = _SERVE_ONE
+            raise error
+        return served
+
+    async def forget_roots(self, request: Request, given: wire.NotificationParams) -> None:
+        """Ask the client for its roots again, at the next call."""
+        self._served = None
+
+    async def _find(self, request: Request) -> Roots:
+        uris = await _client_roots(request)
+        folders = [folder for uri in uris[:MOST_ROOTS] if (folder := _folder_of(uri)) is not None]
+        return await self.roots(folders or self._usual)
 
     async def roots(self, folders: Sequence[Folder]) -> Roots:
         """Return folders as roots. Folders inside one another, or inside an open workspace, share that workspace.

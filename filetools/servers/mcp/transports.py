@@ -180,8 +180,11 @@ def _id_in(line: bytes) -> RequestId | None:
 
 def are_standard_pipes() -> bool:
     """Return True if the loop can wait for standard input and output: pipes or sockets, on a POSIX system."""
-    modes = [_mode(descriptor) for descriptor in range(3)]
-    return os.name == "posix" and all(modes) and all(stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) for mode in modes[:2])
+    try:
+        modes = [os.fstat(descriptor).st_mode for descriptor in range(3)]
+    except OSError:  # one is closed
+        return False
+    return os.name == "posix" and all(stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) for mode in modes[:2])
 
 
 @asynccontextmanager
@@ -227,13 +230,6 @@ def _taken(descriptor: int, instead: int) -> Iterator[int]:
         os.set_blocking(private, was_blocking)
         os.dup2(private, descriptor)
         os.close(private)
-
-
-def _mode(descriptor: int) -> int:
-    try:
-        return os.fstat(descriptor).st_mode
-    except OSError:  # closed
-        return 0
 
 
 _SIGNALS: Final = ("SIGTERM", "SIGINT", "SIGHUP")

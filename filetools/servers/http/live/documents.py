@@ -134,7 +134,7 @@ class OpenDocuments:
         if document is None:
             document = OpenDocument(opened.handle, opened.document, opened.path, self._offer, self._fall_behind)
             self.by_handle[opened.handle] = document
-        self._hub.follow(document)
+        self._hub.open.add(document)
         return document
 
     async def _resume_handle(self, handle: str) -> BufferResult | None:
@@ -181,7 +181,7 @@ class OpenDocuments:
 
     def _drop(self, document: OpenDocument) -> None:
         self.by_handle.pop(document.handle, None)
-        self._hub.forget(document)
+        self._hub.open.discard(document)
 
 
 _SENT_AS_EDITS = ("edits", "buffer_version")

@@ -13,6 +13,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.permissions.requests import ApprovalRequest
+from filetools.servers.http.problems import faults_text
 from filetools.tools.arguments import Parameters
 from filetools.tools.envelope import failure_envelope
 from filetools.tools.handlers.buffers import MAX_EDITS, BufferEdit
@@ -144,9 +145,7 @@ def frame_of(plain: object) -> Hello | Request:
     try:
         return _FRAME.validate_python(plain)
     except ValidationError as exc:
-        first = exc.errors(include_url=False, include_input=False, include_context=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise InvalidArgumentError(f"Bad frame{f' at {place}' if place else ''}: {first['msg']}") from exc
+        raise InvalidArgumentError(f"Bad frame: {faults_text(exc.errors())}") from exc
 
 
 def pending_request(request: ApprovalRequest) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -117,7 +117,8 @@ class Hub:
         """Held while a connection closes a handle or another one takes it over."""
         self.members: set[Callable[[str], None]] = set()
         """The connections, by the functions that send them frames."""
-        self._open: dict[str, set[OpenDocument]] = {}
+        self.open: set[OpenDocument] = set()
+        """The open documents of all connections; each gets the changes by others."""
         self._dirty: dict[str, bool] = {}
         # `_send_event` is synchronous so that edits are sent in the same loop iteration; the others
         # are coroutines, which run in separate tasks.
@@ -127,31 +128,9 @@ class Hub:
             files.on("feed:*", self._send_resync),
         ]
 
-    def join(self, offer: Callable[[str], None]) -> None:
-        """Send frames to a connection from now on."""
-        self.members.add(offer)
-
-    def leave(self, offer: Callable[[str], None], documents: Iterable[OpenDocument]) -> None:
-        """Stop sending to a connection and to its documents."""
-        self.members.discard(offer)
-        for document in documents:
-            self.forget(document)
-
-    def follow(self, document: OpenDocument) -> None:
-        """Pass changes of a document on to it."""
-        self._open.setdefault(document.document, set()).add(document)
-
-    def forget(self, document: OpenDocument) -> None:
-        """Stop passing changes on to a document."""
-        followers = self._open.get(document.document, set())
-        followers.discard(document)
-        if not followers:
-            self._open.pop(document.document, None)
-
     def is_held(self, document: OpenDocument) -> bool:
         """Return True if another connection follows the document by the same handle."""
-        followers = self._open.get(document.document, ())
-        return any(each is not document and each.handle == document.handle for each in followers)
+        return any(each is not document and each.handle == document.handle for each in self.open)
 
     def close(self) -> None:
         """Unsubscribe from all events."""
@@ -168,11 +147,10 @@ class Hub:
 
     def _send_document_event(self, event: BufferEvent) -> None:
         step = step_of(event)
-        if step is not None:
-            for document in list(self._open.get(event.document, ())):
+        for document in [each for each in self.open if each.document == event.document]:
+            if step is not None:
                 document.take(step)
-        if event.name == "buffer:moved":
-            for document in self._open.get(event.document, ()):
+            if event.name == "buffer:moved":
                 document.path = event.path
         if event.name == "buffer:closed":
             self._dirty.pop(event.document, None)

@@ -73,7 +73,9 @@ class LiveSession(AsyncResource):
         self.outbox.close()
         if self._leave is not None:
             self._leave()
-        self._hub.leave(self.offer, [] if self._documents is None else self._documents.by_handle.values())
+        self._hub.members.discard(self.offer)
+        if self._documents is not None:
+            self._hub.open.difference_update(self._documents.by_handle.values())
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -120,7 +122,7 @@ class LiveSession(AsyncResource):
         if self._files is not None:
             raise InvalidArgumentError("hello may be sent only once")
         files = self._open_files(hello.session)
-        self._hub.join(self.offer)
+        self._hub.members.add(self.offer)
         position = await files.position()
         if hello.since is not None:
             await files.changes(hello.since, limit=1)  # raises an error if it is not a position
