@@ -39,11 +39,6 @@ class CallQueue:
         """True if a call waits."""
         return bool(self._waiting)
 
-    def waiting(self) -> list[TurnCall]:
-        """Return the calls that wait; callable from any thread."""
-        with self._lock:
-            return [*self._waiting]
-
     def check_open(self) -> None:
         """Raise WorkspaceGoneError if the workspace was closed."""
         if self._gone is not None:

@@ -79,6 +79,8 @@ class Turns:
         self._made = made
         self._gate = journal.turn_gate
         self._queue = CallQueue(lambda: workers.put(self._serve), self._describe_holder)
+        self._calls: set[TurnCall] = set()
+        """Calls that wait or are in a turn; used on the loop."""
         self._at_work: Sequence[TurnCall] = ()
         self._unsettled: dict[int, float] = {}
         self._in_flight = InFlight()
@@ -100,10 +102,12 @@ class Turns:
             raise InvalidArgumentError(f"lock_timeout_seconds must be 0 or more, not {call.timeout_seconds}")
         call.wait(lambda: self._queue.withdraw(call))
         self._in_flight.begin()
+        self._calls.add(call)
         try:
             self._queue.add(call)
             await call.hop
         finally:
+            self._calls.discard(call)
             if call.alarm is not None:
                 call.alarm.cancel()
             call.resume_deadline()
@@ -134,8 +138,7 @@ class Turns:
 
     def is_at_work(self, path: WorkspacePath) -> bool:
         """True if a call of this process is changing a path or waits to."""
-        calls = (*self._queue.waiting(), *self._at_work)
-        return bool(calls) and any(self._workspace.key(path) in call.keys for call in calls)
+        return bool(self._calls) and any(self._workspace.key(path) in call.keys for call in self._calls)
 
     def held(self) -> list[LockInfo]:
         """Return the holders in this process."""
