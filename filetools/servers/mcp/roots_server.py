@@ -100,7 +100,7 @@ async def roots_server(
         await workspaces.roots(folders)
         callers = McpCallers(workspaces.served, options, tools)
         elicitation = Elicitation(workspaces.all, options)
-        calls = ToolCalls(callers.registry, tools, elicitation, limits=TextLimits(), is_deferred=options.is_deferred)
+        calls = ToolCalls(callers.registry, tools, elicitation, options, TextLimits())
         async with Registration(workspaces.all) as registration, aclosing(calls):
             server: Server[Any] = Server(
                 "filetools",

@@ -65,10 +65,7 @@ class McpServer(AsyncResource):
 
         callers = McpCallers(find, options, tools, log)
         elicitation = Elicitation(lambda: [files], options)
-        self._calls = ToolCalls(
-            callers.registry, tools, elicitation,
-            limits=limits, structured=options.structured, is_deferred=options.is_deferred,
-        )  # fmt: skip
+        self._calls = ToolCalls(callers.registry, tools, elicitation, options, limits)
         self._notifications = Notifications(files, options)
         resources = Resources(callers, options)
         self.server: Server[Any] = Server(
