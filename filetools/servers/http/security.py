@@ -21,14 +21,13 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from filetools.servers.http.editor_page import ASSETS
 from filetools.servers.http.options import Hosts, HttpLimits, HttpOptions
 from filetools.servers.http.problems import AGENT_PATHS, Refusal, adding, refuse
 from filetools.servers.http.shared import LOGIN, SESSION_HEADER, Logins
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/login", "/about"})
 """Paths that need neither token nor login, only the right host."""
-OPEN_PREFIX: Final = "/assets/"
-"""Prefix of public files: the parts of the page, which are the same for everybody."""
 LOGIN_HEADER: Final = "filetools-login"
 LIVE_PROTOCOL: Final = "filetools-live"
 """Subprotocol of our WebSockets. A browser that offers a key offers this as well; the server selects only this one."""
@@ -160,7 +159,7 @@ class Guard:
             return None
         if (key := login_key(scope)) is not None:
             return self._required_login(scope, key, origin)
-        if not (_is_open(scope) or scope["path"].startswith(OPEN_PREFIX)):
+        if not (_is_open(scope) or scope["path"].startswith(f"{ASSETS}/")):
             self._require_token(scope)
         return None
 
