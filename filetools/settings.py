@@ -275,11 +275,8 @@ class Settings:
     def is_prose(self, path: str) -> bool:
         """True if a file is prose by its name, ignoring case; the last matching pattern decides."""
         name = path.rpartition("/")[2].casefold()
-        found = False
-        for pattern in self.prose_files:
-            if fnmatchcase(name, pattern.removeprefix("!").casefold()):
-                found = not pattern.startswith("!")
-        return found
+        matching = [each for each in self.prose_files if fnmatchcase(name, each.removeprefix("!").casefold())]
+        return bool(matching) and not matching[-1].startswith("!")
 
 
 def user_directory() -> Path:

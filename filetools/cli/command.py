@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 import click
-from click.shell_completion import get_completion_class
 
 from filetools.cli.runner import READING, CommandRunner, SharedOptions
 from filetools.cli.terminal import FAILED, INTERRUPTED, STDERR, leave_quietly, print_error, print_refusal, use_terminal
@@ -231,15 +230,6 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         ctx.exit()
 
 
-def _show_completion(ctx: click.Context, _: click.Parameter, shell: str | None) -> None:
-    """Print the completion script for a shell."""
-    if shell is not None and not ctx.resilient_parsing:
-        kind = get_completion_class(shell)
-        assert kind is not None
-        click.echo(kind(ctx.command, {}, _NAME, f"_{_NAME.upper()}_COMPLETE").source())
-        ctx.exit()
-
-
 _BEFORE: Final = ("root", "state_dir", "actor", "as_json")
 """Shared options that are also allowed before the command."""
 
@@ -257,13 +247,6 @@ _BEFORE: Final = ("root", "state_dir", "actor", "as_json")
 )
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Print the version."
-)
-@click.option(
-    "--show-completion",
-    type=click.Choice(("bash", "zsh", "fish")),
-    expose_value=False,
-    callback=_show_completion,
-    help="Print the completion script.",
 )
 @_SHARED["root"]
 @_SHARED["state_dir"]

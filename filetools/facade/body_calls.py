@@ -27,7 +27,7 @@ from filetools.errors import (
     StorageFailedError,
 )
 from filetools.events.types import FileRead
-from filetools.facade.reading import streaming
+from filetools.facade.reading import reading
 from filetools.facade.write_calls import WriteCalls
 from filetools.models.files import EditResult, WriteResult
 from filetools.models.words import VERSION_PREFIX
@@ -216,7 +216,7 @@ class OpenedFile:
             InvalidArgumentError: `offset` or `count` is negative.
             ChangedMeanwhileError: Another program wrote into the file in place while it was read.
         """
-        async for chunk in streaming.chunks(self._parts, self.path, self._reader, offset, count):
+        async for chunk in reading.chunks(self._parts, self.path, self._reader, offset, count):
             yield chunk
 
     async def aclose(self) -> None:

@@ -20,8 +20,7 @@ from filetools.facade.history_calls import HistoryCalls
 from filetools.facade.project_calls import ProjectCalls
 from filetools.facade.read_calls import ReadCalls
 from filetools.facade.reading import information
-from filetools.facade.reading.feed import Feed, FeedPage
-from filetools.facade.reading.watching import concerns, filtered, listed, wanted
+from filetools.facade.reading.feed import Feed, FeedPage, concerns, filtered, listed, wanted
 from filetools.facade.run_calls import RunCalls
 from filetools.facade.search_calls import SearchCalls
 from filetools.facade.transactions import transaction

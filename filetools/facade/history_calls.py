@@ -17,8 +17,8 @@ from filetools.content.version import version_of
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError, PathNotFoundError
 from filetools.facade.calls import ActorCalls
 from filetools.facade.reading import information
-from filetools.facade.reading.expected import full_version
 from filetools.facade.reading.feed import PAGE_RECORDS, number_of
+from filetools.facade.reading.reading import full_version
 from filetools.facade.run_calls import runs_of
 from filetools.history import restoring, selection, tree_diff, undo, undoing
 from filetools.history.checkpoints import take
@@ -232,7 +232,7 @@ class HistoryCalls(ActorCalls):
         is_span = any(each is not None for each in (call, session, since, until, path, run))
         seen = await self._runner.look() if is_span else LookResult()
         choose = await self._choosing_run(run) if run is not None else lambda history: (
-            selection.choose(history, wanted) if is_span or wanted.numbers is not None
+            selection.choose(history, self.actor, wanted) if is_span or wanted.numbers is not None
             else selection.choose_last(history, wanted)
         )  # fmt: skip
         result = await self._take_back(choose, dry_run=dry_run, partly=partial)

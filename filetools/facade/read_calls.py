@@ -13,7 +13,6 @@ from filetools.events.types import FileRead
 from filetools.facade.calls import ActorCalls
 from filetools.facade.progress import Abort, Progress, progress_reporter
 from filetools.facade.reading import information, reading
-from filetools.facade.reading.streaming import stream
 from filetools.models.files import InfoResult, ReadBatchResult, ReadItem, ReadResult
 from filetools.models.searching import ListResult
 from filetools.models.words import Row
@@ -106,8 +105,12 @@ class ReadCalls(ActorCalls):
         """
         where = self._runner.resolve(path)
         await self._authorise("read_file", [where], {}, change=False)
-        async for chunk in stream(self._parts, where, offset, count):
-            yield chunk
+        reader = await self._parts.workers.run(partial(self._parts.store.open, where))
+        try:
+            async for chunk in reading.chunks(self._parts, where, reader, offset, count):
+                yield chunk
+        finally:
+            reader.close()
 
     async def read_multiple(
         self,

@@ -9,7 +9,7 @@ from typing import TypeVar
 from filetools.changes.parts import Parts
 from filetools.facade.calls import ActorCalls
 from filetools.facade.progress import Abort, Looked, no_look, paced
-from filetools.facade.reading.watching import watch
+from filetools.facade.reading.feed import watch
 from filetools.models.records import Actor
 from filetools.models.searching import GrepResult, SearchResult, WatchResult
 from filetools.paths.lexical import AnyPath

@@ -8,14 +8,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from filetools.content.facts import FactsCache
+from filetools.changes.parts import Parts
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError, VersionGoneError
-from filetools.journal.storage.contents import Contents
 from filetools.models.words import EntryType
-from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.store import FileStat, Store
+from filetools.search.walk import walk_tree
+from filetools.stores.store import FileStat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +72,6 @@ class Drafted:
         return self.now is not None and self.then is not None and self.now.kind != self.then.kind
 
 
-Walk = Callable[[WorkspacePath], Iterable[str]]
-
-
 class DraftTree:
     """The tree of one workspace, overlaid with drafted changes. Lives for one plan in one worker thread.
 
@@ -83,29 +79,15 @@ class DraftTree:
     a folder together with all that is in it, and moves only with the folder that holds it.
     """
 
-    def __init__(
-        self, workspace: Workspace, store: Store, contents: Contents, facts: FactsCache, *, walk: Walk, most_bytes: int
-    ) -> None:
-        """Start with a draft that equals the disk.
-
-        Args:
-            workspace: Normalises paths.
-            store: The files.
-            contents: The bytes that the journal keeps.
-            facts: Known versions of files.
-            walk: Yields the paths of all entries below a folder, each folder before its entries.
-            most_bytes: Largest file that is read.
-        """
-        self.contents = contents
-        self.key = workspace.key
+    def __init__(self, parts: Parts) -> None:
+        """Start with a draft that equals the disk."""
+        self.contents = parts.journal.contents
+        self.key = parts.workspace.key
         """Returns the lock key of a path."""
         self.wholes: set[str] = set()
         """Lock keys of folders that are moved into the trash as a whole, because they were restored from it as a whole."""
-        self._is_addressable = workspace.is_addressable
-        self._store = store
-        self._facts = facts
-        self._walk = walk
-        self._most_bytes = most_bytes
+        self._parts = parts
+        self._store = parts.store
         self._versions: dict[Origin, str] = {}
         self.drafted: Final[dict[str, tuple[str, DraftNode | None]]] = {}
         """Drafted paths and their nodes, by lock key; None for an entry that is removed."""
@@ -122,7 +104,7 @@ class DraftTree:
 
     def standing_below(self, path: str) -> Iterable[str]:
         """Return the paths of all entries on disk below a folder, each folder before its entries."""
-        return [below for below in self._walk(WorkspacePath(path)) if self._is_seen(below)]
+        return [below for below, _ in walk_tree(self._store, WorkspacePath(path)) if self._is_seen(below)]
 
     def trashed(self, path: str, trash: str, mode: int | None = None) -> dict[str, DraftNode]:
         """Return the nodes that an entry of the trash restores, by path, the entry itself first.
@@ -153,7 +135,7 @@ class DraftTree:
     def read_version(self, node: DraftNode) -> str:
         """Return the version of the file that is now at a node's origin."""
         stat = self._store.stat(WorkspacePath(node.source)) if node.source and node.kind != "symlink" else None
-        known = None if stat is None else self._facts.get(stat.identity)
+        known = None if stat is None else self._parts.facts.get(stat.identity)
         return version_of(self._content_at(node)) if known is None else known.version
 
     def content(self, node: DraftNode) -> bytes:
@@ -173,14 +155,18 @@ class DraftTree:
             trashed = store.trashed(WorkspacePath(origin.top), origin.trash)
             return trashed.read(origin.path[len(origin.top) + 1 :])
         path = WorkspacePath(origin.path)
-        return store.read_link(path) if node.kind == "symlink" else store.read(path, limit=self._most_bytes)[0]
+        return (
+            store.read_link(path)
+            if node.kind == "symlink"
+            else store.read(path, limit=self._parts.settings.max_write_bytes)[0]
+        )
 
     def _is_seen(self, path: str) -> bool:
         """True unless the path is inside an entry of the kind "other"."""
-        return self._is_addressable(path.rpartition("/")[0] or path)
+        return self._parts.workspace.is_addressable(path.rpartition("/")[0] or path)
 
     def _node(self, origin: Origin, stat: FileStat) -> DraftNode:
-        kind: EntryType = stat.type if self._is_addressable(origin.path) else "other"
+        kind: EntryType = stat.type if self._parts.workspace.is_addressable(origin.path) else "other"
         return DraftNode(kind=kind, origin=origin, mode=None if kind == "symlink" else stat.mode)
 
     def at(self, path: str) -> DraftNode | None:

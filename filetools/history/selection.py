@@ -69,8 +69,6 @@ def filter_of(
     elif call is not None or numbers is not None or session is not None:
         # An agent means its own changes, unless the request names an actor.
         kind, name = (caller.kind, caller.id) if caller.kind == "agent" else (None, None)
-        if caller.kind == "agent" and call is not None:
-            session = session or caller.session  # clients name calls themselves, and many count from one
     else:
         # Another conversation of the same agent does other work.
         kind, name, session = caller.kind, caller.id, caller.session
@@ -88,7 +86,7 @@ def filter_of(
     )
 
 
-def choose(history: History, wanted: RecordFilter) -> list[ChangeRecord]:
+def choose(history: History, caller: Actor, wanted: RecordFilter) -> list[ChangeRecord]:
     """Return the selected records that are not taken back yet, newest first.
 
     Raises:
@@ -103,6 +101,7 @@ def choose(history: History, wanted: RecordFilter) -> list[ChangeRecord]:
             f"There is no change of a call {wanted.call!r} that you could undo",
             suggested_action="Name a call that changed something, or leave it out to undo the last change.",
         )
+    records = _of_one_conversation(records, caller, wanted)
     return records if wanted.numbers is not None else effective(history, records)
 
 
@@ -110,6 +109,25 @@ def selected(history: History, filters: Sequence[RecordFilter], *, limit: int = 
     """Return up to `limit` records that one of the filters selects, newest first."""
     found = [record for each in filters for record in history.select(each, limit=limit)]
     return sorted(found, key=lambda record: -record.number)[:limit]
+
+
+def _of_one_conversation(records: list[ChangeRecord], caller: Actor, wanted: RecordFilter) -> list[ChangeRecord]:
+    """Omit records of other conversations of the same agent: clients name calls themselves, and many count from one.
+
+    Raises:
+        InvalidArgumentError: Several conversations have a call of this name, and none of them is the caller's.
+    """
+    if wanted.call is None or wanted.id is None or wanted.session is not None:
+        return records
+    sessions = {record.actor.session for record in records}
+    if len(sessions) <= 1:
+        return records
+    if caller.session not in sessions:
+        raise InvalidArgumentError(
+            f"Several sessions have a call {wanted.call!r}: {', '.join(sorted(map(str, sessions)))}",
+            suggested_action="Undo it in the session that made the call.",
+        )
+    return [record for record in records if record.actor.session == caller.session]
 
 
 def choose_last(history: History, wanted: RecordFilter, *, redo: bool = False) -> list[ChangeRecord]:
@@ -125,10 +143,7 @@ def choose_last(history: History, wanted: RecordFilter, *, redo: bool = False) -
         return newest
     else:
         same = structs.replace(same, transaction=record.transaction, since=record.transaction)
-    together = history.select(same, limit=MOST_NUMBER)
-    # A redo is undone on its own, without the other changes of the same call.
-    redos = history.targets((each.number for each in together), "redoes").keys()
-    return [each for each in together if (each.number in redos) == (record.number in redos)]
+    return history.select(same, limit=MOST_NUMBER)
 
 
 def effective(history: History, records: Sequence[ChangeRecord]) -> list[ChangeRecord]:

@@ -49,7 +49,6 @@ from filetools.models.records import Actor, ChangeRecord
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.gatekeeper import Permit
-from filetools.search.walk import walk_tree
 from filetools.writer.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
 
 Choose = Callable[[History], list[ChangeRecord]]
@@ -225,11 +224,7 @@ def _plan(
     history = parts.journal.history
     chosen = pick(history)
     changed, waiting, saved = split_buffered(history, chosen)
-    tree = DraftTree(
-        parts.workspace, parts.store, parts.journal.contents, parts.facts,
-        walk=lambda folder: (path for path, _ in walk_tree(parts.store, folder)),
-        most_bytes=parts.settings.max_write_bytes,
-    )  # fmt: skip
+    tree = DraftTree(parts)
     findings = Undoing(tree, history, changed, is_prose=parts.settings.is_prose).invert()
     closed: dict[str, Clash] = {}
     if target is not None:

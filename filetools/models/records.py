@@ -51,9 +51,10 @@ class ChangedFile(Struct, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON-compatible form, without fields that are None."""
-        by = {"kind": self.by.kind, "id": self.by.id, "session": self.by.session}
-        plain = {"path": self.path, "by": {name: value for name, value in by.items() if value is not None}}
-        return plain | ({"version": self.version} if self.version is not None else {"deleted": True})
+        by = {name: value for name, value in self.by.to_dict().items() if name != "call"}
+        return {"path": self.path, "by": by} | (
+            {"version": self.version} if self.version is not None else {"deleted": True}
+        )
 
 
 class Operation(StrEnum):

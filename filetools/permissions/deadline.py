@@ -16,7 +16,7 @@ from filetools.errors import AbortedError, CallTimeoutError
 
 
 class AbortSignal:
-    """A signal, set once, that stops one or more calls. Belongs to their event loop."""
+    """A signal, set once, that stops the calls it was given to. Belongs to their event loop; make a new one for later calls."""
 
     __slots__ = ("_callbacks", "_is_aborted")
 
@@ -33,16 +33,12 @@ class AbortSignal:
         if self._is_aborted:
             return
         self._is_aborted = True
-        for callback in list(self._callbacks):
+        for callback in self._callbacks:
             callback()
 
     def add_callback(self, callback: Callable[[], None]) -> None:
         """Add a function to be called when the signal is set; never called if it is set already."""
         self._callbacks.append(callback)
-
-    def remove_callback(self, callback: Callable[[], None]) -> None:
-        """Remove a callback."""
-        self._callbacks.remove(callback)
 
 
 class Deadline:

@@ -220,11 +220,10 @@ class PermissionPolicy:
             change: True if it changes something.
             must_ask: True to apply "ask" in place of "allow", because a person wants to be asked.
         """
-        is_agent = actor.kind == "agent"
-        level: Level | Literal["hidden"] = "auto"
-        if actor.kind not in ("editor", "system"):
-            level = self._level(tool, path, change, must_ask, is_agent)
-        if level in ("hidden", "block"):
+        if self.hides(tool, path, actor):
+            return "hidden"
+        level = "auto" if actor.kind in ("editor", "system") else self._level(tool, path, change, must_ask)
+        if level == "block":
             return level
         if change and self.is_protected(path):
             # Trust in a tool does not extend to protected paths: each is its own decision.
@@ -253,11 +252,7 @@ class PermissionPolicy:
     def _matches_hidden(self, path: WorkspacePath) -> bool:
         return matches_hidden(path, self._hidden)
 
-    def _find_level(
-        self, tool: str, path: WorkspacePath, is_change: bool, must_ask: bool, is_agent: bool
-    ) -> Level | Literal["hidden"]:
-        if is_agent and tool not in _SHOWING_NO_CONTENT and self.is_hidden(path):
-            return "hidden"
+    def _find_level(self, tool: str, path: WorkspacePath, is_change: bool, must_ask: bool) -> Level:
         in_force: Preset = "ask" if must_ask and self.preset == "allow" else self.preset
         preset = preset_level(in_force, tool, change=is_change)
         if preset == "block":

@@ -93,26 +93,22 @@ class Registry:
         """
         return self._made(path, name, is_new=True)
 
-    def update_project(self, project_id: str, *, name: str | None = None, path: str | None = None) -> dict[str, Any]:
-        """Change a project's name or its folder's path; see `ensure_project`.
+    def move_project(self, project_id: str, path: str) -> dict[str, Any]:
+        """Set the folder of a project that was moved; see `ensure_project`.
 
         Raises:
             ProjectExistsError: That folder is another project.
         """
-        named = {} if name is None else {"name": _checked_name(name)}
-        place = None if path is None else self._folder(path)
+        place = self._folder(path)
 
         def work() -> _Changed[dict[str, Any]]:
-            row = now = self._project_row(project_id)
-            changes = dict(named)
-            if place is not None and place != row.value["path"]:
-                now = self._free_row(place)
-                changes |= {"path": place, **self._git(place)}
-            if all(row.value[key] == value for key, value in changes.items()):
+            row = self._project_row(project_id)
+            if place == row.value["path"]:
                 return [], _project(row), []
-            now = replace(now, value={**row.value, **changes, "updated_at": self._now()})
-            former = [] if now.key == row.key else [replace(row, is_gone=True)]
-            return [now, *former], _project(now), [ProjectUpdated(project=project_id, path=now.value["path"])]
+            value = {**row.value, "path": place, **self._git(place), "updated_at": self._now()}
+            now = replace(self._free_row(place), value=value)
+            gone = replace(row, is_gone=True)
+            return [now, gone], _project(now), [ProjectUpdated(project=project_id, path=place)]
 
         return self._change(work)
 

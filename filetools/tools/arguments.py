@@ -219,7 +219,8 @@ class _ArgumentReader:
         """Convert a value to the published type if possible, including the items of objects and lists of objects."""
         made = converted(schema, value)
         if made is not value:
-            self.repairs.append(f"{where!r} was taken as {_brief(made)} instead of {_shown(value)}")
+            now = json.dumps(made) if isinstance(made, bool | int | float | str) else _shown(made)
+            self.repairs.append(f"{where!r} was taken as {now} instead of {_shown(value)}")
         if "properties" in schema and isinstance(made, Mapping):
             return self.object(schema, made, f"{where}.")
         items = schema.get("items", {})
@@ -254,10 +255,6 @@ class _ArgumentReader:
 
 def _snake(name: str) -> str:
     return _CAPITAL.sub(lambda match: f"_{match[0].lower()}", name)
-
-
-def _brief(value: object) -> str:
-    return json.dumps(value) if isinstance(value, bool | int | float | str) else _shown(value)
 
 
 def nearest_name(name: str, known: list[str]) -> str | None:

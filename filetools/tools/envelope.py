@@ -103,17 +103,11 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 def output_schema(model: type[BaseModel]) -> dict[str, Any]:
     """Return the JSON schema of a tool's structured result: its data and the news of the envelope."""
-    schema = data_schema(model)
-    return schema | {"properties": schema["properties"] | NEWS_PROPERTIES}
-
-
-def data_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON schema of a tool's data."""
     raw = model.model_json_schema(mode="serialization")
     definitions = {name: _sparing(each) for name, each in raw.pop("$defs", {}).items()}
     schema = _compact(_sparing(raw), definitions)
     schema.pop("description", None)
-    return schema | {"type": "object"}
+    return schema | {"type": "object", "properties": schema["properties"] | NEWS_PROPERTIES}
 
 
 def _sparing(schema: dict[str, Any]) -> dict[str, Any]:

@@ -7,12 +7,12 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, Self
+from typing import Any, Final
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from filetools.errors import InvalidArgumentError, RateLimitedError
-from filetools.tools.arguments import Parameters
+from filetools.tools.arguments import Parameters, read_arguments
 from filetools.tools.envelope import failure_envelope
 from filetools.tools.registry import ToolRegistry
 
@@ -38,21 +38,6 @@ class Execution(Parameters):
     """The arguments."""
     parsing_run: str | None = Field(default=None, min_length=1, max_length=120)
     """Which parsing of a person's words the call belongs to; limits how often it calls tools of the group `context`."""
-
-    @classmethod
-    def read(cls, request: object) -> Self:
-        """Parse a JSON object as a call.
-
-        Raises:
-            InvalidArgumentError: A part is missing, unknown or of a wrong type.
-        """
-        try:
-            return cls.model_validate(request)
-        except ValidationError as exc:
-            first = exc.errors(include_url=False, include_context=False)[0]
-            place = ".".join(str(part) for part in first["loc"])
-            message = f"A call is {{tool, input, parsing_run}}: {place + ': ' if place else ''}{first['msg']}"
-            raise InvalidArgumentError(message) from exc
 
 
 class ParsingRuns:
@@ -104,7 +89,7 @@ async def execute(
         logged. A call over the limit fails with `RATE_LIMITED` and `wait_seconds` in its details.
     """
     try:
-        wanted = request if isinstance(request, Execution) else Execution.read(request)
+        wanted = request if isinstance(request, Execution) else read_arguments(Execution, request)[0]
         limited = {tool.name for tool in registry.select() if tool.group == LIMITED_GROUP}
         if runs is not None and wanted.parsing_run is not None and wanted.tool in limited:
             runs.count(wanted.parsing_run)

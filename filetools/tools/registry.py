@@ -20,7 +20,6 @@ from filetools.errors import (
     InternalError,
     InvalidArgumentError,
     PathNotFoundError,
-    ToolBlockedError,
     UnknownToolError,
 )
 from filetools.facade.descriptor_calls import DescriptorCalls
@@ -285,8 +284,6 @@ class ToolCall:
         parameters, self._repairs = read_arguments(tool.parameters, self._arguments)
         self._parameters = parameters
         self._report.path = parameters.about()
-        if tool.level == "block":
-            raise ToolBlockedError(tool.name, self._report.path, "this tool is switched off")
         if self._abort.is_aborted():
             raise AbortedError(self._name)
         self._report.accepted()
@@ -317,7 +314,6 @@ class ToolCall:
                 return await self._attempted(tool, self._context(), parameters)
         finally:
             self._report.approval = deadline.approval
-            self._abort.remove_callback(deadline.abort)
 
     def _context(self) -> ToolContext:
         files, roots = self._registry.files, self._registry.roots
@@ -326,7 +322,6 @@ class ToolCall:
         return ToolContext(
             files=files.for_actor(actor) if served is None else served.first.files,
             served=served,
-            call_id=self._id,
             report=self._report.progress,
             abort=self._abort,
             require_read=self._registry.require_read,

@@ -102,11 +102,10 @@ class Roots:
         """
         if len(raw_path) > MAX_PATH_CHARACTERS:
             raise PathTooLongError(raw_path)
-        text = raw_path.replace("\\", "/")
+        text, is_folder = raw_path.replace("\\", "/"), names_folder(raw_path)
         if self._roots and not (text.startswith("/") or _DRIVE.match(text)):
             inside = "/".join(filter(None, (self.first.base, *_segments(text))))
-            absolute = self.first.absolute(inside)
-            return ServedPath(root=self.first, path=inside, absolute=absolute, is_folder=names_folder(raw_path))
+            return ServedPath(root=self.first, path=inside, absolute=self.first.absolute(inside), is_folder=is_folder)
         segments = _segments(text)
         if _IS_WINDOWS or not raw_path.startswith("\\\\"):
             for form, spelling, root in self._longest_first:
@@ -114,7 +113,7 @@ class Roots:
                     rest = segments[len(form) :]
                     inside = "/".join(filter(None, (root.base, *rest)))
                     absolute = "/".join((spelling.rstrip("/"), *rest)) or "/"
-                    return ServedPath(root=root, path=inside, absolute=absolute, is_folder=names_folder(raw_path))
+                    return ServedPath(root=root, path=inside, absolute=absolute, is_folder=is_folder)
         raise AbsolutePathError(raw_path)
 
     def narrowed(self, folders: Iterable[tuple[str, ...]]) -> Roots:

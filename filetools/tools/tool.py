@@ -11,7 +11,6 @@ from filetools.facade.descriptor_calls import DescriptorCalls
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.result import Result
 from filetools.permissions.deadline import AbortSignal
-from filetools.permissions.policy import Level
 from filetools.tools.answers.seen import ShownCall, TextLimits
 from filetools.tools.arguments import P
 from filetools.tools.envelope import input_schema
@@ -26,7 +25,6 @@ class ToolContext(Struct, frozen=True, kw_only=True):
 
     files: FileToolsFacade
     """The workspace, bound to the actor and this call."""
-    call_id: str
     report: ReportProgress
     """Reports current, total and message of long work."""
     abort: AbortSignal | None = None
@@ -70,11 +68,9 @@ class Tool(Struct, Generic[P], frozen=True, kw_only=True):
     handler: Callable[[ToolContext, P], Awaitable[Result | Mapping[str, Any]]]
     group: str
     """The group that enables it; "core" is the default."""
-    level: Level = "prompt"
-    """Its level in the preset "ask". The facade applies the policy in force; "block" is refused at once."""
     effect: Effect = "change"
     is_idempotent: bool = False
-    """True if repeating the same call changes nothing further."""
+    """True for a tool that changes something if repeating the same call changes nothing further."""
     is_all_or_nothing: bool = False
     """True if a call that fails, is aborted or times out has changed nothing."""
     has_body: bool = False

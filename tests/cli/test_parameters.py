@@ -42,7 +42,7 @@ def environment(run: CommandLine, programs: Path) -> dict[str, str]:
 
 def script(run: CommandLine, programs: Path) -> str:
     asked = subprocess.run(
-        ("bash", "--norc", "-c", "filetools --show-completion bash"),
+        ("bash", "--norc", "-c", "_FILETOOLS_COMPLETE=bash_source filetools"),
         cwd=run.folder, env=environment(run, programs), capture_output=True, text=True, check=True,
     )  # fmt: skip
     return asked.stdout

@@ -199,6 +199,13 @@ async def test_a_replaced_version_is_given_back_whole_and_in_parts(files: FileTo
     assert (await files.read_file("a.txt", version=version("new\n"))).content == "new\n"
 
 
+async def test_bytes_of_a_version_longer_than_a_page_are_given_back(files: FileToolsFacade) -> None:
+    long = "line\n" * files.settings.max_text_lines * 2
+    await files.write_file("long.txt", long)
+    part = await files.read_file("long.txt", version=version(long), byte_offset=5, byte_count=5, page=True)
+    assert (part.content, part.next_offset) == ("line\n", 10)
+
+
 async def test_every_successful_read_is_published_and_no_other(files: FileToolsFacade) -> None:
     heard = told(files, "file:read")
     await refused("FILE_NOT_FOUND", files.read_file("missing.txt"))

@@ -141,3 +141,32 @@ def test_errors_call_a_renamed_parameter_by_its_published_name(arguments: object
     with pytest.raises(InvalidArgumentError) as caught:
         read_arguments(Renamed, arguments)
     assert caught.value.message.startswith(message)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"limit": True}, {"limit": "true"}, {"limit": "4.5"}, {"limit": "1e999"}, {"limit": "9" * 5000}, {"limit": [4]},
+        {"recursive": "1"}, {"recursive": 0}, {"recursive": "null"}, {"names": 4}, {"names": {"a": "b"}}, {"path": 4},
+        {"items": "b"}, {"items": "[" * 100_000}, {"items": ["b"]}, {"parts": 4},
+    ],
+)  # fmt: skip
+def test_what_has_several_meanings_or_none_is_not_converted(arguments: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgumentError):
+        read_arguments(Sample, {"path": "a", **arguments})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"limit": 4.0}, {"limit": 4}),
+        ({"limit": " 4.0 "}, {"limit": 4}),
+        ({"recursive": "False"}, {"recursive": False}),
+        ({"names": "4"}, {"names": ["4"]}),
+        ({"parts": '{"filePath": "b"}'}, {"parts": [{"path": "b"}]}),
+    ],
+)
+def test_numbers_booleans_and_lists_are_understood_as_text(arguments: dict[str, Any], expected: dict[str, Any]) -> None:
+    read, repairs = read_arguments(Sample, {"path": "a", **arguments})
+    assert read == Sample.model_validate({"path": "a", **expected})
+    assert repairs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
@@ -64,14 +65,14 @@ async def test_an_unknown_tool_is_told_in_these_words(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "request_",
-    [None, 5, [], "tell", {}, {"tool": 5}, {"tool": None}, {"tool": "tell", "input": []}, {"tool": "tell", "input": "{}"},
+    [None, 5, [], "tell", {}, {"tool": 5}, {"tool": None}, {"tool": "tell", "input": []}, {"tool": "tell", "input": "{"},
      {"tool": "tell", "inputs": {}}, {"tool": "tell", "parsing_run": ""}, {"tool": "tell", "parsing_run": 1},
      {"tool": "tell", "parsing_run": "x" * 121}],
 )  # fmt: skip
 async def test_what_is_no_call_is_refused(tmp_path: Path, request_: object) -> None:
     [refused] = await executed(tmp_path, request_)
     assert (refused["success"], refused["error_code"]) == (False, "INVALID_ARGUMENT")
-    assert refused["error"].startswith("A call is {tool, input, parsing_run}: ")
+    assert re.search("Arguments: expected an object|arameter '(tool|inputs?|parsing_run)'", refused["error"])
 
 
 @pytest.mark.parametrize("name", ["crash", "break_down"])

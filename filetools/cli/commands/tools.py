@@ -290,7 +290,7 @@ async def save(runner: CommandRunner, files: FileToolsFacade, fd: str, path: str
 
 
 def _context(files: FileToolsFacade) -> ToolContext:
-    return ToolContext(files=files, call_id="", report=lambda *_: None)
+    return ToolContext(files=files, report=lambda *_: None)
 
 
 def _show_rows(data: Mapping[str, Any]) -> None:

@@ -226,18 +226,12 @@ def sync_progress(files: FileToolsFacade) -> Iterator[None]:
     with Progress(*columns, console=STDERR.console, transient=True, disable=not STDERR.is_terminal) as progress:
         task = progress.add_task("sync", total=None)
 
-        def started(event: Event) -> None:
-            progress.update(task, total=event.to_dict()["file_count"])
-
         def advanced(event: Event) -> None:
-            progress.update(task, completed=event.to_dict()["current"])
+            found = event.to_dict()
+            progress.update(task, total=found["total"], completed=found["current"])
 
-        subscriptions = (files.on("sync:started", started), files.on("sync:progress", advanced))
-        try:
-            yield
-        finally:
-            for subscription in subscriptions:
-                subscription.unsubscribe()
+        files.on("sync:progress", advanced)
+        yield
 
 
 def _facts(state: dict[str, Any], *, verbose: bool) -> Iterator[tuple[str, object]]:

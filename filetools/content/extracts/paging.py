@@ -52,8 +52,6 @@ class PagedText:
     """
 
     def __init__(self, text: str, page_size: int) -> None:
-        if page_size < 1:
-            raise ValueError(f"page_size must be at least 1, not {page_size}")
         self.text = text
         self.page_size = page_size
         self._starts, self._first_lines = _cut(text, page_size)

@@ -1,15 +1,22 @@
-"""Reads files: on the event loop if the system has them in memory, otherwise in a worker thread. Never takes a turn."""
+"""Reads files and former versions: whole, in parts, or as streams. Never takes a turn.
+
+What the system has in memory is read on the event loop, everything else in a worker thread.
+"""
 
 from __future__ import annotations
 
 import base64
+import re
 import time
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
 
+from filetools.changes.deciding.actor_knowledge import versions_had
 from filetools.changes.parts import Parts
 from filetools.changes.read_tracker import END_OF_FILE, Span
 from filetools.changes.requests import ReadRequest
@@ -20,20 +27,26 @@ from filetools.content.formats import UTF8, TextFormat, decode
 from filetools.content.kind import sniff
 from filetools.content.version import stat_version, version_of
 from filetools.errors import (
+    ChangedMeanwhileError,
     FileTooLargeError,
     FileToolsError,
     InvalidArgumentError,
     VersionGoneError,
 )
-from filetools.facade.reading.expected import full_version
 from filetools.models.files import ReadResult
 from filetools.models.records import Actor
+from filetools.models.words import VERSION_PREFIX
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Reader
 
 NO_HOP_BYTES: Final = 256 * 1024
 """Largest file to decode on the event loop; above that, memory allocation alone would stall the loop."""
 LARGEST_PART_BYTES: Final = 10 * 1024 * 1024
+CHUNK_BYTES: Final = 256 * 1024
+SHORTEST_PREFIX: Final = 4
+"""Minimum number of hex digits of a shortened version."""
+_SHORT_VERSION: Final = re.compile(r"[0-9a-f]{4,64}")
+_FULL_VERSION: Final = re.compile(r"[0-9a-f]{64}")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -80,17 +93,23 @@ def _seen(
     parts: Parts, actor: Actor, key: str, whole: ReadResult, facts: ContentFacts, content: bytes, request: ReadRequest
 ) -> ReadResult:
     """Return the requested part of a file, and record that the actor has seen it."""
-    result, span = whole, None
-    if not (request.is_lines or request.is_bytes) and _exceeds(parts, whole, request):
-        request = _bounded(parts, request)
-    if request.is_lines or request.is_bytes:
-        result = _part(whole, facts, content, request)
-        span = None if request.is_bytes else _span(request, result)
+    result, request = _requested(parts, whole, facts, content, request)
+    span = _span(request, result) if request.is_lines else None
     is_whole = result.content == whole.content
     parts.tracker.record_seen(
         actor, key, whole.version, content=content, is_whole=is_whole, span=span, encoding=request.encoding
     )
     return result
+
+
+def _requested(
+    parts: Parts, whole: ReadResult, facts: ContentFacts, content: bytes, request: ReadRequest
+) -> tuple[ReadResult, ReadRequest]:
+    """Return the requested part of a text, and the request, limited to one page if it asked for one."""
+    if not request.is_bytes and (request.is_lines or _exceeds(parts, whole, request)):
+        request = _bounded(parts, request)
+    is_part = request.is_lines or request.is_bytes
+    return (_part(whole, facts, content, request) if is_part else whole), request
 
 
 def _exceeds(parts: Parts, whole: ReadResult, request: ReadRequest) -> bool:
@@ -144,7 +163,7 @@ def _buffer(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Acto
             "disk_is_newer": disk_version is not None and disk_version != opened.document.base,
         }
     )
-    result = _seen(parts, actor, key, whole, facts, content, _bounded(parts, request) if request.is_lines else request)
+    result = _seen(parts, actor, key, whole, facts, content, request)
     if disk_version is not None and disk_version != version:
         # The result also names this version. A caller that gives it as `expected_version` has seen the unsaved text, which
         # must not get into the file as the caller's own change.
@@ -171,7 +190,7 @@ def _whole(
     else:
         text = None if facts.text_format is None else decode(content, facts.text_format, path=path)
     whole, key = _result(path, facts, _shown(content, text), stat.modified_ns), parts.workspace.key(path)
-    if request.page and _exceeds(parts, whole, request):
+    if _exceeds(parts, whole, request):
         return _seen(parts, actor, key, whole, facts, bytes(content), request)
     parts.tracker.record_seen(actor, key, facts.version, content=content)
     return whole
@@ -201,10 +220,7 @@ def _version(parts: Parts, path: WorkspacePath, request: ReadRequest, version: s
     content = _bytes_of(parts, path, full_version(parts, path, version, actor))
     facts, text = inspect(content, name=path, encoding=request.encoding)
     whole = _result(path, facts, _shown(content, text), None).model_copy(update={"origin": "version"})
-    if request.is_lines or _exceeds(parts, whole, request):
-        request = _bounded(parts, request)
-    is_part = request.is_lines or request.is_bytes
-    return _part(whole, facts, content, request) if is_part else whole
+    return _requested(parts, whole, facts, content, request)[0]
 
 
 def _bytes_of(parts: Parts, path: WorkspacePath, version: str) -> bytes:
@@ -320,3 +336,62 @@ def _byte_part(
 def moment(nanoseconds: int) -> datetime:
     """Return nanoseconds since the epoch as a time in UTC."""
     return _EPOCH + timedelta(microseconds=nanoseconds // 1000)
+
+
+def full_version(parts: Parts, path: WorkspacePath, version: str, actor: Actor) -> str:
+    """Return the full form of a version; a shortened one is looked up among the recorded versions of the path.
+
+    A full version may be of another path, unless the actor may read none of the paths that have had it.
+
+    Raises:
+        InvalidArgumentError: The version is malformed or ambiguous.
+        VersionGoneError: The path has no such recorded version, or it is withheld from the actor.
+    """
+    digits = str(version).removeprefix(VERSION_PREFIX).lower()
+    key = parts.workspace.key(path)
+    if _FULL_VERSION.fullmatch(digits):
+        full = VERSION_PREFIX + digits
+        is_withheld = parts.gatekeeper.policy.withholding(actor, "read_file")
+        if is_withheld is not None and all(row.version != full for row in parts.tracker.rows(actor, key)):
+            paths = parts.journal.history.paths_of(full)
+            if paths and all(map(is_withheld, paths)):
+                raise VersionGoneError(path, version)
+        return full
+    if not _SHORT_VERSION.fullmatch(digits):
+        raise InvalidArgumentError(
+            f"A version is what a read or versions() returned, or at least {SHORTEST_PREFIX} hex digits of it, not {version!r}",
+            suggested_action="Omit the version to get the current text.",
+        )
+    found = [each for each in versions_had(parts, key) if each.startswith(VERSION_PREFIX + digits)]
+    if not found:
+        raise VersionGoneError(path, version)
+    if len(found) > 1:
+        raise InvalidArgumentError(f"Several versions of {path} begin with {version!r}; give more digits", path=path)
+    return found[0]
+
+
+async def chunks(
+    parts: Parts, path: WorkspacePath, reader: Reader, offset: int, count: int | None
+) -> AsyncIterator[bytes]:
+    """Yield the bytes of an open file in chunks of at most 256 KiB.
+
+    Args:
+        parts: The workspace.
+        path: The file's path.
+        reader: The open file.
+        offset: First byte from 0.
+        count: Maximum number of bytes; None reads to the end.
+
+    Raises:
+        InvalidArgumentError: `offset` or `count` is negative.
+        ChangedMeanwhileError: Another program wrote into the file in place while it was read.
+    """
+    if offset < 0 or (count is not None and count < 0):
+        raise InvalidArgumentError("offset and count must not be negative")
+    end = reader.stat.size if count is None else min(reader.stat.size, offset + count)
+    while offset < end:
+        chunk = await parts.workers.run(partial(reader.read_at, offset, min(CHUNK_BYTES, end - offset)))
+        if not chunk or reader.has_changed():
+            raise ChangedMeanwhileError(path, 1)
+        offset += len(chunk)
+        yield chunk

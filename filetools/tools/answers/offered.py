@@ -122,7 +122,8 @@ class Offered:
 
     def _sentence(self, sentence: str) -> str:
         renamed = self._tool_names.sub(self._renamed, sentence)
-        return renamed if "\0" not in renamed and self._has_parameters(renamed) else ""
+        wanted = {found[1] or found[2] for found in _PARAMETERS.finditer(renamed)}
+        return renamed if "\0" not in renamed and wanted <= self._parameters() else ""
 
     def _renamed(self, found: re.Match[str]) -> str:
         """Return the offered names of a list. If there are none, return a mark that removes the sentence."""
@@ -132,10 +133,6 @@ class Offered:
         if not offered:
             return "" if lead else "\0"
         return lead + " or ".join(offered)
-
-    def _has_parameters(self, sentence: str) -> bool:
-        wanted = {found[1] or found[2] for found in _PARAMETERS.finditer(sentence)}
-        return not wanted or wanted <= self._parameters()
 
     def _parameters(self) -> set[str]:
         fields = (tool.parameters.model_fields for tool in self._tools.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any, Final, Literal
 
 from msgspec import Struct
@@ -85,19 +86,13 @@ def clipped(text: str, limits: TextLimits, *, count: int | None = None) -> tuple
     # Most texts are small, and counting is a hundred times faster than iterating over the lines.
     if len(text) <= limits.characters and (count_lines(text) if count is None else count) <= limits.lines:
         return text, None
-    kept: list[str] = []
-    left = limits.characters
     lines = split_lines(text)
-    for line in lines[: limits.lines]:
-        if len(line) > left:
-            break
-        kept.append(line)
-        left -= len(line)
-    if len(kept) == len(lines):
+    kept = sum(end <= limits.characters for end in accumulate(map(len, lines[: limits.lines])))
+    if kept == len(lines):
         return text, None
     if not kept:
         return lines[0][: limits.characters], 1
-    return "".join(kept), len(kept)
+    return "".join(lines[:kept]), kept
 
 
 class ShownCall(Struct, frozen=True, kw_only=True):

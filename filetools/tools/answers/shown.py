@@ -12,11 +12,10 @@ from filetools.printable import printable, printable_json, with_printable_names
 from filetools.tools.answers.bodies import Body, body_of, short
 from filetools.tools.answers.seen import FileLink, ShownCall, TextLimits, clipped, media_of
 from filetools.tools.answers.summaries import summary_of
+from filetools.tools.envelope import NEWS_PROPERTIES
 from filetools.tools.tool import AnyTool
 
 _EDITORS: Final = "editor"
-NEWS: Final = ("warnings", "changed_since_read", "changed_since_read_more", "instructions")
-"""The fields of an envelope with news in addition to its data."""
 IN_SENTENCE: Final = ("closest", "others")
 """Details for programs that the error message already contains."""
 
@@ -36,7 +35,7 @@ def shown(tool: AnyTool, envelope: Mapping[str, Any], limits: TextLimits, *, str
         return shown_failure(envelope, limits)
     if "frame" in envelope["data"]:
         return shown_frame(envelope)
-    facts = {**envelope["data"], **{name: envelope[name] for name in NEWS if name in envelope}}
+    facts = {**envelope["data"], **{name: envelope[name] for name in NEWS_PROPERTIES if name in envelope}}
     program = facts if has_schema(tool, structured=structured) else None
     if not tool.has_body:
         return ShownCall(text=_summary(tool, facts, envelope), structured=program)

@@ -31,7 +31,6 @@ _HEADS: Final = {
     "delete_file": "*** Delete File: ",
 }
 _MOVE: Final = "*** Move to: "
-_KINDS: Final = {"create_file": "add", "update_file": "update", "delete_file": "delete"}
 _MARKS: Final = {"add": "A", "delete": "D", "update": "M", "move": "M"}
 _NUMBERED: Final = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@.*")
 
@@ -86,9 +85,9 @@ def patch_of(operation: HostedOperation) -> str:
         return _codex(operation, [])
     if operation.diff is None:
         raise InvalidArgumentError(f"Operation {operation.type} needs a diff", path=path)
-    lines = operation.diff.removesuffix("\n").split("\n")
-    if lines[0].strip() == _BEGIN:
-        return _whole(operation, operation.diff)
+    # Models also send a whole patch of the file.
+    head = _codex(operation, []).removesuffix(f"{_END}\n")
+    lines = operation.diff.removeprefix(head).removesuffix("\n").split("\n")
     if lines[-1].strip() == _END:
         lines.pop()
     if lines[0].startswith("--- ") and lines[1:2] and lines[1].startswith("+++ "):
@@ -129,15 +128,6 @@ def _updated(operation: HostedOperation, lines: Sequence[str]) -> str:
         # Models miscount lines; the old lines locate a hunk as well.
         return _codex(operation, unnumbered)
     return numbered
-
-
-def _whole(operation: HostedOperation, patch: str) -> str:
-    files = parse_patch(patch)
-    if [(file.kind, file.path, file.move_to) for file in files] != [
-        (_KINDS[operation.type], operation.path, operation.move_to)
-    ]:
-        raise InvalidArgumentError("The diff of an operation changes files other than its path", path=operation.path)
-    return patch
 
 
 def _codex(operation: HostedOperation, lines: Sequence[str]) -> str:

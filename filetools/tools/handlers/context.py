@@ -77,7 +77,7 @@ RUNS: Final[tuple[AnyTool, ...]] = (
             "List the runs of agents on this workspace, newest first: id, session, status (running, completed, failed,"
             " cancelled), started, ended, step, command, beginning of the prompt. get_run describes one."
         ),
-        parameters=ListRuns, handler=list_runs, group="runs", level="auto", effect="read", is_idempotent=True,
+        parameters=ListRuns, handler=list_runs, group="runs", effect="read",
         present=present_facts,
     ),
     Tool(
@@ -87,7 +87,7 @@ RUNS: Final[tuple[AnyTool, ...]] = (
             " files_deleted, files_unchanged with path, size, checksum. Ask before you review or continue another agent's work."
             " truncated: lists are cut. RUN_NOT_FOUND: call list_runs."
         ),
-        parameters=GetRun, handler=get_run, group="runs", level="auto", effect="read", is_idempotent=True,
+        parameters=GetRun, handler=get_run, group="runs", effect="read",
         present=present_facts,
     ),
 )  # fmt: skip
@@ -304,7 +304,7 @@ def _fact(
 
     return Tool(
         name=name, description=description, parameters=parameters, handler=handle, group=GROUP,
-        level="auto", effect="read", is_idempotent=True, has_body=True, present=present_facts,
+        effect="read", has_body=True, present=present_facts,
     )  # fmt: skip
 
 
@@ -388,7 +388,7 @@ async def _ask(tool: AnyTool, files: FileToolsFacade, *, above: bool = False, **
     """Answer a Python program, which may also read the home folder; a failure returns `{"error", "error_code"}`."""
     home = folders.home_folder()
     allowed = () if home is None else (home,)
-    context = ToolContext(files=files, call_id="", report=lambda *_: None, allowed=allowed, above=above)
+    context = ToolContext(files=files, report=lambda *_: None, allowed=allowed, above=above)
     try:
         found = await tool.handler(context, read_arguments(tool.parameters, arguments)[0])
     except FileToolsError as error:

@@ -55,31 +55,26 @@ class WatchChanges(Parameters):
     limit: Limit = 100
 
 
-class SearchProgress:
-    """Reports the progress of one search over all its pages."""
+def progress_of(context: ToolContext, what: str) -> Callable[[int], None]:
+    """Return the progress callback for all pages of one search; each page counts from the beginning."""
+    before = last = 0
 
-    def __init__(self, context: ToolContext, what: str) -> None:
-        self._context = context
-        self._what = what
-        self._count = 0
+    def report(count: int) -> None:
+        nonlocal before, last
+        before += last if count < last else 0
+        last = count
+        context.report(before + count, None, f"{before + count:,} {what}")
 
-    def page(self) -> Callable[[int], None]:
-        """Return the progress callback for the next page."""
-        before = self._count
-
-        def report(count: int) -> None:
-            self._count = before + count
-            self._context.report(self._count, None, f"{self._count:,} {self._what}")
-
-        return report
+    return report
 
 
 async def search_files(context: ToolContext, asked: SearchFiles) -> SearchResult:
     """Return one page of the files and folders whose path fits a pattern."""
-    progress = SearchProgress(context, "names checked")
     pattern = _relative(context.files, asked.pattern)
     options = asked.model_dump(exclude={"pattern"})
-    found = await context.files.search_files(pattern, **options, abort=context.is_aborted, progress=progress.page())
+    found = await context.files.search_files(
+        pattern, **options, abort=context.is_aborted, progress=progress_of(context, "names checked")
+    )
     if found.total:
         return found
     hints = ["the pattern is a glob, such as src/**/*.py, and case-sensitive"] if is_glob(pattern) else []
@@ -89,10 +84,11 @@ async def search_files(context: ToolContext, asked: SearchFiles) -> SearchResult
 
 async def grep_files(context: ToolContext, asked: GrepFiles) -> GrepResult:
     """Return one page of the lines in which a pattern matches."""
-    progress = SearchProgress(context, "files searched")
     glob = None if asked.glob is None else _relative(context.files, asked.glob)
     options = asked.model_dump() | {"glob": glob}
-    found = await context.files.grep_files(**options, abort=context.is_aborted, progress=progress.page())
+    found = await context.files.grep_files(
+        **options, abort=context.is_aborted, progress=progress_of(context, "files searched")
+    )
     return found if found.total else found.model_copy(update={"hints": [*_why_nothing(asked, found)]})
 
 
@@ -122,10 +118,8 @@ SEARCHING: tuple[AnyTool, ...] = (
         parameters=SearchFiles,
         handler=search_files,
         group="core",
-        level="auto",
         effect="read",
         looks_at="folder",
-        is_idempotent=True,
         has_body=True,
         result=SearchResult,
     ),
@@ -137,10 +131,8 @@ SEARCHING: tuple[AnyTool, ...] = (
         parameters=GrepFiles,
         handler=grep_files,
         group="core",
-        level="auto",
         effect="read",
         looks_at="folder",
-        is_idempotent=True,
         has_body=True,
         result=GrepResult,
     ),
@@ -154,7 +146,6 @@ SEARCHING: tuple[AnyTool, ...] = (
             given.since, path=given.path, wait_seconds=given.wait_seconds, limit=given.limit
         ),
         group="core",
-        level="auto",
         effect="read",
         result=WatchResult,
         time_limit_seconds=WATCH_LIMIT_SECONDS,

@@ -56,7 +56,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"type": "create_file", "path": "new.py", "diff": "+x\n*** Delete File: app.py\n"}, "no '*** …' lines"),
     (
         {"type": "update_file", "path": "app.py", "diff": "*** Begin Patch\n*** Delete File: app.py\n*** End Patch\n"},
-        "changes files other than its path",
+        "no '*** …' lines",
     ),
     ({"type": "delete_file", "path": "app.py", "move_to": "b.py"}, "Only update_file takes move_to"),
     ({"type": "update_file", "path": "app.py", "diff": "@@\n-def f():\n+def h():\n", "move_to": "../b.py"}, "PATH_TRAVERSAL"),

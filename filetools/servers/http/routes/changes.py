@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field
 
 from filetools.errors import InvalidArgumentError, InvalidPathError, RunNotFoundError
 from filetools.facade.facade import FileToolsFacade
-from filetools.facade.reading.watching import change_entry
+from filetools.facade.reading.feed import change_entry
 from filetools.facade.transactions.transaction import TransactionResult
 from filetools.models.history import UndoResult
 from filetools.models.searching import WatchResult

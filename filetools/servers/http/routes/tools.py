@@ -18,6 +18,7 @@ from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event
 from filetools.servers.http.openapi import Described, described_failure, failures
 from filetools.servers.http.problems import Refusal
 from filetools.servers.http.shared import Caller, Calling, Shared, SharedParts
+from filetools.tools.arguments import read_arguments
 from filetools.tools.envelope import failure_envelope
 from filetools.tools.execution import Execution
 from filetools.tools.execution import execute as execute_call
@@ -117,7 +118,7 @@ async def execute(
     and 120 a minute in all runs; beyond that the status is 429.
     """
     try:
-        wanted = Execution.read(await _json(request))
+        wanted, _ = read_arguments(Execution, await _json(request))
     except InvalidArgumentError as error:
         return _bad(error)
     call = partial(execute_call, caller.registry, wanted, runs=shared.parsing_runs)

@@ -8,15 +8,13 @@ from __future__ import annotations
 from typing import Final
 
 from filetools.tools.answers.offered import Names
-from filetools.tools.dialects.claude_code.places import GROUP
-from filetools.tools.dialects.claude_code.reading import READING
+from filetools.tools.dialects.claude_code.files import FILES, GROUP
 from filetools.tools.dialects.claude_code.searching import SEARCHING
-from filetools.tools.dialects.claude_code.writing import WRITING
 from filetools.tools.dialects.dialect import Dialect
 
 CLAUDE_CODE: Final = Dialect(
     name=GROUP,
-    tools=(*READING, *WRITING, *SEARCHING),
+    tools=(*FILES, *SEARCHING),
     instructions=(
         "Files of one workspace, shared with people and other agents. Paths may be absolute, inside the root, or relative to"
         " it. A file must be read before Write replaces it. What others changed since is merged, or refused if it overlaps."

@@ -17,10 +17,10 @@ from filetools.printable import printable
 from filetools.tools.answers.bodies import UNSAVED, Lines, counted, grep_rows, lines_of
 from filetools.tools.answers.seen import TextLimits, clipped
 from filetools.tools.arguments import Parameters, nearest_name
-from filetools.tools.dialects.claude_code.places import GROUP, located
+from filetools.tools.dialects.claude_code.files import GROUP, located
 from filetools.tools.dialects.dialect import presented
 from filetools.tools.handlers.reading import pages
-from filetools.tools.handlers.searching import SearchProgress
+from filetools.tools.handlers.searching import progress_of
 from filetools.tools.roots import ServedPath
 from filetools.tools.tool import AnyTool, Tool, ToolContext
 
@@ -150,7 +150,7 @@ async def grep(context: ToolContext, given: Grep) -> dict[str, Any]:
     """Search contents, page by page, until there are enough rows."""
     place = await located(context, given.path)
     glob, wants = _wanted(given)
-    limit, progress = given.head_limit or MOST_ROWS, SearchProgress(context, "files searched")
+    limit = given.head_limit or MOST_ROWS
     matches: list[GrepMatch] = []
     files: list[GrepFile] = []
     rows: list[str] = []
@@ -160,8 +160,9 @@ async def grep(context: ToolContext, given: Grep) -> dict[str, Any]:
         ignore_case=given.ignore_case, multiline=given.multiline, context=max(_around(given)),
         only_matching=given.output_mode == "content" and given.only_matching,
         all=_names_hidden(place.path) or _names_hidden(given.glob or ""), limit=_PAGE, abort=context.is_aborted,
+        progress=progress_of(context, "files searched"),
     )  # fmt: skip
-    async for page in pages(lambda cursor: search(cursor=cursor, progress=progress.page())):
+    async for page in pages(search):
         warnings += page.warnings
         matches += [match for match in page.matches if wants(match.path)]
         files += [file for file in page.files if wants(file.path)]
@@ -227,7 +228,7 @@ class GlobFiles(Parameters):
 
 async def glob(context: ToolContext, given: GlobFiles) -> dict[str, Any]:
     """Return the newest files whose paths match."""
-    started, progress = time.perf_counter(), SearchProgress(context, "names checked")
+    started, progress = time.perf_counter(), progress_of(context, "names checked")
     place = await located(context, given.path)
     pattern = await _from_root(context, given.pattern, place)
     found, is_complete = await _found(context, progress, place, pattern, everywhere=False)
@@ -256,13 +257,14 @@ async def _from_root(context: ToolContext, pattern: str, place: ServedPath) -> s
 
 
 async def _found(
-    context: ToolContext, progress: SearchProgress, place: ServedPath, pattern: str, *, everywhere: bool
+    context: ToolContext, progress: Callable[[int], None], place: ServedPath, pattern: str, *, everywhere: bool
 ) -> tuple[list[Entry], bool]:
     found: list[Entry] = []
     search = partial(
-        place.files.search_files, pattern, path=place.path, all=everywhere, limit=_PAGE, abort=context.is_aborted
-    )
-    async for page in pages(lambda cursor: search(cursor=cursor, progress=progress.page())):
+        place.files.search_files, pattern, path=place.path, all=everywhere, limit=_PAGE,
+        abort=context.is_aborted, progress=progress,
+    )  # fmt: skip
+    async for page in pages(search):
         found += [entry for entry in page.entries if entry.type == "file"]
         if len(found) >= MOST_COMPARED:
             return found, page.next_cursor is None
@@ -288,10 +290,8 @@ SEARCHING: tuple[AnyTool, ...] = (
         parameters=GlobFiles,
         handler=glob,
         group=GROUP,
-        level="auto",
         effect="read",
         looks_at="folder",
-        is_idempotent=True,
         has_body=True,
         present=presented(_glob_text),
     ),
@@ -305,10 +305,8 @@ SEARCHING: tuple[AnyTool, ...] = (
         parameters=Grep,
         handler=grep,
         group=GROUP,
-        level="auto",
         effect="read",
         looks_at="folder",
-        is_idempotent=True,
         has_body=True,
         present=presented(grep_text),
     ),

@@ -9,7 +9,9 @@ from filetools.tools.answers.offered import Names
 from filetools.tools.arguments import P
 from filetools.tools.dialects.dialect import Dialect, Present
 from filetools.tools.dialects.mcp_filesystem.files import (
+    ACTIONS,
     EditTexts,
+    Handler,
     ReadMultiple,
     ReadText,
     SourceAndDestination,
@@ -17,6 +19,9 @@ from filetools.tools.dialects.mcp_filesystem.files import (
     edit_file,
     get_file_info,
     move_file,
+    naming_its_path,
+    present,
+    present_bytes,
     read_media_file,
     read_multiple_files,
     read_text_file,
@@ -33,7 +38,6 @@ from filetools.tools.dialects.mcp_filesystem.looking import (
     list_directory_with_sizes,
     search_files,
 )
-from filetools.tools.dialects.mcp_filesystem.places import ACTIONS, Handler, naming_its_path, present, present_bytes
 from filetools.tools.handlers.changing import PathAndContent
 from filetools.tools.handlers.reading import OnePath
 from filetools.tools.tool import AnyTool, Tool
@@ -74,10 +78,8 @@ def _reading_tool(
         parameters=parameters,
         handler=naming_its_path(handler),
         group=GROUP,
-        level="auto",
         effect="read",
         looks_at=looks_at,
-        is_idempotent=True,
         has_body=True,
         present=show,
         published=_published(name, schema, {"readOnlyHint": True, "openWorldHint": False}, title=title, output=output),

@@ -1,27 +1,143 @@
-"""The tools that read and change files and folders."""
+"""Paths as clients of the official filesystem server write them, results as it formats them, and the tools for files."""
 
 from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import PurePath
-from typing import Annotated, Any, Final
+from pathlib import Path, PurePath
+from typing import Annotated, Any, Final, TypeAlias
 from urllib.parse import quote
 
 from pydantic import Field
 
 from filetools.content.editing.edits import Edit
-from filetools.errors import FileTooLargeError, FileToolsError, InvalidArgumentError, PathIsDirectoryError
+from filetools.errors import (
+    AbsolutePathError,
+    FileTooLargeError,
+    FileToolsError,
+    InvalidArgumentError,
+    PathIsDirectoryError,
+    SymlinkEscapeError,
+)
 from filetools.models.files import ReadResult
+from filetools.models.result import Result
 from filetools.printable import printable
+from filetools.tools.answers.seen import Medium, ShownCall, TextLimits
+from filetools.tools.answers.shown import news_lines, shown_failure
 from filetools.tools.answers.summaries import hunk_place
-from filetools.tools.arguments import Parameters
-from filetools.tools.dialects.mcp_filesystem.places import answer, place_of, real_path
+from filetools.tools.arguments import P, Parameters
 from filetools.tools.handlers.changing import PathAndContent
 from filetools.tools.handlers.reading import OnePath
+from filetools.tools.roots import Root, ServedPath
 from filetools.tools.tool import ToolContext
+
+Handler: TypeAlias = Callable[[ToolContext, P], Awaitable[Mapping[str, Any]]]
+
+
+async def place_of(context: ToolContext, raw_path: str) -> ServedPath:
+    """Resolve a path.
+
+    Raises:
+        AbsolutePathError: It lies in none of the roots.
+        SymlinkEscapeError: A link leads out of the served part of a workspace.
+    """
+    place = context.roots.locate(_without_tilde(raw_path))
+    if place.root.base and place.files.settings.follow_symlinks:
+        await real_path(place.root, place.path)
+    return place
+
+
+async def real_path(root: Root, path: str) -> str:
+    """Return the real path of a path in a root's workspace.
+
+    Raises:
+        SymlinkEscapeError: A link leads out of the root, which may be only a part of the workspace.
+    """
+    real = await root.files.real_path(path)
+    if not root.holds(real):
+        raise SymlinkEscapeError(path, path)
+    return real
+
+
+def naming_its_path(handler: Handler[P]) -> Handler[P]:
+    """Return a handler whose errors name the path as the client gave it, which identifies the root."""
+
+    async def handle(context: ToolContext, given: P) -> Mapping[str, Any]:
+        try:
+            return await handler(context, given)
+        except AbsolutePathError:
+            raise
+        except FileToolsError as error:
+            error.path = given.about()
+            raise
+
+    return handle
+
+
+def _without_tilde(raw_path: str) -> str:
+    is_home = raw_path == "~" or raw_path.startswith("~/")
+    return Path.home().as_posix() + raw_path[1:] if is_home else raw_path
+
+
+ACTIONS: Final = {
+    "ABSOLUTE_PATH": "Use a path inside one of the folders that list_allowed_directories names.",
+    "PATH_TRAVERSAL": "Write the path without '..' segments.",
+    "FILE_NOT_FOUND": "Check the path with list_directory or search_files.",
+    "DIR_NOT_FOUND": "Check the path with list_directory, or make the folder with create_directory.",
+    "FILE_EXISTS": "Choose another path.",
+    "IS_A_DIRECTORY": "Use list_directory to see what is in the folder.",
+    "FILE_TOO_LARGE": "Read a part: pass head or tail.",
+    "VERSION_MISMATCH": "Read the whole file with read_text_file, then repeat the call on its current text.",
+    "EDIT_AMBIGUOUS": "Include more of the surrounding lines in oldText, so that it matches once.",
+}
+"""Suggested actions by error code, in terms of these tools."""
+
+
+_NOTICES: Final = {
+    "merged": {
+        "code": "MERGED",
+        "message": "others have changed the file since you saw it; your text was merged with theirs, read it again",
+    },
+    "in_buffer": {
+        "code": "IN_BUFFER",
+        "message": (
+            "a person has unsaved text in this file; the change is in that text, and reaches the disk when they save"
+        ),
+    },
+}
+"""Warnings by the field of a result that causes them."""
+
+
+def answer(text: str, *results: Result, **more: Any) -> dict[str, Any]:
+    """Return a handler's result: its text, and the warnings of the underlying results."""
+    warnings = [warning for result in results for warning in getattr(result, "warnings", ())]
+    warnings += [notice for name, notice in _NOTICES.items() for result in results if getattr(result, name, False)]
+    return {"content": text, "warnings": warnings, **more}
+
+
+def present(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
+    """Show the whole text, however long, as the official server does: programs write back what they have read."""
+    if not envelope["success"]:
+        return shown_failure(envelope, limits)
+    text = envelope["data"]["content"]
+    return ShownCall(text=text, structured={"content": text}, notes=_notes(envelope))
+
+
+def present_bytes(envelope: Mapping[str, Any], limits: TextLimits) -> ShownCall:
+    """Show bytes as an image, audio, or an embedded resource."""
+    if not envelope["success"]:
+        return present(envelope, limits)
+    data = envelope["data"]
+    medium = Medium(kind=data["kind"], data=data["content"], mime_type=data["mime_type"], uri=data["uri"])
+    return ShownCall(text="", media=medium, structured={"content": [medium.content]}, notes=_notes(envelope))
+
+
+def _notes(envelope: Mapping[str, Any]) -> tuple[str, ...]:
+    lines = "\n".join(news_lines(envelope))
+    return (lines,) if lines else ()
+
 
 MIME_TYPES: Final = {
     ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
@@ -37,8 +153,8 @@ class ReadText(Parameters):
     """Parameters of read_text_file and read_file."""
 
     path: str
-    head: float | None = None
-    tail: float | None = None
+    head: Annotated[int | None, Field(ge=0)] = None
+    tail: Annotated[int | None, Field(ge=0)] = None
 
 
 class ReadMultiple(Parameters):
@@ -49,12 +165,10 @@ class ReadMultiple(Parameters):
 
 async def read_text_file(context: ToolContext, given: ReadText) -> Mapping[str, Any]:
     """Read a text file, or its first or last lines."""
-    head, tail = _count("head", given.head), _count("tail", given.tail)
-    if head and tail:
+    if given.head and given.tail:
         raise InvalidArgumentError("Cannot specify both head and tail parameters simultaneously", path=given.path)
-    read = await _read(context, given.path, head=head, tail=tail)
-    text = read.content
-    return answer(_LAST_END.sub("", text) if head and not tail else text)
+    text = (await _read(context, given.path, head=given.head, tail=given.tail)).content
+    return answer(_LAST_END.sub("", text) if given.head else text)
 
 
 async def read_media_file(context: ToolContext, given: OnePath) -> Mapping[str, Any]:
@@ -106,22 +220,13 @@ async def get_file_info(context: ToolContext, given: OnePath) -> Mapping[str, An
 
 async def _read(context: ToolContext, raw_path: str, *, head: int | None = None, tail: int | None = None) -> ReadResult:
     place = await place_of(context, raw_path)
-    count = head or tail
-    offset = -tail if tail else 1 if head else None
     if not place.path:
         raise PathIsDirectoryError(raw_path)
-    read = await place.files.read_file(place.path, offset=offset, limit=count or None)
+    offset = -tail if tail else 1 if head else None
+    read = await place.files.read_file(place.path, offset=offset, limit=head or tail or None)
     if read.is_binary:
         raise InvalidArgumentError(f"{raw_path} is not text; read it with read_media_file", path=raw_path)
     return read
-
-
-def _count(name: str, value: float | None) -> int | None:
-    if value is None:
-        return None
-    if value < 0 or not value.is_integer():
-        raise InvalidArgumentError(f"Parameter {name!r}: expected a number of lines, got {value!r}")
-    return int(value)
 
 
 def _moment(moment: datetime) -> str:

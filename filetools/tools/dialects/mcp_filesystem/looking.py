@@ -15,7 +15,7 @@ from filetools.models.searching import Entry
 from filetools.paths.patterns import Glob, alternatives
 from filetools.printable import printable
 from filetools.tools.arguments import Parameters
-from filetools.tools.dialects.mcp_filesystem.places import answer, place_of, real_path
+from filetools.tools.dialects.mcp_filesystem.files import answer, place_of, real_path
 from filetools.tools.handlers.reading import OnePath, pages
 from filetools.tools.roots import ServedPath
 from filetools.tools.tool import ToolContext
@@ -139,7 +139,13 @@ async def list_allowed_directories(context: ToolContext, given: AnyParameters) -
 async def _entries(context: ToolContext, raw_path: str, *, recursive: bool = False) -> list[tuple[str, Entry]]:
     """Return the entries in or below a folder, ordered by name, each folder before its contents."""
     place = await place_of(context, raw_path)
-    rows = [each async for each in _listed(context, place, recursive=recursive)]
+    # Entries have real paths, which differ from the given one below a linked folder.
+    real = await real_path(place.root, place.path)
+    base = len(real) + 1 if real else 0
+    listed = partial(
+        place.files.list_files, real, recursive=recursive, all=True, details=not recursive, abort=context.is_aborted
+    )
+    rows = [(entry.path[base:], entry) async for page in pages(listed) for entry in page.entries]
     # The end of a name must sort before any character, so that a folder's contents follow it directly.
     return sorted(rows, key=lambda row: row[0].encode().replace(b"/", b"\0"))
 
@@ -150,16 +156,6 @@ async def _paced(items: Iterable[T]) -> AsyncIterator[T]:
         if index % ITEMS_AT_ONCE == 0:
             await asyncio.sleep(0)
         yield item
-
-
-async def _listed(context: ToolContext, place: ServedPath, *, recursive: bool) -> AsyncIterator[tuple[str, Entry]]:
-    # Entries have real paths, which differ from the given one below a linked folder.
-    real = await real_path(place.root, place.path)
-    base = len(real) + 1 if real else 0
-    listed = partial(place.files.list_files, real, recursive=recursive, all=True, details=not recursive)
-    async for page in pages(partial(listed, abort=context.is_aborted)):
-        for entry in page.entries:
-            yield entry.path[base:], entry
 
 
 async def _size(place: ServedPath, entry: Entry) -> int:
