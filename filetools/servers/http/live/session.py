@@ -10,7 +10,6 @@ from typing import Any, Final
 from anyio.abc import AsyncResource
 from msgspec import Struct
 
-from filetools.editors.documents import LEASE_SECONDS
 from filetools.errors import BufferClosedError, FileToolsError, InternalError, InvalidArgumentError
 from filetools.facade.facade import FileToolsFacade
 from filetools.servers.http.live import frames
@@ -23,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 MOST_REQUESTS: Final = 16
 """Maximum number of concurrent requests of one client; the next frame waits."""
+LEASE_SECONDS: Final = 60.0
 TOO_BIG: Final = 1009
 FAILED: Final = 1011
 TRY_AGAIN: Final = 1013
