@@ -211,15 +211,9 @@ class Opening:
         store = await self._closing(workers, partial(self._open_store, workspace, state.private))
         # A temporary state need not survive a power cut.
         durability = settings.durability if state.refusal is None else "relaxed"
-        opened_journal = partial(
-            Journal,
-            state.directory,
-            durability=durability,
-            timeout_seconds=settings.lock_timeout_seconds,
-            on_visible=notifier.notify,
-            on_committed=notifier.notify_others,
+        journal = await self._closing(
+            workers, partial(self._open_journal, state.directory, settings, durability, notifier)
         )
-        journal = await self._closing(workers, opened_journal)
         folders = MirrorFolders(journal, self._root, self._state_directory)
         self._stack.push_async_callback(partial(workers.run_last, folders.close))
         mirrors: list[tuple[MirrorRow, Store]] = []
@@ -255,6 +249,15 @@ class Opening:
             documents=documents,
             workers=workers,
             observer=TreeObserver(workspace, store, journal, settings, lambda key: documents.known.at(key) is not None),
+        )
+
+    def _open_journal(self, directory: Path, settings: Settings, durability: Durability, notifier: Notifier) -> Journal:
+        return Journal(
+            directory,
+            durability=durability,
+            timeout_seconds=settings.lock_timeout_seconds,
+            on_visible=notifier.notify,
+            on_committed=notifier.notify_others,
         )
 
     def _open_store(self, workspace: Workspace, private_directory: Path) -> Store:

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from filetools.content.formats import TextFormat, decode, format_as
+from filetools.content.formats import TextFormat, decode, format_named
 from filetools.content.identity_cache import IdentityCache
 from filetools.content.kind import SAMPLE_BYTES, ContentKind, binary_kind, sniff, sniff_unmarked, text_kind
 from filetools.content.lines import tally
@@ -57,7 +57,7 @@ def inspect(content: bytes, *, name: str = "", encoding: str | None = None) -> t
         EncodingError: The content is not text in the given encoding.
     """
     if encoding is not None:
-        text_format = format_as(encoding, content)
+        text_format = format_named(encoding, content)
         text = decode(content, text_format, path=name)
         return _facts(content, text_kind(text_format, name), text), text
     kind, sniffed = _read(

@@ -26,7 +26,6 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _MARK_OF: Final = {encoding: mark for mark, encoding in _MARKS} | {RAW_UTF8: codecs.BOM_UTF8}
-_ALL_MARKS: Final = tuple(mark for mark, _ in _MARKS)
 
 _FIRST_PRIVATE: Final = 0xF700
 _PRIVATE: Final = re.compile(rb"\xef[\x9e\x9f][\x80-\xbf]")
@@ -61,9 +60,7 @@ def unit_bytes(encoding: str) -> int:
 
 def marked_format(head: bytes) -> TextFormat | None:
     """Return the format given by a byte-order mark at the start of `head`, or None if there is no mark."""
-    if not head.startswith(_ALL_MARKS):
-        return None
-    return next(TextFormat(encoding=encoding, bom=mark) for mark, encoding in _MARKS if head.startswith(mark))
+    return next((TextFormat(encoding=encoding, bom=mark) for mark, encoding in _MARKS if head.startswith(mark)), None)
 
 
 def marked(text_format: TextFormat, *, has_mark: bool) -> TextFormat:
@@ -71,39 +68,25 @@ def marked(text_format: TextFormat, *, has_mark: bool) -> TextFormat:
     return structs.replace(text_format, bom=_MARK_OF.get(text_format.encoding, b"") if has_mark else b"")
 
 
-def format_named(encoding: str) -> TextFormat:
-    """Return the format of a new file in a named encoding.
+def format_named(encoding: str, head: bytes | None = None) -> TextFormat:
+    """Return the format of a new file in a named encoding, or of an existing file that a caller wants to read in it.
 
     Args:
-        encoding: Any spelling of a Python text codec. "utf-8-sig", "utf-16" and "utf-32" have a mark (the last two are
-            little-endian), all others none.
+        encoding: Any spelling of a Python text codec. New files in "utf-8-sig", "utf-16" and "utf-32" have a mark, all others
+            none; "utf-16" and "utf-32" take their byte order from the mark of a file and are little-endian without one.
+        head: The first bytes of the existing file; a mark of the named encoding becomes part of the format.
 
     Raises:
         InvalidArgumentError: The text codec is unknown, or not suitable for files.
     """
     name = _codec_name(encoding)
-    exact = _BY_MARK.get(name, name)
-    return TextFormat(encoding=exact, bom=_MARK_OF[exact] if name in _BY_MARK else b"")
-
-
-def format_as(encoding: str, head: bytes) -> TextFormat:
-    """Return the format of an existing file that a caller wants to read in a named encoding.
-
-    Args:
-        encoding: Any spelling of a Python text codec. "utf-16" and "utf-32" take their byte order from the mark and
-            are little-endian without one.
-        head: The first bytes of the file; a mark of the named encoding becomes part of the format.
-
-    Raises:
-        InvalidArgumentError: The text codec is unknown, or not suitable for files.
-    """
-    name = _codec_name(encoding)
-    found = marked_format(head)
+    found = marked_format(head or b"")
     if found is not None and name in ("utf-16", "utf-32") and found.encoding.startswith(name):
         return found
     exact = _BY_MARK.get(name, name)
     mark = _MARK_OF.get(exact, b"")
-    return TextFormat(encoding=exact, bom=mark if head.startswith(mark) else b"")
+    has_mark = name in _BY_MARK if head is None else head.startswith(mark)
+    return TextFormat(encoding=exact, bom=mark if has_mark else b"")
 
 
 def decode(content: bytes | memoryview, text_format: TextFormat, *, path: str) -> str:

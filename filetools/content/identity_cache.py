@@ -62,8 +62,6 @@ class IdentityCache(Generic[Value]):
 
     def get(self, identity: Identity, *, place: str = "") -> Value | None:
         """Return the value for a file, or None."""
-        if (place, identity) not in self._values:  # without the lock: a missed entry only costs another read
-            return None
         with self._lock:
             kept = self._values.get((place, identity))
             if kept is None:

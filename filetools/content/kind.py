@@ -13,15 +13,6 @@ from filetools.content.media import binary_mime_type, signature_of, text_mime_ty
 SAMPLE_BYTES: Final = 8192
 """Number of bytes at the start of a file that decide its kind."""
 
-# With `final` False, these ignore an incomplete character at the end.
-_DECODERS: Final = {
-    "utf-8": codecs.utf_8_decode,
-    "utf-16-le": codecs.utf_16_le_decode,
-    "utf-16-be": codecs.utf_16_be_decode,
-    "utf-32-le": codecs.utf_32_le_decode,
-    "utf-32-be": codecs.utf_32_be_decode,
-}
-
 _CONTROLS: Final = bytes(set(range(0x20)) - set(b"\t\n\f\r\x1b")) + b"\x7f"
 
 
@@ -98,7 +89,8 @@ def _mostly_zero(column: bytes, sample: bytes, width: int = 2) -> bool:
 
 def _decodes(sample: bytes, encoding: str, complete: bool) -> bool:
     try:
-        text, _ = _DECODERS[encoding](sample, "strict", complete)
+        # If it is not complete, this ignores a character split by the end.
+        text = codecs.getincrementaldecoder(encoding)().decode(sample, complete)
     except UnicodeDecodeError:
         return False
     return "\0" not in text

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import mimetypes
 import posixpath
-from collections import defaultdict
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -117,14 +116,10 @@ _BRANDS: Final = {
 }
 
 
-def _by_first_byte() -> dict[int, list[_Signature]]:
-    table: defaultdict[int, list[_Signature]] = defaultdict(list)
-    for signature in _SIGNATURES:
-        table[signature.start[0]].append(signature)
-    return dict(table)
-
-
-_TABLE: Final = _by_first_byte()
+_BY_FIRST_BYTE: Final = {
+    byte: [signature for signature in _SIGNATURES if signature.start[0] == byte]
+    for byte in {signature.start[0] for signature in _SIGNATURES}
+}
 
 
 def signature_of(head: bytes) -> str | None:
@@ -135,7 +130,7 @@ def signature_of(head: bytes) -> str | None:
     """
     if not head:
         return None
-    for start, mime_type, rest in _TABLE.get(head[0], ()):
+    for start, mime_type, rest in _BY_FIRST_BYTE.get(head[0], ()):
         if head.startswith(start) and (rest is None or rest(head)):
             return mime_type
     # The size before "ftyp" is below 16 MiB, so its first byte is zero; a text has no NUL.

@@ -30,6 +30,7 @@ SHARED_SECONDS: Final = 24 * 3600.0
 """Time after its last use at which a descriptor with an opaque ID expires."""
 FORGOTTEN_SECONDS: Final = 30 * 24 * 3600.0
 """Time for which an expired opaque ID is still recognised as expired."""
+_MOST_CHARACTER_BYTES: Final = 4
 _NUMBERED: Final = re.compile(r"fd:([1-9][0-9]{0,17})")
 
 
@@ -80,11 +81,9 @@ class OwnedRows(Struct, frozen=True, kw_only=True):
     ) -> tuple[DescriptorInfo, PagedText]:
         """Store a text under a name, or under the next number; other texts are removed if there is no space."""
         kept, content = text, text.encode("utf-8", "surrogatepass")
-        if len(content) > (end := self.max_bytes):
-            while end > 0 and content[end] & 0xC0 == 0x80:  # inside a character
-                end -= 1
-            content = content[:end]
-            kept = content.decode("utf-8", "surrogatepass")
+        if len(content) > self.max_bytes:
+            kept = text[: self.max_bytes // _MOST_CHARACTER_BYTES]
+            content = kept.encode("utf-8", "surrogatepass")
         paged, stored = PagedText(kept, page_size), version_of(content)
         value = {
             "source": source, "size": len(kept), "total_pages": paged.total_pages, "total_lines": paged.total_lines,

@@ -25,7 +25,7 @@ from filetools.changes.steps import unsaved
 from filetools.changes.steps.files import Decide, PutFile
 from filetools.changes.steps.pipeline import Outcome, try_steps
 from filetools.changes.writing import NewlineChoice, OnStale, WriteRequest
-from filetools.content.editing.edits import Edit, apply_edits_to_bytes, insert_lines_in_bytes
+from filetools.content.editing.edits import Edit, apply_edits, edited_bytes, insert_lines
 from filetools.errors import (
     ApprovalDeniedError,
     ChangedMeanwhileError,
@@ -151,9 +151,9 @@ class WriteCalls(ActorCalls):
         where = self._runner.resolve(path)
         if context_lines < 0:
             raise InvalidArgumentError(f"context_lines must be at least 0, not {context_lines}")
+        apply = partial(edited_bytes, edit=partial(apply_edits, edits=edits, path=where), path=where)
         change = TextChange(
-            path=where, apply=partial(apply_edits_to_bytes, edits=edits, path=where), actor=self.actor,
-            expected_version=expected_version, context_lines=context_lines,
+            path=where, apply=apply, actor=self.actor, expected_version=expected_version, context_lines=context_lines,
         )  # fmt: skip
         arguments = {"edits": [[edit.old, edit.new, edit.count, edit.replace_all] for edit in edits]}
         return await self._change_text("edit_file", change, arguments, dry_run=dry_run)
@@ -163,7 +163,7 @@ class WriteCalls(ActorCalls):
     ) -> EditResult:
         """Insert text after a line; 0 inserts before the first. Otherwise as `edit_file`."""
         where = self._runner.resolve(path)
-        apply = partial(insert_lines_in_bytes, line=line, new_text=text, path=where)
+        apply = partial(edited_bytes, edit=partial(insert_lines, line=line, new_text=text), path=where)
         change = TextChange(path=where, apply=apply, actor=self.actor, expected_version=expected_version)
         return await self._change_text("insert_lines", change, {"line": line, "text": text}, dry_run=dry_run)
 

@@ -10,7 +10,6 @@ failed save has left.
 
 from __future__ import annotations
 
-import logging
 import math
 import sqlite3
 import time
@@ -65,7 +64,6 @@ _EXPIRED: Final = (
     " AND EXISTS (SELECT 1 FROM checkpoints AS newer WHERE newer.automatic AND newer.snapshot > old.snapshot)"
     " ORDER BY snapshot LIMIT 1"
 )
-_log = logging.getLogger(__name__)
 
 
 class SnapshotRow(Struct, frozen=True, gc=False):
@@ -209,10 +207,7 @@ class Checkpoints:
                 return None
             found = _checkpoint(row)
             tree = {key: SnapshotRow(*row) for key, *row in connection.execute(_TREE, (found.snapshot,))}
-        if len(tree) != found.rows:
-            _log.warning("snapshot %r has %d rows, not %d", name, len(tree), found.rows)
-            return found, None
-        return found, tree
+        return found, tree if len(tree) == found.rows else None
 
     def remove(self, name: str) -> bool:
         """Forget a checkpoint; False if there is none of that name."""

@@ -6,6 +6,7 @@ one transaction and a refused one leaves no trace in it.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from collections.abc import Sequence, Set
@@ -41,6 +42,7 @@ _ABORT: Final = (
     "UPDATE records SET state = 'aborted' WHERE number = ? AND state != 'aborted'"
     " RETURNING operation, key, batch, old_key, old_path"
 )
+_BATCHES: Final = "SELECT coalesce(batch, number), number FROM records WHERE number IN (SELECT value FROM json_each(?))"
 _RENAME: Final = "UPDATE OR REPLACE tree SET key = ?, folder = ?, path = ? WHERE key = ?"
 _UNREAD: Final = "SELECT 1 FROM tree WHERE key >= ? AND key < ? AND kind = 'file' AND version IS NULL LIMIT 1"
 """Files below a folder that were never read."""
@@ -145,11 +147,10 @@ def _relations(change: Change, reversal: Sequence[Relation]) -> Sequence[Relatio
 def _set_back(connection: sqlite3.Connection, changes: Sequence[Change]) -> set[int]:
     """Make the remaining records of set-back commits undo nothing; returns the records that they undid."""
     related: set[int] = set()
-    for number in [change.compensates for change in changes if change.compensates is not None]:
-        row = connection.execute("SELECT coalesce(batch, number) FROM records WHERE number = ?", (number,)).fetchone()
-        if row is not None:
-            related |= targets_between(connection, row[0], number)
-            discount(connection, row[0], number)
+    numbers = json.dumps([change.compensates for change in changes if change.compensates is not None])
+    for first, last in connection.execute(_BATCHES, (numbers,)).fetchall():
+        related |= targets_between(connection, first, last)
+        discount(connection, first, last)
     return related
 
 

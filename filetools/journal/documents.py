@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, convert, structs, to_builtins
 
 from filetools.content.editing.text_edits import TextEdit
 from filetools.content.formats import TextFormat
@@ -34,21 +33,15 @@ DOCUMENT_COLUMNS: Final = (
 _ADVANCE: Final = (
     "UPDATE documents SET version = ?, base = ?, encoding = ?, bom = ?, dirty = ?, parents = ?, text = ? WHERE id = ?"
 )
-_KEEP_EDIT: Final = "INSERT INTO document_edits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_KEEP_EDIT: Final = "INSERT INTO document_edits VALUES (?, ?, ?, ?)"
 _DOCUMENTS: Final = f"SELECT {DOCUMENT_COLUMNS} FROM documents"
 _IS_ABANDONED: Final = "NOT dirty AND NOT EXISTS (SELECT 1 FROM document_handles WHERE id = documents.id)"
-_HISTORY: Final = (
-    "SELECT version, edits, removed, reason, actor_kind, actor_id, session FROM document_edits"
-    " WHERE id = ? AND version > ? ORDER BY version"
-)
+_HISTORY: Final = "SELECT step FROM document_edits WHERE id = ? AND version > ? ORDER BY version"
 _CHANGED: Final = (
     f"SELECT number, document_changes.id, {DOCUMENT_COLUMNS} FROM document_changes LEFT JOIN documents USING (id)"
     " WHERE number >= ? ORDER BY number"
 )
-_MADE: Final = (
-    "SELECT version FROM document_edits WHERE id = ? AND change_id = ? AND actor_kind = ? AND actor_id = ?"
-    " ORDER BY version"
-)
+_MADE: Final = "SELECT step FROM document_edits WHERE id = ? AND change_id = ? ORDER BY version"
 _FORGET_EDITS: Final = "DELETE FROM document_edits WHERE id = ? AND version <= ?"
 _HANDLES: Final = "SELECT handle, id, actor_kind, actor_id, session, leased_until FROM document_handles"
 
@@ -174,12 +167,17 @@ class DocumentTable:
 
     def history(self, document_id: str, since: int) -> list[DocumentEdit]:
         """Return the kept edits after a version, oldest first."""
-        return [_edit_from(row) for row in self._database.rows(_HISTORY, (document_id, since))]
+        return self._edits(_HISTORY, document_id, since)
 
     def made(self, document_id: str, change_id: str, actor: Actor) -> int | None:
         """Return the version that an actor's change of this name made; None if it is not in the kept history."""
-        row = self._database.row(_MADE, (document_id, change_id, actor.kind, actor.id))
-        return None if row is None else int(row[0])
+        edits = self._edits(_MADE, document_id, change_id)
+        who = (actor.kind, actor.id)
+        return next((edit.version for edit in edits if (edit.actor.kind, edit.actor.id) == who), None)
+
+    def _edits(self, query: str, document_id: str, given: int | str) -> list[DocumentEdit]:
+        rows = self._database.rows(query, (document_id, given))
+        return [convert(json.loads(step), DocumentEdit) for (step,) in rows]
 
     def handle(self, name: str) -> Handle | None:
         """Return a handle, or None if there is none of this name."""
@@ -292,29 +290,18 @@ def apply_to_document(
     form = change.text_format
     new = (version, base, form.encoding, form.bom, int(change.is_dirty), json.dumps(parents), stored_text(change.text))
     connection.execute(_ADVANCE, (*new, change.id))
-    edits = json.dumps([(edit.start, edit.end, edit.text) for edit in change.edits])
-    who = (actor.kind, actor.id, actor.session)
-    removed = json.dumps(change.removed)
-    connection.execute(
-        _KEEP_EDIT, (change.id, version, edits, removed, change.reason, *who, time.time(), change.change_id)
-    )
+    edit = DocumentEdit(
+        version=version, edits=change.edits, removed=change.removed, reason=change.reason,
+        actor=structs.replace(actor, call=None),
+    )  # fmt: skip
+    # Not by msgspec's own encoder, which refuses lone surrogates.
+    connection.execute(_KEEP_EDIT, (change.id, version, json.dumps(to_builtins(edit)), change.change_id))
     connection.execute(_FORGET_EDITS, (change.id, version - KEPT_EDITS))
 
 
 def stored_text(text: str) -> bytes:
     """Encode a document's text for storage."""
     return text.encode("utf-8", "surrogatepass")
-
-
-def _edit_from(row: tuple[Any, ...]) -> DocumentEdit:
-    version, edits, removed, reason, kind, actor_id, session = row
-    return DocumentEdit(
-        version=version,
-        edits=tuple(TextEdit(start, end, text) for start, end, text in json.loads(edits)),
-        removed=tuple(json.loads(removed)),
-        reason=reason,
-        actor=Actor(kind=kind, id=actor_id, session=session),
-    )
 
 
 def _handle_from(row: tuple[Any, ...]) -> Handle:

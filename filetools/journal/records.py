@@ -179,11 +179,10 @@ class Marks:
 
     def restored(self, number: int, keys: Iterable[str]) -> None:
         """Note that a record is restored, and that the files of these keys have their heads again."""
-        heads = [(key,) for key in keys]
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute("DELETE FROM unrestored WHERE number = ?", (number,))
-            connection.executemany(_CARRY_HEAD, heads)
+            connection.executemany(_CARRY_HEAD, [(key,) for key in keys])
 
         self._database.write(work, durable=False)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -67,9 +67,11 @@ _REMOVABLE_CONTENTS: Final = (
 MOST_READ_BYTES: Final = 256 * 1024 * 1024
 """Most bytes of texts kept only because an actor read them; beyond it the least recently used are removed."""
 _READ_TEXTS: Final = (
-    "SELECT id, size, used FROM contents INDEXED BY contents_by_use WHERE used < 0"
-    " ORDER BY (SELECT max(time) FROM seen_versions WHERE base = hash) DESC, rowid DESC"
+    "SELECT id, size, used FROM (SELECT *, sum(size) OVER (ORDER BY seen DESC, id DESC) AS total FROM"
+    " (SELECT id, size, used, (SELECT max(time) FROM seen_versions WHERE base = hash) AS seen"
+    " FROM contents INDEXED BY contents_by_use WHERE used < 0)) WHERE total > ?"
 )
+"""Texts beyond a number of bytes, without the most recently used ones."""
 _HELD: Final = (
     "SELECT count(*), coalesce(max(number), 0),"
     " (SELECT coalesce(sum(size), 0) FROM contents INDEXED BY contents_by_use) FROM records"
@@ -122,7 +124,7 @@ class Retention:
         removed = self._drop_records(math.inf, oldest) if seconds is not None else 0
         held = self.retained()
         if held.bytes > MOST_READ_BYTES:
-            self._drop_read_texts()
+            self._remove(self._database.rows(_READ_TEXTS, (MOST_READ_BYTES,)), "used < 0")
         removed += self._drop(held.records, most_records, self._drop_records)
         self._drop(held.bytes, most_bytes, self._drop_contents)
         return removed
@@ -189,15 +191,7 @@ class Retention:
         self._remove(doomed, _IS_REMOVABLE_CONTENT, live_since)
         return found
 
-    def _drop_read_texts(self) -> None:
-        kept, doomed = 0, []
-        for content in self._database.rows(_READ_TEXTS):
-            kept += content[1]
-            if kept > MOST_READ_BYTES:
-                doomed.append(content)
-        self._remove(doomed, "used < 0")
-
-    def _remove(self, doomed: list[Content], condition: str, *values: float) -> None:
+    def _remove(self, doomed: Sequence[Content], condition: str, *values: float) -> None:
         """Remove contents that still meet a condition, and were not used since they were found."""
 
         def work(some: list[Content], connection: sqlite3.Connection) -> list[str]:

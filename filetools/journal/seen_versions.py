@@ -102,17 +102,12 @@ def _save(changes: list[tuple[str, str, SeenVersion | None]], connection: sqlite
     connection.executemany(_BOUND, {(owner, key) for owner, key, _ in changes})
 
 
-def tidy_seen_versions(database: Database, oldest_kept: float) -> int:
+def tidy_seen_versions(database: Database, oldest_kept: float) -> None:
     """Remove rows that are too old or beyond their actor's limit, a slice behind the gate at a time.
 
     Args:
         database: The database.
         oldest_kept: Time of the oldest row to keep; seconds since the epoch.
-
-    Returns:
-        The number removed. Texts that were kept only for them may now be removed.
     """
-    doomed = database.rows(_DOOMED, (oldest_kept, MOST_SEEN))
-    for some in slices(doomed, SLICE):
+    for some in slices(database.rows(_DOOMED, (oldest_kept, MOST_SEEN)), SLICE):
         database.change(_REMOVE, some)
-    return len(doomed)

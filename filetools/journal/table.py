@@ -30,7 +30,7 @@ _HELD: Final = (
     "SELECT coalesce(sum(size), 0) FROM"
     " (SELECT DISTINCT version, size FROM rows WHERE space = ? AND version IS NOT NULL)"
 )
-_WITHOUT: Final = "FROM rows WHERE space = ? AND version IS NULL AND size > 0 AND used < ?"
+_FORGET: Final = "DELETE FROM rows WHERE space = ? AND version IS NULL AND size > 0 AND used < ?"
 
 
 class TableRow(Struct, frozen=True, kw_only=True):
@@ -101,9 +101,7 @@ class Table:
         surplus = self._database.row(_HELD, (self._space,))[0] - keep_bytes
         if surplus > 0:
             self._database.write(lambda connection: release_bytes(connection, self._space, surplus), durable=False)
-        old = (self._space, unused_since)
-        if self._database.row(f"SELECT 1 {_WITHOUT} LIMIT 1", old) is not None:
-            self._database.change(f"DELETE {_WITHOUT}", [old])
+        self._database.change(_FORGET, [(self._space, unused_since)])
 
     def _put(self, rows: Sequence[TableRow], connection: sqlite3.Connection) -> bool:
         keys = json.dumps([row.key for row in rows])

@@ -7,7 +7,6 @@ Source: git 2.39, `dir.c` (parse_path_pattern, match_basename, match_pathname) a
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Final
@@ -76,20 +75,6 @@ def _part(tokens: Sequence[Token], *, last: bool) -> str:
     return head + "".join(f"(?>[^/]*?{chunk})" for chunk in rest) + final
 
 
-def class_expression(ranges: Iterable[tuple[str, str]], *, negated: bool) -> str:
-    """Return the expression of a character class; it never matches a slash.
-
-    Args:
-        ranges: First and last character of each range; an empty range (`z-a`) matches nothing.
-        negated: True if all other characters match instead.
-    """
-    kept = [(low, high) for low, high in ranges if low <= high]
-    if not kept:
-        return ANY_CHARACTER if negated else NOTHING
-    body = "".join(f"{_escaped(low)}-{_escaped(high)}" for low, high in kept)
-    return f"[^/{body}]" if negated else f"(?!/)[{body}]"
-
-
 def _escaped(character: str) -> str:
     return f"\\x{ord(character):02x}" if ord(character) < 256 else f"\\U{ord(character):08x}"
 
@@ -125,19 +110,20 @@ MAX_LINE_BYTES: Final = 4096
 
 _SPECIAL: Final = re.compile(r"[*?\[\\]")
 _CLASSES: Final = {
-    "alnum": string.ascii_letters + string.digits,
-    "alpha": string.ascii_letters,
-    "blank": " \t",
-    "cntrl": "".join(map(chr, (*range(1, 32), 127))),
-    "digit": string.digits,
-    "graph": "".join(map(chr, range(33, 127))),
-    "lower": string.ascii_lowercase,
-    "print": "".join(map(chr, range(32, 127))),
-    "punct": string.punctuation,
-    "space": " \t\n\r",
-    "upper": string.ascii_uppercase,
-    "xdigit": string.hexdigits,
+    "alnum": "A-Za-z0-9",
+    "alpha": "A-Za-z",
+    "blank": " \\t",
+    "cntrl": "\\x01-\\x1f\\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": "!-/:-@\\[-`{-~",
+    "space": " \\t\\n\\r",
+    "upper": "A-Z",
+    "xdigit": "0-9A-Fa-f",
 }
+"""Named character classes, as in a regular expression."""
 
 
 class BadPatternError(ValueError):
@@ -282,24 +268,26 @@ def _bracket(pattern: str, start: int) -> tuple[str, int]:
     position = start + 1
     negated = pattern[position : position + 1] in ("!", "^")
     position += negated
-    ranges: list[tuple[str, str]] = []
-    previous = ""
+    body = previous = ""
     first = position
     while position == first or pattern[position : position + 1] != "]":
         if position >= len(pattern):
             raise BadPatternError("a bracket is not closed")
         if (named := _named_class(pattern, position)) is not None:
             members, position = named
-            ranges.extend((member, member) for member in members)
-            previous = ""
+            body, previous = body + members, ""
         elif pattern[position] == "-" and previous and pattern[position + 1 : position + 2] not in ("", "]"):
             high, position = _literal(pattern, position + 1)
-            ranges.append((previous, high))
+            # An empty range, such as `z-a`, matches nothing.
+            body += f"{_escaped(previous)}-{_escaped(high)}" if previous <= high else ""
             previous = ""
         else:
             previous, position = _literal(pattern, position)
-            ranges.append((previous, previous))
-    return class_expression(ranges, negated=negated), position + 1
+            body += _escaped(previous)
+    # A class never matches a slash.
+    if not body:
+        return ANY_CHARACTER if negated else NOTHING, position + 1
+    return f"[^/{body}]" if negated else f"(?!/)[{body}]", position + 1
 
 
 def _named_class(pattern: str, position: int) -> tuple[str, int] | None:

@@ -47,11 +47,6 @@ def compile_patterns(patterns: Sequence[str], *, defaults: Sequence[str] = ()) -
     return _compiled(tuple(dict.fromkeys((*map(_checked, defaults), *map(_checked, patterns)))))
 
 
-@lru_cache(maxsize=64)
-def _compiled(patterns: tuple[str, ...]) -> ExcludeRules:
-    return ExcludeRules(patterns)
-
-
 def _checked(pattern: str) -> str:
     if not pattern.strip("/\\ \t\r\n"):
         raise InvalidArgumentError(f"Exclude pattern {pattern!r} is empty")
@@ -81,6 +76,9 @@ class ExcludeRules(IgnoreStack):
         return (
             not self.is_of_names or any(rules.ranks(path.split("/"), True, None) for rules in self.levels)
         ) and self.ignores(path, is_directory)
+
+
+_compiled: Final = lru_cache(maxsize=64)(ExcludeRules)
 
 
 def _read(pattern: str) -> GitPattern:

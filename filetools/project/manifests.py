@@ -17,10 +17,9 @@ from filetools.project.folder import ProjectFolder
 
 T = TypeVar("T", dict[str, Any], list[Any], str)
 _WORDS: Final[dict[type, str]] = {dict: "table", list: "list", str: "string"}
-_MOST_BYTES: Final = 1024 * 1024
+_MOST_BYTES: Final = 256 * 1024
 _MOST_NAMED_BYTES: Final = 64 * 1024
 _MOST_FILES: Final = 50
-_MOST_REQUIREMENTS: Final = 5000
 _MOST_CHARACTERS: Final = 2000
 _MOST_PARTS: Final = 100
 _FOR_DEVELOPERS: Final = re.compile(
@@ -41,7 +40,6 @@ class _Manifest:
         self.rows: dict[tuple[str, str, str], dict[str, Any]] = {}
         self.faults: dict[str, None] = {}
         self.includes: list[str] = []
-        self.looked_at = 0
 
     def fault(self, why: str) -> None:
         self.faults[_plain(why)] = None
@@ -77,9 +75,6 @@ class _Manifest:
 
     def require(self, kind: str, *lines: Any) -> None:
         for line in lines:
-            self.looked_at += 1
-            if self.looked_at > _MOST_REQUIREMENTS:
-                raise ValueError(f"only its first {_MOST_REQUIREMENTS:,} requirements are read")
             try:
                 name, version = _requirement(line)
             except ModuleNotFoundError as exc:

@@ -8,15 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from filetools.errors import FileToolsError
+from filetools.printable import printable
 from filetools.project.folder import short_path
 
 AT_ONCE: Final = 8
 MOST_COMMITS: Final = 3
 _BREAK: Final = re.compile("\r\n|[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
-# Escapes control terminals, direction marks reorder text, tags are visible only to models, lone surrogates cannot be sent.
-_UNSEEN: Final = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
-)
 
 Row = Mapping[str, Any]
 Ask = Callable[[str], Row]
@@ -53,7 +50,7 @@ def gather(
 def format_context(context: Row) -> str:
     """Format the result of `gather` as text in which no value can forge a heading, a rule or a line.
 
-    Line breaks and tabs in a value become blanks, other invisible characters U+FFFD; each line of a README is prefixed by
+    Line breaks and tabs in a value become blanks, other invisible characters escapes; each line of a README is prefixed by
     `  > `.
     """
     names = {project["id"]: project["name"] for project in context["projects"]}
@@ -99,4 +96,4 @@ def _facts(named: Row, **facts: object) -> list[str]:
 
 def _line(value: object) -> str:
     """Convert a value to text on one line."""
-    return _UNSEEN.sub("\ufffd", _BREAK.sub(" ", str(value)))
+    return printable(_BREAK.sub(" ", str(value)))

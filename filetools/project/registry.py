@@ -23,7 +23,6 @@ WORKING_SECONDS: Final = 10.0
 UNSEEN_SECONDS: Final = 24 * 3600.0
 """Time without activity after which an instance counts as ended if its process cannot be checked from here."""
 LONGEST_NAME: Final = 200
-LONGEST_PATH: Final = 4096
 
 _INSTANCES: Final = "instance/"
 _PROJECTS: Final = "projects/"
@@ -93,26 +92,22 @@ class Registry:
         """
         return self._made(path, name, is_new=True)
 
-    def update_project(self, project_id: str, *, name: str | None = None, path: str | None = None) -> dict[str, Any]:
-        """Change a project's name or its folder's path; see `ensure_project`.
+    def move_project(self, project_id: str, path: str) -> dict[str, Any]:
+        """Set the folder of a project that was moved; see `ensure_project`.
 
         Raises:
             ProjectExistsError: That folder is another project.
         """
-        named = {} if name is None else {"name": _checked_name(name)}
-        place = None if path is None else self._folder(path)
+        place = self._folder(path)
 
         def work() -> _Changed[dict[str, Any]]:
-            row = now = self._project_row(project_id)
-            changes = dict(named)
-            if place is not None and place != row.value["path"]:
-                now = self._free_row(place)
-                changes |= {"path": place, **self._git(place)}
-            if all(row.value[key] == value for key, value in changes.items()):
+            row = self._project_row(project_id)
+            if place == row.value["path"]:
                 return [], _project(row), []
-            now = replace(now, value={**row.value, **changes, "updated_at": self._now()})
-            former = [] if now.key == row.key else [replace(row, is_gone=True)]
-            return [now, *former], _project(now), [ProjectUpdated(project=project_id, path=now.value["path"])]
+            value = {**row.value, "path": place, **self._git(place), "updated_at": self._now()}
+            now = replace(self._free_row(place), value=value)
+            gone = replace(row, is_gone=True)
+            return [now, gone], _project(now), [ProjectUpdated(project=project_id, path=place)]
 
         return self._change(work)
 
@@ -155,7 +150,7 @@ class Registry:
         """
         mark = process_mark(pid)
         value = {
-            "name": _checked_name(name), "working_dir": self._place(working_dir), "pid": pid, "mark": mark,
+            "name": _checked_name(name), "working_dir": real_path(working_dir, base=self._base), "pid": pid, "mark": mark,
             "registered": self._clock(),
         }  # fmt: skip
         if pid < 1 or is_alive(pid, mark) is False:
@@ -231,13 +226,8 @@ class Registry:
     def _event(self, row: TableRow) -> Event:
         return InstanceChanged(instance=_id_of(row), status=self._status(row))
 
-    def _place(self, raw_path: str) -> str:
-        if len(raw_path) > LONGEST_PATH:
-            raise InvalidArgumentError(f"A path has at most {LONGEST_PATH} characters, not {len(raw_path)}")
-        return real_path(raw_path, base=self._base)
-
     def _folder(self, path: str) -> str:
-        return folder_path(self._place(path), base=self._base, allowed=None)
+        return folder_path(path, base=self._base, allowed=None)
 
     def _project_row(self, project_id: str) -> TableRow:
         found = next((row for row in self._table.scan(_PROJECTS) if row.value["id"] == project_id), None)

@@ -31,6 +31,7 @@ _RULES: Final = IdentityCache[IgnoreRules]()
 """Compiled ignore files by identity and path, of all workspaces of the process."""
 _BLOCK_BYTES: Final = 4096
 """Size of an ignore file that counts as one entry of the cache."""
+_resolved: Final = lru_cache(maxsize=64)(Path.resolve)
 
 
 def load_rules(store: Listable, directory: WorkspacePath) -> IgnoreRules | None:
@@ -77,11 +78,6 @@ def outer_ignore_files(root: Path) -> Iterator[tuple[Path, str, Identity]]:
             continue
         if stat.S_ISREG(found.st_mode) and found.st_size <= MAX_IGNORE_BYTES:
             yield path, "" if folder == root else root.relative_to(folder).as_posix(), identity_of(found)
-
-
-@lru_cache(maxsize=64)
-def _resolved(root: Path) -> Path:
-    return root.resolve()
 
 
 def _exclude_file(git: Path) -> Path:

@@ -196,16 +196,14 @@ def walk_tree(store: Listable, path: WorkspacePath) -> Iterator[tuple[WorkspaceP
     pending = [path]
     while pending:
         directory = pending.pop()
-        for entry in _entries(store, directory, is_top=directory == path):
+        try:
+            entries = list(store.scan(directory))
+        except GONE:
+            if directory == path:
+                raise
+            continue
+        for entry in entries:
             child = directory.child(entry.name)
             yield child, entry
             if entry.type == "directory":
                 pending.append(child)
-
-
-def _entries(store: Listable, directory: WorkspacePath, *, is_top: bool) -> Iterator[ScanEntry]:
-    try:
-        yield from store.scan(directory)
-    except GONE:
-        if is_top:
-            raise

@@ -64,15 +64,6 @@ def tool_calls(messages: Iterable[LogEntry]) -> list[LoggedCall]:
     return [structs.replace(call, is_error=call.id in failed) for call in calls]
 
 
-def paths_by_call(entry: LogEntry) -> dict[str, str]:
-    """Return the file paths named by the calls in an entry, unchanged, by call ID."""
-    if entry.type != "assistant":
-        return {}
-    calls = [(block.get("id"), block.get("input")) for block in entry.blocks if block.get("type") == "tool_use"]
-    paths = ((key, _named_path(given)) for key, given in calls if isinstance(key, str) and isinstance(given, dict))
-    return {key: path for key, path in paths if path is not None}
-
-
 def _named_path(given: Mapping[str, Any]) -> str | None:
     return next((path for key in _PATH_KEYS if isinstance(path := given.get(key), str) and path), None)
 

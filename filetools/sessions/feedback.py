@@ -11,7 +11,6 @@ from msgspec import Struct, structs
 
 from filetools.errors import FileToolsError
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.sessions.agent_messages import paths_by_call
 from filetools.sessions.conversation import Conversation
 from filetools.sessions.log import INTERRUPTED, LogEntry, by_instant, extract_text, is_trivial, read_entries
 from filetools.sessions.log_folders import ProjectLogs, encode_project_path, listed, opened_logs, real_project
@@ -46,8 +45,6 @@ class FeedbackItem(Struct, frozen=True, kw_only=True):
     rewound: bool = False
     """True if the conversation was rewound to before it."""
     uuid: str | None = None
-    path: str | None = None
-    """The file named by the refused or failed call, unchanged."""
 
 
 def feedback_of(entry: LogEntry) -> list[FeedbackItem]:
@@ -163,14 +160,13 @@ class _FeedbackReader:
 
     def _log(self, log: WorkspacePath, session_id: str, *, agent_id: str = "") -> list[FeedbackItem] | None:
         """Return a log's feedback that no earlier log had; None for the log of another project's session."""
-        tree, items, paths, repeated, cwd = Conversation(), list[FeedbackItem](), dict[str, str](), 0, agent_id
+        tree, items, repeated, cwd = Conversation(), list[FeedbackItem](), 0, agent_id
         for entry in read_entries(self._logs.reads, log):
             if not cwd and (cwd := entry.cwd) and not self._logs.owns(cwd):
                 return None
             if not tree.add(entry):
                 repeated = repeated or entry.line
             items += feedback_of(entry)
-            paths |= paths_by_call(entry)
         if repeated:
             logger.warning("%s, line %d: an entry before it has the same uuid", log, repeated)
         left, kept, own = tree.left(), list[FeedbackItem](), set[int]()
@@ -179,9 +175,7 @@ class _FeedbackReader:
             source = item.uuid or (session_id, agent, item.timestamp)
             key = hash((source, item.feedback_type, item.tool_use_id, item.content))
             if key not in self._seen:
-                path = paths.get(item.tool_use_id or "")
-                told = structs.replace(item, agent_id=agent, sidechain=sidechain, rewound=item.uuid in left, path=path)
-                kept.append(told)
+                kept.append(structs.replace(item, agent_id=agent, sidechain=sidechain, rewound=item.uuid in left))
             # Without a UUID, equal items in one log are separate statements.
             (self._seen if item.uuid else own).add(key)
         self._seen |= own

@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from filetools.errors import AccessDeniedError, FileToolsError, WorkspaceGoneError
+from filetools.errors import AccessDeniedError, DirectoryNotFoundError, FileToolsError, WorkspaceGoneError
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sessions.log import INTERRUPTED, LogEntry, entries_of, extract_text, format_title, instant, is_trivial
@@ -70,9 +70,17 @@ class ProjectLogs:
     def sessions(self) -> Mapping[str, Sequence[WorkspacePath]]:
         """The logs of each session by ID, including those of other projects that share the folder."""
         found: dict[str, list[WorkspacePath]] = {}
-        for path in self._files(self._folders):
-            if match := _SESSION.fullmatch(path.name):
-                found.setdefault(match[1], []).append(path)
+        for folder in self._folders:
+            try:
+                names = sorted(entry.name for entry in self.reads.scan(folder))
+            except FileToolsError as error:
+                if len(self._folders) == 1:  # there is nothing else to return
+                    raise
+                _warn(folder, error)
+                continue
+            for name in names:
+                if match := _SESSION.fullmatch(name):
+                    found.setdefault(match[1], []).append(folder.child(name))
         return found
 
     def start(self, path: WorkspacePath) -> tuple[list[LogEntry], int, float]:
@@ -100,31 +108,21 @@ class ProjectLogs:
         place = PurePath(unicodedata.normalize("NFC", cwd))
         return not cwd or any(place.is_relative_to(project) for project in self._projects)
 
-    def _files(self, folders: Sequence[WorkspacePath], *, is_deep: bool = False) -> Iterator[WorkspacePath]:
-        pending = list(reversed(folders))
-        while pending:
-            folder = pending.pop()
-            try:
-                found = sorted(self.reads.scan(folder), key=lambda entry: entry.name)
-            except FileNotFoundError:
-                continue
-            except FileToolsError as error:
-                if [*self._folders] == [folder]:  # the only folder, so there is nothing else to return
-                    raise
-                logger.warning("%s: skipped: %s", folder, error.message)
-                continue
-            yield from (folder.child(entry.name) for entry in found)
-            if is_deep:
-                pending += (folder.child(entry.name) for entry in reversed(found) if entry.type == "directory")
-
     def agents(self, session_id: str) -> Iterator[tuple[str, WorkspacePath]]:
         """Yield ID and log of the agents of a session, which are in its own folder, at any depth."""
         if not session_id or "/" in session_id or session_id in (".", ".."):
             return
-        below = [folder.child(session_id).child("subagents") for folder in self._folders]
-        for path in self._files(below, is_deep=True):
-            if match := _AGENT.fullmatch(path.name):
-                yield match[1], path
+        pending = [folder.child(session_id).child("subagents") for folder in self._folders]
+        for folder in pending:
+            try:
+                found = sorted(self.reads.scan(folder), key=lambda entry: entry.name)
+            except DirectoryNotFoundError:
+                continue
+            except FileToolsError as error:
+                _warn(folder, error)
+                continue
+            pending += (folder.child(entry.name) for entry in found if entry.type == "directory")
+            yield from ((match[1], folder.child(match[0])) for each in found if (match := _AGENT.fullmatch(each.name)))
 
 
 @contextmanager
@@ -145,13 +143,11 @@ def opened_logs(
     places = [real_project(place) for place in (project, *worktrees)]
     top = session_logs_folder() if logs is None else logs
     try:
-        workspace = Workspace.open(top)
-    except WorkspaceGoneError:
-        yield None
-        return
-    except AccessDeniedError as error:
-        raise AccessDeniedError(os.fspath(top)) from error
-    try:
+        try:
+            workspace = Workspace.open(top)
+        except WorkspaceGoneError:
+            yield None
+            return
         with closing(workspace):
             reads = FolderStore(workspace)
             folders = list(_folders(reads, places))
@@ -162,20 +158,12 @@ def opened_logs(
 
 
 def _folders(reads: FolderStore, projects: Sequence[str]) -> Iterator[WorkspacePath]:
-    names = dict.fromkeys(name for project in projects for name in _names(project))
+    names = {name for project in projects for name in _names(project)}
+    # The hash that follows differs between versions.
     long = tuple(f"{name[:_LONGEST_NAME]}-" for name in names if len(name) > _LONGEST_NAME)
-    if long:
-        # The hash that follows differs between versions.
-        names |= dict.fromkeys(entry.name for entry in reads.scan(ROOT) if entry.name.startswith(long))
-    for name in names:
-        try:
-            found = reads.stat(WorkspacePath(name))
-        except AccessDeniedError:
-            raise
-        except FileToolsError:  # e.g. a name that is too long for the file system
-            continue
-        if found is not None and found.type == "directory":
-            yield WorkspacePath(name)
+    for entry in reads.scan(ROOT):
+        if entry.type == "directory" and (entry.name in names or entry.name.startswith(long)):
+            yield ROOT.child(entry.name)
 
 
 def real_project(path: str) -> str:
@@ -260,7 +248,7 @@ def listed(
             if info is not None and (session_id not in newest or info.modified > newest[session_id].modified):
                 newest[session_id] = info
     by_id = sorted(newest.values(), key=lambda info: info.session_id)
-    return sorted(by_id, key=lambda info: -inf if (time := instant(info.timestamp)) is None else time, reverse=True)
+    return sorted(by_id, key=lambda info: instant(info.timestamp) or -inf, reverse=True)
 
 
 def _warn(path: WorkspacePath, error: FileToolsError) -> None:

@@ -13,7 +13,6 @@ import os
 import re
 import secrets
 import stat
-import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -54,7 +53,7 @@ _open_owners: Final[set[str]] = set()
 class PrivateDirectory:
     """Holds the descriptors of the private directory and its folders while the store is open. Thread-safe."""
 
-    __slots__ = ("_lock", "_noted", "folders", "owner")
+    __slots__ = ("_noted", "folders", "owner")
 
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         """Open the directory and its folders; create missing ones.
@@ -70,7 +69,6 @@ class PrivateDirectory:
         self.owner = Owner()
         self.folders: dict[str, nullcontext[int]] = {}
         """Gives the descriptor of each folder to a `with` block; -1 once they are closed. "" is the directory itself."""
-        self._lock = threading.Lock()
         self._noted: set[str] = set()
         try:
             top = _open_top(workspace, directory)
@@ -98,8 +96,10 @@ class PrivateDirectory:
 
     def check_present(self) -> None:
         """Raise StateDamagedError if the directory was removed since it was opened."""
-        if any(os.fstat(folder.enter_result).st_nlink == 0 for folder in self.folders.values()):
-            raise StateDamagedError("its folders were removed while the workspace was open")
+        with suppress(OSError):  # some drivers refuse to look at a folder that was removed
+            if all(os.fstat(folder.enter_result).st_nlink for folder in self.folders.values()):
+                return
+        raise StateDamagedError("its folders were removed while the workspace was open")
 
     def new_foreign_name(self, folder: str) -> str:
         """Return a name `.ft-<16 hex>` for a temporary file in a folder of the tree, once that folder is noted.
@@ -110,10 +110,9 @@ class PrivateDirectory:
         Raises:
             OSError: The note cannot be written, so the file must not be made.
         """
-        with self._lock:
-            if folder not in self._noted:
-                _create(self.owner.new_name(), os.fsencode(folder), self.folder("beside"))
-                self._noted.add(folder)
+        if folder not in self._noted:  # two threads may make two notes, which does no harm
+            _create(self.owner.new_name(), os.fsencode(folder), self.folder("beside"))
+            self._noted.add(folder)
         return f".ft-{self.owner.new_name()[-16:]}"
 
     def notes_of_dead_owners(self) -> list[tuple[str, WorkspacePath, str]]:

@@ -207,8 +207,7 @@ class Recovery:
                 self._journal.commit([gone], SYSTEM)
                 return
         self._bring_back(path, record)
-        _make(self._store, path, record)
-        if record.state is RecordState.PENDING:
+        if self._store.make_directory(path) or record.state is RecordState.PENDING:
             _set_mode(self._store, path, record)  # the process may have died before setting it
 
     def _finish(self, record: ChangeRecord) -> None:
@@ -310,16 +309,14 @@ class Recovery:
         return known
 
     def _put(self, path: WorkspacePath, head: Head, found: Found, wanted: bytes | None) -> None:
+        # The destination of a move may not have the bytes yet, and those of a large file are kept nowhere else.
+        if found.content and found.version and not self._journal.contents.has(found.version):
+            self._journal.keep_aside(path, head.key, found.content, SYSTEM)
         if wanted is None:
-            # The destination of a move may not have the bytes yet, and those of a large file are kept nowhere else.
-            if found.content is not None and found.version and not self._journal.contents.has(found.version):
-                self._journal.contents.keep(found.content, found.version)
             with suppress(PathNotFoundError):
                 self._store.remove(path).discard()
             return
         make_parents(self._store, path)
-        if found.content and found.version and not self._journal.contents.has(found.version):
-            self._journal.keep_aside(path, head.key, found.content, SYSTEM)
         _, displaced = replace_file(self._store, path, wanted, is_new=found.content is None, mode=head.mode)
         if displaced is not None:
             displaced.discard()
@@ -406,14 +403,6 @@ def _order(record: ChangeRecord) -> tuple[bool, bool, int]:
     """The order in which records are recovered; see the module's docstring."""
     is_of_folder = record.operation in _OF_FOLDERS
     return not is_of_folder, is_of_folder and record.state is not RecordState.PENDING, record.number
-
-
-def _make(store: Store, path: WorkspacePath, record: ChangeRecord) -> None:
-    """Make a missing folder, with its record's mode, and missing folders above it."""
-    make_parents(store, path)
-    if store.stat(path) is None:
-        store.make_directory(path)
-        _set_mode(store, path, record)
 
 
 def _set_mode(store: Store, path: WorkspacePath, record: ChangeRecord) -> None:

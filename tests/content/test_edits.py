@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from filetools.content.editing.edits import Edit, EditOutcome, apply_edits, apply_edits_to_bytes, insert_lines
+from filetools.content.editing.edits import Edit, EditOutcome, apply_edits, edited_bytes, insert_lines
 from filetools.content.editing.text_edits import TextEdit
 from filetools.content.formats import TextFormat
 from filetools.errors import EditAmbiguousError, EditNotFoundError, EncodingError, InvalidArgumentError
@@ -179,7 +179,12 @@ def test_inserted_lines_end_like_their_neighbours(text: str, line: int, new: str
 
 def test_nothing_is_changed_when_the_encoding_lacks_a_character() -> None:
     with pytest.raises(EncodingError) as caught:
-        apply_edits_to_bytes(b"a\nb\n", TextFormat(encoding="latin-1", bom=b""), [Edit(old="b", new="€")], path="f")
+        edited_bytes(
+            b"a\nb\n",
+            TextFormat(encoding="latin-1", bom=b""),
+            lambda text: apply_edits(text, [Edit(old="b", new="€")]),
+            path="f",
+        )
     assert (caught.value.details["character"], caught.value.details["position"]) == ("U+20AC", 2)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from filetools.content.differences.merging import merge_bytes
-from filetools.content.editing.edits import Edit, apply_edits_to_bytes, insert_lines_in_bytes
+from filetools.content.editing.edits import Edit, apply_edits, edited_bytes, insert_lines
 from filetools.content.formats import TextFormat
 from filetools.content.patching.patches import apply_file_patch, parse_patch
 from filetools.errors import EncodingError
@@ -30,11 +30,13 @@ ENDS = {"lf": ["\n"] * 6, "crlf": ["\r\n"] * 6, "cr": ["\r"] * 6, "mixed": ["\n"
 
 
 def edited(content: bytes, text_format: TextFormat, old: str, new: str) -> bytes:
-    return apply_edits_to_bytes(content, text_format, [Edit(old=f"{old}\nlast", new=f"{new}\nlast")], path="f").content
+    edits = [Edit(old=f"{old}\nlast", new=f"{new}\nlast")]
+    return edited_bytes(content, text_format, lambda text: apply_edits(text, edits), path="f").content
 
 
 def replaced_everywhere(content: bytes, text_format: TextFormat, old: str, new: str) -> bytes:
-    return apply_edits_to_bytes(content, text_format, [Edit(old=old, new=new, replace_all=True)], path="f").content
+    edits = [Edit(old=old, new=new, replace_all=True)]
+    return edited_bytes(content, text_format, lambda text: apply_edits(text, edits), path="f").content
 
 
 def patched_as_codex(content: bytes, text_format: TextFormat, old: str, new: str) -> bytes:
@@ -109,7 +111,8 @@ def test_inserted_lines_leave_all_other_bytes(name: str, ends: str) -> None:
     text = lines_of(sample, ENDS[ends], has_final_newline=False)
     end = ENDS[ends][0]
     content = text_format.bom + text.encode(text_format.encoding)
-    made = insert_lines_in_bytes(content, text_format, 1, f"{sample}\nx\n", path="f").content
+    insert = lambda text: insert_lines(text, 1, f"{sample}\nx\n")  # noqa: E731
+    made = edited_bytes(content, text_format, insert, path="f").content
     expected = text.replace(f"first{end}", f"first{end}{sample}{end}x{end}", 1)
     assert made == text_format.bom + expected.encode(text_format.encoding)
 

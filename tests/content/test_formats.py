@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content.formats import TextFormat, decode, encode, format_as, format_named
+from filetools.content.formats import TextFormat, decode, encode, format_named
 from filetools.errors import EncodingError, InvalidArgumentError
 
 FORMATS = [
@@ -90,7 +90,7 @@ def test_name_gives_the_format_of_a_new_file(encoding: str, expected: TextFormat
     ],
 )
 def test_existing_file_is_read_with_the_mark_it_has(encoding: str, head: bytes, expected: TextFormat) -> None:
-    assert format_as(encoding, head) == expected
+    assert format_named(encoding, head) == expected
 
 
 @given(text=st.text(), text_format=st.sampled_from(FORMATS))
@@ -104,7 +104,7 @@ def test_text_survives_encoding_and_decoding(text: str, text_format: TextFormat)
 
 @given(content=st.binary(), encoding=st.sampled_from(["utf-8", "utf-16-le", "utf-32-be", "latin-1", "cp1252"]))
 def test_whatever_decodes_comes_back_byte_for_byte(content: bytes, encoding: str) -> None:
-    text_format = format_as(encoding, content)
+    text_format = format_named(encoding, content)
     try:
         text = decode(content, text_format, path="a")
     except EncodingError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import DiskFullError
+from filetools.journal import retention
 from filetools.journal.changes import Relation
 from filetools.journal.checkpoints import SnapshotRow
 from filetools.journal.journal import Journal
@@ -120,6 +122,21 @@ def test_texts_that_actors_know_stay_while_what_they_saw_lives(relaxed: Journal)
     )
     keep(relaxed, contents=0)
     assert kept(relaxed, [b"known", b"forgotten", b"unknown", b"head"]) == [True, False, False, True]
+
+
+def test_of_too_many_texts_that_were_only_read_the_least_recently_used_go(
+    relaxed: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts, now = [os.urandom(1000) for _ in range(4)], time.time()
+    relaxed.contents.keep_read({v(text): text for text in texts})
+    relaxed.seen_versions.save(
+        ("alice", f"f{index}", SeenVersion(version=v(text), base=v(text), time=now - index))
+        for index, text in enumerate(texts)
+    )
+    monkeypatch.setattr(retention, "MOST_READ_BYTES", 2500)
+    keep(relaxed)
+    kept_hashes = database_of(relaxed).rows("SELECT hash FROM contents")
+    assert {digest for (digest,) in kept_hashes} == {hashlib.sha256(text).digest() for text in texts[:2]}
 
 
 def test_the_oldest_contents_go_first_until_the_rest_fits(relaxed: Journal) -> None:

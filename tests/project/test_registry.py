@@ -149,7 +149,7 @@ def test_an_unknown_id_is_refused(world: World, registry: Registry, bad: str) ->
     for act in (
         registry.project,
         registry.delete_project,
-        registry.update_project,
+        lambda each: registry.move_project(each, "."),
     ):
         with pytest.raises(ProjectNotFoundError) as caught:
             act(bad)
@@ -201,15 +201,13 @@ def test_a_moved_folder_can_be_pointed_at_again(world: World, registry: Registry
     assert registry.project(made["id"]) == {**made, "missing": True}
     for bad, error in (("other", ProjectExistsError), ("old", DirectoryNotFoundError)):
         with pytest.raises(error):
-            registry.update_project(made["id"], path=bad)
-    with pytest.raises(InvalidArgumentError):
-        registry.update_project(made["id"], name=" ")
+            registry.move_project(made["id"], bad)
     world.remotes[str(world.folder / "new")] = {"remote": "git@example.org:a/b", "repo_name": "a/b"}
     world.events()
-    moved = registry.update_project(made["id"], path="new", name="renamed")
-    assert (moved["path"], moved["name"], moved["repo_name"]) == (str(world.folder / "new"), "renamed", "a/b")
+    moved = registry.move_project(made["id"], "new")
+    assert (moved["path"], moved["name"], moved["repo_name"]) == (str(world.folder / "new"), "old", "a/b")
     assert world.events() == [("project:updated", made["id"])]
-    assert registry.update_project(made["id"], path="new", name="renamed") == moved
+    assert registry.move_project(made["id"], "new") == moved
     assert world.events() == []
     world.folder_of("old")
     assert registry.create("old")["id"] not in (made["id"], other["id"])  # its path is free again

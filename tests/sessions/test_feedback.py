@@ -157,20 +157,6 @@ def test_items_come_by_their_time_equal_ones_as_in_the_log_unreadable_ones_last(
     assert said(extract(logs)) == ["First", "Second", "Third", "Fourth", "Fifth", "Sixth"]
 
 
-@pytest.mark.parametrize(
-    ("given", "path"),
-    [
-        ({"file_path": "/home/me/code/app/a.py"}, "/home/me/code/app/a.py"), ({"path": "a.py"}, "a.py"),
-        ({"notebook_path": "b.ipynb"}, "b.ipynb"), ({"command": "rm a.py"}, None), ({"file_path": ""}, None),
-    ],
-)  # fmt: skip
-def test_a_denial_names_the_file_that_its_call_did(
-    writer: LogWriter, logs: Path, given: dict[str, Any], path: str | None
-) -> None:
-    writer.session(ID).user("Change the parser").assistant(("Edit", given)).deny("use tabs").user("Go on like that")
-    assert [each.path for each in extract(logs)] == [None, path, None]
-
-
 @pytest.mark.parametrize("layout", ["nested", "workflow"])
 def test_what_agents_were_told_counts_and_is_marked(writer: LogWriter, logs: Path, layout: Layout) -> None:
     session = writer.session(ID).user("What a person said")

@@ -359,7 +359,7 @@ def test_words_that_say_nothing_are_trivial_in_any_case(word: str) -> None:
     assert not is_trivial(f"{word}!!")
 
 
-TRIVIAL = ["", " \n\t\u3000", "a\u0308", FAMILY, "🇩🇪", "/x", " /Compact keep the plan ", "/mcp:run\nx", "/tmp is full"]
+TRIVIAL = ["", " \n\t\u3000", "a\u0308", FAMILY, "/x", " /Compact keep the plan ", "/mcp:run\nx", "/tmp is full"]
 SAID = ["ab", "👍👍", "🇩🇪🇫🇷", "ok!", "/home/me/a.py fails", "/ clear", "/9lives", "/clear, please", "see /clear"]
 
 

@@ -26,6 +26,8 @@ from filetools.stores import local
 from filetools.stores.local import LocalStore
 from filetools.stores.local_prepare import refuse_unwritable
 from filetools.stores.store import ScanEntry
+from tests.support.mirror_worlds import local_store
+from tests.support.mounts import CASELESS, caseless
 from tests.support.store_worlds import (
     DEEP,
     FILE,
@@ -81,6 +83,16 @@ def test_a_removed_private_directory_is_reported_and_nothing_written(native: Loc
         with pytest.raises(StateDamagedError):
             act()
     assert native.look(FILE) == b"one"
+
+
+@pytest.mark.parametrize("make", CASELESS)
+def test_a_removed_private_directory_is_reported_where_a_driver_cannot_look_at_it(tmp_path: Path, make: str) -> None:
+    with caseless(tmp_path, make) as disk:
+        store = local_store(disk / "mirror")
+        shutil.rmtree(disk / "mirror/.filetools")
+        with pytest.raises(StateDamagedError):
+            store.probe()
+        store.close()
 
 
 def test_probe_notices_a_replaced_root(native: LocalWorld) -> None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
 import filetools
 from filetools.app.opening import Opening
 from filetools.facade.facade import FileToolsFacade
@@ -75,9 +77,11 @@ class CrashingOpening(Opening):
         super().__init__(root, mirror, None, {**QUIET, **(settings or {})})
         self.plan = plan or Plan()
 
+    @override
     def _open_store(self, workspace: Workspace, private_directory: Path) -> Store:
         return FaultyStore(super()._open_store(workspace, private_directory), self.plan)
 
+    @override
     def _open_journal(self, directory: Path, settings: Settings, durability: Durability, notifier: Notifier) -> Journal:
         journal = FaultyJournal(
             directory, durability=durability, on_visible=notifier.notify, on_committed=notifier.notify_others

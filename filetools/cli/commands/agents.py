@@ -335,7 +335,7 @@ async def remove(runner: CommandRunner, files: FileToolsFacade, project: str) ->
 async def move(runner: CommandRunner, files: FileToolsFacade, project: str, path: str) -> None:
     """Set the folder of a project that was moved."""
     place = _place(runner, path)
-    moved = await files.projects.run(lambda registry: registry.update_project(project, path=place))
+    moved = await files.projects.run(lambda registry: registry.move_project(project, place))
     runner.show(moved, lambda moved: _show_registered([moved]))
 
 

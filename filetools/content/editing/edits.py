@@ -8,7 +8,7 @@ lines have their own, new lines that of their neighbour. New text with CR is lit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct
@@ -120,17 +120,22 @@ def _other(first: FileToolsError, other: FileToolsError) -> dict[str, Any]:
     return where | {name: other.details[name] for name in names if other.details.get(name)}
 
 
-def apply_edits_to_bytes(content: bytes, text_format: TextFormat, edits: Sequence[Edit], *, path: str) -> BytesOutcome:
-    """Apply edits to the bytes of a file; only the bytes of replaced characters change.
+def edited_bytes(
+    content: bytes, text_format: TextFormat, edit: Callable[[str], EditOutcome], *, path: str
+) -> BytesOutcome:
+    """Edit the text of a file; only the bytes of replaced characters change.
+
+    Args:
+        content: All bytes of the file.
+        text_format: Its text format.
+        edit: Returns the outcome for a text, as `apply_edits` and `insert_lines` do.
+        path: Workspace-relative path, for errors.
 
     Raises:
         EncodingError: New text has a character the encoding lacks (the details name it), or the content is not text.
-        InvalidArgumentError: As `apply_edits`.
-        EditNotFoundError: As `apply_edits`.
-        EditAmbiguousError: As `apply_edits`.
     """
     text = decode(content, text_format, path=path)
-    return spliced(content, text, text_format, apply_edits(text, edits, path=path), path=path)
+    return spliced(content, text, text_format, edit(text), path=path)
 
 
 def spliced(content: bytes, text: str, text_format: TextFormat, outcome: EditOutcome, *, path: str) -> BytesOutcome:
@@ -173,19 +178,6 @@ def insert_lines(text: str, line: int, new_text: str) -> EditOutcome:
         new += end
     made = (TextEdit(place, place, new),)
     return EditOutcome(text=apply_text_edits(text, made), spans=made, counts=(1,))
-
-
-def insert_lines_in_bytes(
-    content: bytes, text_format: TextFormat, line: int, new_text: str, *, path: str
-) -> BytesOutcome:
-    """Insert lines after a line of a file's bytes; no other byte changes.
-
-    Raises:
-        EncodingError: As `apply_edits_to_bytes`.
-        InvalidArgumentError: As `insert_lines`.
-    """
-    text = decode(content, text_format, path=path)
-    return spliced(content, text, text_format, insert_lines(text, line, new_text), path=path)
 
 
 def _check(edits: Sequence[Edit]) -> None:

@@ -10,8 +10,6 @@ MOST_BACK: Final = 16
 _JOINER: Final = "\u200d"
 _SKIN_TONES: Final = ("\U0001f3fb", "\U0001f3ff")
 _TAGS: Final = ("\U000e0020", "\U000e007f")
-_FLAG_LETTERS: Final = ("\U0001f1e6", "\U0001f1ff")
-"""Regional indicators; two of them make one flag."""
 
 
 def whole_start(text: str, most: int) -> str:
@@ -28,25 +26,14 @@ def whole_end(text: str, begin: int, end: int) -> int:
         end: Latest end of the part, before the end of the text.
     """
     for place in range(end, max(begin, end - MOST_BACK - 1), -1):
-        if _is_boundary(text, begin, place):
+        if not _extends_previous(text[place - 1], text[place]):
             return place
     return end
 
 
 def is_one_character(text: str) -> bool:
     """Return True if a text is displayed as exactly one character, of any number of code points. Stops at the second."""
-    return text != "" and not any(_is_boundary(text, 0, place) for place in range(1, len(text)))
-
-
-def _is_boundary(text: str, begin: int, place: int) -> bool:
-    return not _extends_previous(text[place - 1], text[place]) and not _splits_flag(text, begin, place)
-
-
-def _splits_flag(text: str, begin: int, place: int) -> bool:
-    first = place
-    while first > begin and _FLAG_LETTERS[0] <= text[first - 1] <= _FLAG_LETTERS[1]:
-        first -= 1
-    return (place - first) % 2 == 1 and _FLAG_LETTERS[0] <= text[place] <= _FLAG_LETTERS[1]
+    return text != "" and all(_extends_previous(text[place - 1], text[place]) for place in range(1, len(text)))
 
 
 def _extends_previous(before: str, char: str) -> bool:

@@ -21,19 +21,6 @@ _FILE_KINDS: Final[dict[str, Literal["add", "delete", "update"]]] = {
 }
 
 
-def read_codex_patch(lines: Sequence[str], first: int) -> tuple[FilePatch, ...]:
-    """Parse a patch, file by file.
-
-    Args:
-        lines: Lines of the whole text without LF.
-        first: Index of the line "*** Begin Patch".
-
-    Raises:
-        InvalidArgumentError: It is malformed; the details have the line.
-    """
-    return tuple(_CodexReader(lines, first + 1).files())
-
-
 def begin_of(lines: Sequence[str]) -> int | None:
     """Return the index of "*** Begin Patch" if it is the first line and does not contain a unified diff, else None.
 
@@ -46,10 +33,15 @@ def begin_of(lines: Sequence[str]) -> int | None:
     return first if is_begin and not lines[second].startswith(("--- ", "diff --git ")) else None
 
 
-class _CodexReader(PatchReader):
-    """Reads one patch from start to end."""
+class CodexReader(PatchReader):
+    """Reads one patch, from the line after "*** Begin Patch" to its end."""
 
     def files(self) -> list[FilePatch]:
+        """Parse the patch, file by file.
+
+        Raises:
+            InvalidArgumentError: It is malformed; the details have the line.
+        """
         found: list[FilePatch] = []
         is_wrapped = self._at > 0 and self._lines[self._at - 1].strip() == BEGIN
         while not self._is(_END):

@@ -54,8 +54,10 @@ def read_name(text: str) -> tuple[str, str]:
 
 RANGE: Final = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 """The line numbers of a hunk of a unified diff."""
-_HEREDOC: Final = re.compile(r"(?:[\w./-]+\s+)*<<-?\s*(['\"]?)(\w+)\1")
-_FENCE: Final = re.compile(r"(`{3,}|~{3,})\w*")
+_WRAPPING: Final = re.compile(
+    r"(?:[\w./-]+\s+)*<<-?\s*(?P<quote>['\"]?)(?P<heredoc>\w+)(?P=quote)|(?P<fence>`{3,}|~{3,})\w*"
+)
+"""The first line of a heredoc or a code fence."""
 
 
 class PatchLine(Struct, frozen=True, kw_only=True):
@@ -146,14 +148,12 @@ def unwrapped(lines: Sequence[str]) -> tuple[list[str], str]:
     The opening line becomes an empty line, so that all lines keep their numbers.
     """
     made = list(lines)
-    first = next((at for at, line in enumerate(made) if line.strip()), 0)
-    opening = made[first].strip() if made else ""
-    heredoc, fence = _HEREDOC.fullmatch(opening), _FENCE.fullmatch(opening)
-    if heredoc is None and fence is None:
+    first = next((at for at, line in enumerate(made) if line.strip()), None)
+    opening = None if first is None else _WRAPPING.fullmatch(made[first].strip())
+    if first is None or opening is None:
         return made, ""
     made[first] = ""
-    end = heredoc[2] if heredoc is not None else fence[1] if fence is not None else ""
     last = max((at for at, line in enumerate(made) if line.strip()), default=0)
-    if made[last].strip() == end:
+    if made[last].strip() == (opening["heredoc"] or opening["fence"]):
         del made[last:]
-    return made, "a heredoc" if heredoc is not None else "a code fence"
+    return made, "a code fence" if opening["fence"] else "a heredoc"

@@ -28,9 +28,9 @@ from filetools.content.editing.matching import BLANKS
 from filetools.content.editing.text_edits import TextEdit, apply_text_edits
 from filetools.content.ends import end_of, split_at, split_lines, without_end
 from filetools.content.formats import LATIN1, TextFormat, decode, marked
-from filetools.content.patching.codex_patches import begin_of, read_codex_patch
+from filetools.content.patching.codex_patches import CodexReader, begin_of
 from filetools.content.patching.file_patch import FileHunk, FilePatch, PatchLine, unwrapped
-from filetools.content.patching.unified_patches import read_unified_patch
+from filetools.content.patching.unified_patches import UnifiedReader
 from filetools.errors import EditAmbiguousError, EditNotFoundError, InvalidArgumentError, PathExistsError
 
 _ESCAPED: Final = re.compile(r"[\udc80-\udcff]")
@@ -55,7 +55,7 @@ def parse_patch(text: str) -> tuple[FilePatch, ...]:
         lines = [line[:-1] for line in lines]
     lines, wrapping = unwrapped(lines)
     begin = begin_of(lines)
-    first, *others = read_unified_patch(lines) if begin is None else read_codex_patch(lines, begin)
+    first, *others = (UnifiedReader(lines) if begin is None else CodexReader(lines, begin + 1)).files()
     return (replace(first, repair=f"The patch was extracted from {wrapping}" if wrapping else ""), *others)
 
 

@@ -8,7 +8,6 @@ Source: the GNU diffutils manual, "Detailed Description of Unified Format"; git'
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
@@ -40,19 +39,6 @@ _UNSUPPORTED: Final = {
 }
 
 
-def read_unified_patch(lines: Sequence[str]) -> tuple[FilePatch, ...]:
-    """Parse a unified diff, file by file.
-
-    Args:
-        lines: Lines of the whole text without LF.
-
-    Raises:
-        InvalidArgumentError: It is malformed, or contains changes that are not supported, such as binary patches; the
-            details have the line.
-    """
-    return tuple(_UnifiedReader(lines).files())
-
-
 class _Header(Struct):
     """The headers of one file."""
 
@@ -68,10 +54,16 @@ class _Header(Struct):
     is_deleted: bool = False
 
 
-class _UnifiedReader(PatchReader):
+class UnifiedReader(PatchReader):
     """Reads one diff from start to end."""
 
     def files(self) -> list[FilePatch]:
+        """Parse the diff, file by file.
+
+        Raises:
+            InvalidArgumentError: It is malformed, or contains changes that are not supported, such as binary patches; the
+                details have the line.
+        """
         found: list[FilePatch] = []
         while self._at < len(self._lines):
             if self._peek().startswith("diff --git "):
@@ -226,7 +218,12 @@ def _names(header: _Header) -> tuple[str, str]:
             raise malformed(header.line, "the name of the file cannot be determined")
         return name, name
     if _NOTHING not in (header.old, header.new):
-        return _two_names(header, header.old, header.new)
+        same = _same_name(header.old, header.new)
+        if same is None and header.both:
+            raise malformed(header.line, f"it names two files, {header.old!r} and {header.new!r}, without renaming")
+        # Outside git, the old name may be that of a copy, such as "file.orig".
+        name = same or header.new.removeprefix("b/")
+        return name, name
     side, name = ("b/", header.new) if header.old == _NOTHING else ("a/", header.old)
     if name == _NOTHING:
         raise malformed(header.line, "it names no file")
@@ -234,18 +231,6 @@ def _names(header: _Header) -> tuple[str, str]:
     if plain is None or not name.endswith(plain):
         raise malformed(header.line, f"the name of the file cannot be determined from {name!r}")
     return plain, plain
-
-
-def _two_names(header: _Header, old: str, new: str) -> tuple[str, str]:
-    if (same := _same_name(old, new)) is not None:
-        return same, same
-    if old.startswith("a/") and new.startswith("b/"):
-        old, new = old[2:], new[2:]
-    if header.both:
-        raise malformed(header.line, f"it names two files, {old!r} and {new!r}, without renaming")
-    # Outside git, a second name such as "file.new" or "file.orig" means the same file.
-    name = new if old.startswith(new) or old.endswith(f"/{new}") else old
-    return name, name
 
 
 def _same_name(old: str, new: str) -> str | None:

@@ -272,23 +272,21 @@ class Identities:
         Raises:
             StateDamagedError: One was, or the directory has vanished.
         """
-        # Removing, making or renaming an entry changes the directory's ctime, which no program can set back.
         try:
+            # Removing, making or renaming an entry changes the directory's ctime, which no program can set back.
             found = os.lstat(self._directory)
+            state = (found.st_dev, found.st_ino, found.st_ctime_ns)
+            if state == self._checked:
+                return
+            identities = [*map(_identity, self._files)]
         except (FileNotFoundError, NotADirectoryError) as exc:
-            raise StateDamagedError("the journal's directory has vanished") from exc
-        state = (found.st_dev, found.st_ino, found.st_ctime_ns)
-        if state == self._checked:
-            return
-        if [*map(_identity, self._files)] != self._expected:
+            raise StateDamagedError("the journal's database, its gate or its directory has vanished") from exc
+        if identities != self._expected:
             raise StateDamagedError("the journal's database or its gate was replaced while open")
         is_sure = _TIMES_TELL and time.time_ns() - found.st_ctime_ns > SURE_AFTER_NS
         self._checked = state if is_sure else None
 
 
 def _identity(part: str) -> tuple[int, int]:
-    try:
-        found = os.lstat(part)
-    except (FileNotFoundError, NotADirectoryError) as exc:
-        raise StateDamagedError("the journal's database has vanished") from exc
+    found = os.lstat(part)
     return (found.st_dev, found.st_ino)

@@ -8,7 +8,7 @@ from typing import Final
 
 from filetools.errors import StateDamagedError, StateVersionError
 
-SCHEMA_VERSION: Final = 39
+SCHEMA_VERSION: Final = 40
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
 IS_PENDING: Final = "synced = 0 AND (state = 'pending') = 1"
 IS_UNSYNCED: Final = "synced = 0 AND (state = 'pending') = 0"
@@ -173,13 +173,7 @@ _TABLES: Final = (
     """CREATE TABLE document_edits (
         id TEXT NOT NULL,
         version INTEGER NOT NULL,
-        edits TEXT NOT NULL,
-        removed TEXT NOT NULL,
-        reason TEXT NOT NULL,
-        actor_kind TEXT NOT NULL,
-        actor_id TEXT NOT NULL,
-        session TEXT,
-        time REAL NOT NULL,
+        step TEXT NOT NULL,
         change_id TEXT,
         PRIMARY KEY (id, version)
     ) WITHOUT ROWID""",

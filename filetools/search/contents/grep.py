@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from itertools import groupby
@@ -25,7 +26,7 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.contents.options import GrepOptions
 from filetools.search.contents.pattern import MAX_COUNTED, line_end_from, plain_lines
 from filetools.search.contents.reading import FileReader
-from filetools.search.contents.unsaved import Unsaved, merged, place_of, without_file
+from filetools.search.contents.unsaved import Unsaved, place_of, without_file
 from filetools.search.options import CursorValue, decode_cursor, encode_cursor
 from filetools.search.source import GONE, Abort, Listable, Source
 from filetools.search.walk import Found, OrderedWalk
@@ -241,7 +242,8 @@ class _Page:
             more = [each for each in more if place_of(each) > last or (place_of(each) == last and line)]
             walk.resume(relative, is_directory=False, again=line > 0)
         rows = _rows(walk)
-        return merged(rows, more) if more else rows
+        without: list[Found] = [(path, "file") for path in more]
+        return heapq.merge(rows, without, key=lambda row: place_of(*row)) if more else rows
 
     def _search(self, path: str) -> None:
         text, origin = self._text(path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct, field
 
@@ -13,7 +13,6 @@ from filetools.search.folder import sort_key
 from filetools.search.ignores import stack_above
 from filetools.search.options import ListOptions
 from filetools.search.source import Listable
-from filetools.search.walk import Found
 
 Place = tuple[tuple[int, str, str], ...]
 """Sort key of a path in listing order."""
@@ -59,14 +58,3 @@ def without_file(
             continue
         found.append(path)
     return sorted(found, key=place_of)
-
-
-def merged(rows: Iterator[Found], more: list[str]) -> Iterator[Found]:
-    """Yield rows, with the paths that have no file inserted in listing order."""
-    left = [(place_of(path), path) for path in more]
-    for row in rows:
-        while left and left[0][0] < place_of(row[0], row[1]):
-            yield (left.pop(0)[1], "file")
-        yield row
-    for _, path in left:
-        yield (path, "file")

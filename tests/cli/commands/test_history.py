@@ -98,7 +98,7 @@ def test_a_session_is_extracted_with_its_agents(logged: CommandLine) -> None:
     ]
     assert list(items[0]) == [
         "timestamp", "session_id", "feedback_type", "content", "agent_id", "slug", "tool_use_id", "denied_by_user",
-        "reason", "sidechain", "rewound", "uuid", "path",
+        "reason", "sidechain", "rewound", "uuid",
     ]  # fmt: skip
 
 
