@@ -76,7 +76,7 @@ def places(tmp_path: Path) -> tuple[Path, Path]:
 async def speaker(places: tuple[Path, Path]) -> AsyncIterator[Speaker]:
     first, second = places
     async with filetools.open(first, settings=SETTINGS) as one, filetools.open(second, settings=SETTINGS) as two:
-        yield Speaker(MCP_FILESYSTEM.registry(one.for_actor(ALICE), two.for_actor(ALICE)), places)
+        yield Speaker(MCP_FILESYSTEM.registry(Roots.of(one.for_actor(ALICE), two.for_actor(ALICE))), places)
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ async def test_a_tree_of_many_pages_is_searched_whole(speaker: Speaker) -> None:
 async def test_a_part_of_a_workspace_is_left_neither_by_name_nor_by_a_link(places: tuple[Path, Path]) -> None:
     async with filetools.open(places[0], settings=SETTINGS) as files:
         part = Root(files=files.for_actor(ALICE), spellings=(f"{places[0]}/part",), base="part")
-        speaker = Speaker(MCP_FILESYSTEM.registry(roots=Roots([part])), places)
+        speaker = Speaker(MCP_FILESYSTEM.registry(Roots([part])), places)
         assert await speaker.code("read_text_file", path="{0}/a.txt") == "ABSOLUTE_PATH"
         assert await speaker.code("read_text_file", path="{0}/part/../a.txt") == "PATH_TRAVERSAL"
         assert await speaker.code("read_text_file", path="{0}/part/up") == "SYMLINK_ESCAPE"
