@@ -82,8 +82,7 @@ class CallQueue:
         except BaseException:
             self.withdraw(call)  # its caller is given the error
             raise
-        pause = call.given_up_at - time.monotonic()
-        call.alarm = asyncio.get_running_loop().call_later(pause, self.give_up_late, call)
+        self.give_up_late(call)
 
     def withdraw(self, call: TurnCall) -> bool:
         """Remove a waiting call; False if it no longer waits. Callable from any thread."""
@@ -94,8 +93,13 @@ class CallQueue:
         return True
 
     def give_up_late(self, call: TurnCall) -> None:
-        """Fail a call with LockTimeoutError if it still waits after its time."""
-        if call.given_up_at <= time.monotonic() and self.withdraw(call):
+        """Fail a call with LockTimeoutError if it still waits after its time; until then, return to it at that time."""
+        if call.alarm is not None:
+            call.alarm.cancel()
+        pause = call.given_up_at - time.monotonic()
+        if pause > 0:  # a loop with a coarse clock calls too early
+            call.alarm = asyncio.get_running_loop().call_later(pause, self.give_up_late, call)
+        elif self.withdraw(call):
             call.error = LockTimeoutError(call.path, call.timeout_seconds, holder=self._describe_holder())
             call.settle()
 
