@@ -245,7 +245,7 @@ def _no_user_directory(error: OSError) -> AccessDeniedError:
 
 def write_whole(file: Path, content: bytes, *, mode: int = 0o600) -> None:
     """Write a file durably and atomically, with a mode that the umask narrows; by default only the user can read it."""
-    temporary = file.with_name(f"{file.name[:200]}-{secrets.token_hex(4)}")
+    temporary = file.with_name(f".filetools-{secrets.token_hex(8)}")  # long names have no room for more
     try:
         with open(temporary, "xb", opener=partial(os.open, mode=mode)) as opened:
             opened.write(content)

@@ -13,17 +13,6 @@ from filetools.models.words import EntryType
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 
 
-class BaseTree(Struct, frozen=True, kw_only=True):
-    """Reads the tree below an overlay; what it returns must not change while the overlay is used."""
-
-    seen_path: Callable[[WorkspacePath], SeenPath]
-    """Returns the entry at a path; `kind` is None if there is none."""
-    children: Callable[[WorkspacePath], Sequence[SeenPath]]
-    """Returns the entries of a folder."""
-    key: Callable[[WorkspacePath], str] = str
-    """The text that all spellings of a path share."""
-
-
 class OverlayNode(Struct, frozen=True, kw_only=True):
     """One name of an overlay's tree. The names of a folder that has an origin show through if it does not list them."""
 
@@ -54,8 +43,20 @@ class Overlay:
     former one can be restored.
     """
 
-    def __init__(self, base: BaseTree) -> None:
-        self.base = base
+    def __init__(
+        self,
+        seen_path: Callable[[WorkspacePath], SeenPath],
+        children: Callable[[WorkspacePath], Sequence[SeenPath]],
+        key: Callable[[WorkspacePath], str] = str,
+    ) -> None:
+        """Begin without changes; what the functions return must not change while the overlay is used.
+
+        Args:
+            seen_path: Returns the entry below the overlay at a path; `kind` is None if there is none.
+            children: Returns the entries of a folder below the overlay.
+            key: Returns the text that all spellings of a path share.
+        """
+        self._seen_path, self._children, self._key = seen_path, children, key
         self.root = shown(SeenPath(path=ROOT, kind="directory"))
 
     def restore(self, root: OverlayNode) -> None:
@@ -89,7 +90,7 @@ class Overlay:
         node = self.find(path)
         if node is None:
             raise PathNotFoundError(path)
-        if self.base.key(to).startswith(f"{self.base.key(path)}/"):
+        if self._key(to).startswith(f"{self._key(path)}/"):
             raise InvalidArgumentError(f"Cannot move {path!r} into itself", path=path)
         self.remove(path)
         self._place(to, replace(node, name=to.name))
@@ -113,8 +114,8 @@ class Overlay:
 
     def children(self, node: OverlayNode) -> list[OverlayNode]:
         """Return the entries of a folder, by name."""
-        inside = () if node.origin is None else self.base.children(node.origin.path)
-        found = {self.base.key(each.path).rpartition("/")[2]: shown(each) for each in inside}
+        inside = () if node.origin is None else self._children(node.origin.path)
+        found = {self._key(each.path).rpartition("/")[2]: shown(each) for each in inside}
         found.update(node.children)
         return [child for _, child in sorted(found.items()) if child.kind is not None]
 
@@ -142,9 +143,9 @@ class Overlay:
         """Return the unchanged entry at a path inside a node."""
         if node.kind != "directory" or node.origin is None:
             return None
-        seen_path = self.base.seen_path(WorkspacePath(f"{node.origin.path}/{inside}" if node.origin.path else inside))
+        seen_path = self._seen_path(WorkspacePath(f"{node.origin.path}/{inside}" if node.origin.path else inside))
         return None if seen_path.kind is None else shown(seen_path)
 
     def _steps(self, path: WorkspacePath) -> list[tuple[str, str]]:
         """Return each part of a path with that of its key."""
-        return list(zip(path.parts, self.base.key(path).split("/"), strict=True)) if path else []
+        return list(zip(path.parts, self._key(path).split("/"), strict=True)) if path else []

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from filetools.content.extracts.paging import OutOfRangeError, PagedText, PageWindow, WindowMode
+from filetools.content.extracts.paging import PagedText, PageWindow, WindowMode
 from filetools.descriptors.frames import Frame, attribute
 from filetools.descriptors.rows import DescriptorInfo, OwnedRows, Source, info_of
 from filetools.errors import (
@@ -245,12 +245,11 @@ def _window(fd: str, paged: PagedText, mode: WindowMode, start: int | None, coun
         raise _bad_parameter(fd, f"Invalid mode: {mode}. Valid options are 'page', 'line', or 'char'.")
     if count < 1:
         raise _bad_parameter(fd, f"Invalid count: {count}. It must be at least 1.")
-    try:
-        return paged.window(mode, (0 if mode == "char" else 1) if start is None else start, count)
-    except OutOfRangeError as exc:
-        if mode == "page":
-            raise InvalidPageError(fd, exc.last) from exc
-        raise InvalidRangeError(fd, _UNITS[mode], exc.first, exc.last) from exc
+    first, last = paged.bounds(mode)
+    begin = first if start is None else start
+    if first <= begin <= last:
+        return paged.window(mode, begin, count)
+    raise InvalidPageError(fd, last) if mode == "page" else InvalidRangeError(fd, _UNITS[mode], first, last)
 
 
 def _bad_parameter(fd: str, message: str) -> InvalidArgumentError:

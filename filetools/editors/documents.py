@@ -423,13 +423,7 @@ class KnownDocuments:
 
     def note(self, changed: Iterable[Document], closed: Collection[str]) -> None:
         """Update changed and closed documents."""
-        changed = list(changed)
-        former = [self._by_id.get(document_id) for document_id in (*(document.id for document in changed), *closed)]
-        # Add before removing: a concurrent read must not miss unsaved text.
-        for document in changed:
-            self._by_id[document.id] = self._by_key[document.key] = document
-        for document_id in closed:
-            self._by_id.pop(document_id, None)
-        for document in filter(None, former):
-            if self._by_key.get(document.key) is document:
-                del self._by_key[document.key]
+        found = {**self._by_id, **{document.id: document for document in changed}}
+        # Replaced rather than changed: a concurrent read must not miss unsaved text.
+        self._by_id = {document_id: document for document_id, document in found.items() if document_id not in closed}
+        self._by_key = {document.key: document for document in self._by_id.values()}

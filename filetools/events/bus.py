@@ -57,8 +57,6 @@ class EventBus:
         self._emitter = EventEmitter()
         self._routes: dict[Route, None] = {}
         """The subscriptions to events, oldest first."""
-        self._listened: dict[str, bool] = {}
-        """Which of the names published since the last change of subscriptions have listeners."""
         self._responders: dict[Subscription, Responder] = {}
         self._queues: set[ListenerQueue] = set()
         self._is_closed = False
@@ -113,10 +111,7 @@ class EventBus:
 
     def has_listeners(self, name: str) -> bool:
         """True if an event of this name has a listener; lets publishers skip creating it."""
-        known = self._listened.get(name)
-        if known is None:
-            known = self._listened[name] = any(matches(route.pattern, name) for route in self._routes)
-        return known
+        return bool(self._routes) and any(matches(route.pattern, name) for route in self._routes)
 
     def publish(self, event: Event) -> None:
         """Deliver an event: plain listeners run now, async ones find it in their queue. Never waits.
@@ -128,8 +123,7 @@ class EventBus:
         """
         if threading.get_ident() != self._thread:
             raise _wrong_thread()
-        if self.has_listeners(event.name):
-            self._emitter.emit(_EVENT, event)
+        self._emitter.emit(_EVENT, event)
 
     def answer(self, name: str, responder: Responder) -> Subscription:
         """Answer the queries of a name; responders that were added earlier are asked first.
@@ -200,14 +194,12 @@ class EventBus:
     def _add(self, route: Route) -> Route:
         self._routes[route] = None
         self._emitter.add_listener(_EVENT, route.deliver)
-        self._listened.clear()
         return route
 
     def _detach(self, route: Subscription) -> None:
         assert isinstance(route, Route)
         del self._routes[route]
         self._emitter.remove_listener(_EVENT, route.deliver)
-        self._listened.clear()
         if route.queue is not None:
             # Queued events are still delivered to a listener that wanted only one, and when the bus closes.
             route.queue.finish(drop=not (route.is_once or self._is_closed))

@@ -45,19 +45,24 @@ class Event(Struct, frozen=True, kw_only=True):
         return plain
 
 
-class TreeEvent(Event, frozen=True, kw_only=True):
+class PathEvent(Event, frozen=True, kw_only=True):
     """Base of the events about one path."""
 
     path: str
     """Workspace-relative path, after the change."""
     actor: Actor
-    seq: int | None = None
-    """Journal number of the change; None if the journal does not record it."""
 
     @property
     def source(self) -> ActorKind:
         """Kind of the actor."""
         return self.actor.kind
+
+
+class TreeEvent(PathEvent, frozen=True, kw_only=True):
+    """Base of the events about one file or folder."""
+
+    seq: int | None = None
+    """Journal number of the change; None if the journal does not record it."""
 
 
 class ContentEvent(TreeEvent, frozen=True, kw_only=True):
@@ -162,20 +167,12 @@ class Resync(Event, frozen=True, kw_only=True):
     """Why they are missing, such as "overflow"."""
 
 
-class BufferEvent(Event, frozen=True, kw_only=True):
+class BufferEvent(PathEvent, frozen=True, kw_only=True):
     """Base of the events about one open document."""
 
-    path: str
-    """Workspace-relative path of the document."""
-    actor: Actor
     document: str
     """Opaque name of the document, as `files.buffers` returns it; a document that is reopened after its last editor left
     gets another one, even at the same path."""
-
-    @property
-    def source(self) -> ActorKind:
-        """Kind of the actor."""
-        return self.actor.kind
 
 
 class BufferOpened(BufferEvent, frozen=True, kw_only=True):

@@ -211,15 +211,7 @@ class Checkpoints:
 
     def remove(self, name: str) -> bool:
         """Forget a checkpoint; False if there is none of that name."""
-
-        def work(connection: sqlite3.Connection) -> bool:
-            is_there = connection.execute("DELETE FROM checkpoints WHERE name = ?", (name,)).rowcount > 0
-            if is_there:
-                _next_number(connection)
-                connection.execute(_DROP_NEEDLESS)
-            return is_there
-
-        return self._database.write(work, may_use_reserve=True)
+        return self._database.write(partial(forget_checkpoints, "name = ?", name), may_use_reserve=True)
 
     def expire(self, before: float = math.inf) -> bool:
         """Forget the oldest automatic checkpoint made before a time; False if there is none, or it is the newest one.
@@ -231,11 +223,13 @@ class Checkpoints:
         return row is not None and self.remove(row[0])
 
 
-def forget_unnamed(before: float, connection: sqlite3.Connection) -> None:
-    """Forget unnamed checkpoints made before a time, whose saves failed, and the rows that only they needed."""
-    if connection.execute("DELETE FROM checkpoints WHERE name IS NULL AND time < ?", (before,)).rowcount:
+def forget_checkpoints(condition: str, value: str | float, connection: sqlite3.Connection) -> bool:
+    """Forget the checkpoints that meet a condition on one value, and the rows that only they needed; False if none does."""
+    is_there = connection.execute(f"DELETE FROM checkpoints WHERE {condition}", (value,)).rowcount > 0
+    if is_there:
         _next_number(connection)
         connection.execute(_DROP_NEEDLESS)
+    return is_there
 
 
 def _next_number(connection: sqlite3.Connection) -> int:

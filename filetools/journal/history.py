@@ -28,6 +28,12 @@ _IS_TAKEN_BACK: Final = (
     " AND NOT EXISTS (SELECT 1 FROM undone WHERE undone.number = relations.number))"
 )
 _TARGETS: Final = f"SELECT target FROM relations WHERE number = ? AND {_TAKES_BACK}"
+_TARGETS_BETWEEN: Final = f"SELECT target FROM relations WHERE number BETWEEN ? AND ? AND {_TAKES_BACK}"
+_DISCOUNT: Final = (
+    "INSERT OR IGNORE INTO undone (number) SELECT number FROM records"
+    " WHERE number BETWEEN ? AND ? AND operation = 'create_directory' AND state != 'aborted'"
+    f" AND EXISTS (SELECT 1 FROM relations WHERE relations.number = records.number AND {_TAKES_BACK})"
+)
 _DROP_UNDONE: Final = "DELETE FROM undone WHERE number = ?"
 _LISTED: Final = "(SELECT value FROM json_each(?1))"
 _REMOVED: Final = (
@@ -193,16 +199,12 @@ def refresh_undone(connection: sqlite3.Connection, numbers: Iterable[int]) -> No
 
 def discount(connection: sqlite3.Connection, first: int, last: int) -> None:
     """Discount the folders that a failed undo created: they remain, but count neither as an undo nor as redoable."""
-    left = "number BETWEEN ? AND ? AND operation = 'create_directory' AND state != 'aborted'"
-    related = f"EXISTS (SELECT 1 FROM relations WHERE relations.number = records.number AND {_TAKES_BACK})"
-    query = f"INSERT OR IGNORE INTO undone (number) SELECT number FROM records WHERE {left} AND {related}"
-    connection.execute(query, (first, last))
+    connection.execute(_DISCOUNT, (first, last))
 
 
 def targets_between(connection: sqlite3.Connection, first: int, last: int) -> set[int]:
     """Return the records that one commit undoes."""
-    query = f"SELECT target FROM relations WHERE number BETWEEN ? AND ? AND {_TAKES_BACK}"
-    return {target for (target,) in connection.execute(query, (first, last))}
+    return {target for (target,) in connection.execute(_TARGETS_BETWEEN, (first, last))}
 
 
 def _refresh(connection: sqlite3.Connection, number: int) -> bool:

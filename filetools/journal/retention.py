@@ -18,7 +18,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from filetools.journal.checkpoints import Checkpoints, forget_unnamed
+from filetools.journal.checkpoints import Checkpoints, forget_checkpoints
 from filetools.journal.seen_versions import tidy_seen_versions
 from filetools.journal.storage.contents import IS_BLOB, IS_FREE, BlobFolder, remove_unused
 from filetools.journal.storage.database import Database, slices
@@ -211,7 +211,8 @@ class Retention:
             return
         self._swept_at = now
         tidy_seen_versions(self._database, self._clock() - LIVE_SECONDS)
-        unfinished = partial(forget_unnamed, self._clock() - SWEEP_SECONDS)
+        # Their saves have failed.
+        unfinished = partial(forget_checkpoints, "name IS NULL AND time < ?", self._clock() - SWEEP_SECONDS)
         self._database.write(unfinished, durable=False, may_use_reserve=True)
         for keys in slices(self._database.rows(f"SELECT key FROM tree WHERE {_UNMENTIONED}")):
             self._database.change(_FORGET_ROW, keys, may_use_reserve=True)

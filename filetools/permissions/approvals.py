@@ -53,6 +53,8 @@ OPEN_SECONDS: Final = 600.0
 WAIT_SECONDS: Final = 50.0
 RENEW_SECONDS: Final = 2.0
 """How often a process that asks or answers renews its lease, and checks those of the others."""
+KNOWN_SECONDS: Final = 0.25
+"""How long a process caches whether all agents must ask: each look costs four system calls."""
 _REASONS: Final[Mapping[AskReason, str]] = {
     "protected": "changes of this path can make other programs run code",
     "conflict": "it has unsaved changes",
@@ -99,6 +101,8 @@ class Approvals:
         self._open_seconds = open_seconds
         self._clock = clock
         self._is_closed = False
+        self._others_ask = False
+        self._known_until = 0.0
         self._asks_for_all = 0
         """How many in this process require the agents of all processes to ask."""
         self._reading = asyncio.Lock()
@@ -114,6 +118,7 @@ class Approvals:
         self._asks_for_all += 1
         await self.renew()
         self.renew_soon()
+        await asyncio.sleep(KNOWN_SECONDS)  # afterwards every process knows, so every later call asks
         return Attendance(leave)
 
     def open_requests(self) -> list[ApprovalRequest]:
@@ -262,10 +267,13 @@ class Approvals:
 
     def must_ask(self) -> bool:
         """True if somebody, in any process, requires every agent to ask."""
-        try:
-            return self._asks_for_all > 0 or self._book.must_ask(now=self._clock())
-        except StateDamagedError:
-            return False  # without its journal no change can be made, and the call reports that
+        if self._asks_for_all == 0 and time.monotonic() > self._known_until:
+            try:
+                self._others_ask = self._book.must_ask(now=self._clock())
+            except StateDamagedError:
+                return False  # without its journal no change can be made, and the call reports that
+            self._known_until = time.monotonic() + KNOWN_SECONDS
+        return self._asks_for_all > 0 or self._others_ask
 
     def has_news(self) -> bool:
         """True if a look may find something; quick, from any thread."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Final, Literal, get_args
@@ -194,11 +194,13 @@ class PermissionPolicy:
     ) -> None:
         self.preset: Preset = preset
         self.rules = tuple(rules)
-        self._protected = tuple(protected)
         self._hidden = tuple(hidden)
+        self._matches_hidden = partial(matches_hidden, patterns=self._hidden)
         self.trust = RunTrust()
         # One lookup instead of folding and matching: this is the first step of every call.
-        self.is_protected: Callable[[WorkspacePath], bool] = lru_cache(REMEMBERED_PATHS)(self._matches_protected)
+        self.is_protected: Callable[[WorkspacePath], bool] = lru_cache(REMEMBERED_PATHS)(
+            partial(matches_protected, patterns=tuple(protected))
+        )
         self.is_hidden: Callable[[WorkspacePath], bool] = lru_cache(REMEMBERED_PATHS)(self._matches_hidden)
         self._level = lru_cache(REMEMBERED_PATHS)(self._find_level)
 
@@ -220,10 +222,11 @@ class PermissionPolicy:
             change: True if it changes something.
             must_ask: True to apply "ask" in place of "allow", because a person wants to be asked.
         """
-        if self.hides(tool, path, actor):
-            return "hidden"
-        level = "auto" if actor.kind in ("editor", "system") else self._level(tool, path, change, must_ask)
-        if level == "block":
+        is_agent = actor.kind == "agent"
+        level: Level | Literal["hidden"] = "auto"
+        if actor.kind not in ("editor", "system"):
+            level = self._level(tool, path, change, must_ask, is_agent)
+        if level in ("hidden", "block"):
             return level
         if change and self.is_protected(path):
             # Trust in a tool does not extend to protected paths: each is its own decision.
@@ -246,13 +249,11 @@ class PermissionPolicy:
 
         return is_withheld
 
-    def _matches_protected(self, path: WorkspacePath) -> bool:
-        return matches_protected(path, self._protected)
-
-    def _matches_hidden(self, path: WorkspacePath) -> bool:
-        return matches_hidden(path, self._hidden)
-
-    def _find_level(self, tool: str, path: WorkspacePath, is_change: bool, must_ask: bool) -> Level:
+    def _find_level(
+        self, tool: str, path: WorkspacePath, is_change: bool, must_ask: bool, is_agent: bool
+    ) -> Level | Literal["hidden"]:
+        if is_agent and tool not in _SHOWING_NO_CONTENT and self.is_hidden(path):
+            return "hidden"
         in_force: Preset = "ask" if must_ask and self.preset == "allow" else self.preset
         preset = preset_level(in_force, tool, change=is_change)
         if preset == "block":

@@ -23,7 +23,6 @@ WORKING_SECONDS: Final = 10.0
 UNSEEN_SECONDS: Final = 24 * 3600.0
 """Time without activity after which an instance counts as ended if its process cannot be checked from here."""
 LONGEST_NAME: Final = 200
-LONGEST_PATH: Final = 4096
 
 _INSTANCES: Final = "instance/"
 _PROJECTS: Final = "projects/"
@@ -151,7 +150,7 @@ class Registry:
         """
         mark = process_mark(pid)
         value = {
-            "name": _checked_name(name), "working_dir": self._place(working_dir), "pid": pid, "mark": mark,
+            "name": _checked_name(name), "working_dir": real_path(working_dir, base=self._base), "pid": pid, "mark": mark,
             "registered": self._clock(),
         }  # fmt: skip
         if pid < 1 or is_alive(pid, mark) is False:
@@ -227,13 +226,8 @@ class Registry:
     def _event(self, row: TableRow) -> Event:
         return InstanceChanged(instance=_id_of(row), status=self._status(row))
 
-    def _place(self, raw_path: str) -> str:
-        if len(raw_path) > LONGEST_PATH:
-            raise InvalidArgumentError(f"A path has at most {LONGEST_PATH} characters, not {len(raw_path)}")
-        return real_path(raw_path, base=self._base)
-
     def _folder(self, path: str) -> str:
-        return folder_path(self._place(path), base=self._base, allowed=None)
+        return folder_path(path, base=self._base, allowed=None)
 
     def _project_row(self, project_id: str) -> TableRow:
         found = next((row for row in self._table.scan(_PROJECTS) if row.value["id"] == project_id), None)

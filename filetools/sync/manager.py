@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain, count
@@ -111,7 +111,7 @@ class SyncManager:
         for mirror in self._mirrors:
             mirror.wake(is_heard=is_heard)
 
-    async def follow(self, records: Iterable[ChangeRecord]) -> MirrorStatus:
+    async def follow(self, records: Sequence[ChangeRecord]) -> MirrorStatus:
         """Wait until mirrors have followed, no longer than `mirror_wait_seconds`; never raises for a mirror.
 
         Args:
@@ -137,13 +137,13 @@ class SyncManager:
         finally:
             mirror.give_up(waiter)
 
-    def follow_strictly(self, records: Iterable[ChangeRecord]) -> None:
+    def follow_strictly(self, records: Sequence[ChangeRecord]) -> None:
         """Wait until every mirror has followed changes that can still be undone.
 
         Raises:
             SyncFailedError: A mirror refused one, does not answer, or did not within `lock_timeout_seconds`.
         """
-        records, seconds = tuple(records), self.context.settings.lock_timeout_seconds
+        seconds = self.context.settings.lock_timeout_seconds
         number, keys = self._reach(records)
         for mirror in self._mirrors:
             mirror.wake()
@@ -271,11 +271,10 @@ class SyncManager:
         for mirror in self._mirrors:
             await in_thread(partial(mirror.close, CLOSE_SECONDS))
 
-    def _reach(self, records: Iterable[ChangeRecord]) -> tuple[int, Sequence[str]]:
+    def _reach(self, records: Sequence[ChangeRecord]) -> tuple[int, Sequence[str]]:
         """Return the number of the newest record, and the keys of all paths."""
-        several = tuple(records)
-        number = max((record.number for record in several), default=0)
-        places = {WorkspacePath(path) for each in several for path in (each.path, each.old_path) if path is not None}
+        number = max((record.number for record in records), default=0)
+        places = {WorkspacePath(path) for each in records for path in (each.path, each.old_path) if path is not None}
         return number, [self.context.key(path) for path in places]
 
     async def _look_for_added(self) -> None:

@@ -64,13 +64,6 @@ def write_note(place: Path, progress: MirrorProgress) -> None:
         place.write_bytes(msgspec.json.encode(progress))
 
 
-def read_note(place: Path) -> MirrorProgress | None:
-    """Return the last note of the process that writes to a mirror; None if there is none, or it is being written."""
-    with suppress(OSError, msgspec.MsgspecError):
-        return msgspec.json.decode(place.read_bytes(), type=MirrorProgress)
-    return None
-
-
 class Waiter(NamedTuple):
     """A call that waits for a mirror."""
 
@@ -416,9 +409,8 @@ class Mirror:
 
     def _take_note(self) -> None:
         """Read the progress from the note of the process that writes."""
-        progress = read_note(self._place_of_note)
-        if progress is not None:
-            self._set_progress(progress)
+        with suppress(OSError, msgspec.MsgspecError):  # there is none, or it is being written
+            self._set_progress(msgspec.json.decode(self._place_of_note.read_bytes(), type=MirrorProgress))
 
     def _set_progress(self, progress: MirrorProgress) -> None:
         with self._changed:

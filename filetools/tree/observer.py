@@ -67,8 +67,7 @@ class TreeObserver:
         self._workspace = workspace
         self._store = store
         self._journal = journal
-        self._largest_kept_bytes = settings.max_foreign_bytes
-        self._largest_read_bytes = settings.max_write_bytes
+        self._settings = settings
         self._is_open = is_open
         self._rules = compile_patterns((), defaults=settings.exclude)
         self._tracked_files: frozenset[str] = frozenset()
@@ -177,8 +176,8 @@ class TreeObserver:
 
             context = ObservationContext(
                 rows=rows, store=self._store, contents=self._journal.contents, found=changes, is_left_out=self.left_out(),
-                knows_all=before is not None, largest_kept_bytes=self._largest_kept_bytes,
-                largest_read_bytes=self._largest_read_bytes,
+                knows_all=before is not None, largest_kept_bytes=self._settings.max_foreign_bytes,
+                largest_read_bytes=self._settings.max_write_bytes,
                 is_overlooked=is_overlooked,
             )  # fmt: skip
             made[:] = [Observation(context, doubtful, seconds=seconds)]

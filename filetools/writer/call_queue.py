@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from threading import Lock
 from typing import Final
 
@@ -39,11 +40,6 @@ class CallQueue:
         """True if a call waits."""
         return bool(self._waiting)
 
-    def waiting(self) -> list[TurnCall]:
-        """Return the calls that wait; callable from any thread."""
-        with self._lock:
-            return [*self._waiting]
-
     def check_open(self) -> None:
         """Raise WorkspaceGoneError if the workspace was closed."""
         if self._gone is not None:
@@ -52,7 +48,7 @@ class CallQueue:
     def close(self) -> None:
         """Refuse waiting calls and new ones."""
         for call in self._refused(CLOSED):
-            call.error = WorkspaceGoneError(CLOSED)
+            call.fail(WorkspaceGoneError(CLOSED))
             call.settle()
 
     def abandon(self, reason: str) -> Sequence[TurnCall]:
@@ -94,13 +90,11 @@ class CallQueue:
 
     def give_up_late(self, call: TurnCall) -> None:
         """Fail a call with LockTimeoutError if it still waits after its time; until then, return to it at that time."""
-        if call.alarm is not None:
-            call.alarm.cancel()
         pause = call.given_up_at - time.monotonic()
         if pause > 0:  # a loop with a coarse clock calls too early
-            call.alarm = asyncio.get_running_loop().call_later(pause, self.give_up_late, call)
+            call.set_alarm(pause, partial(self.give_up_late, call))
         elif self.withdraw(call):
-            call.error = LockTimeoutError(call.path, call.timeout_seconds, holder=self._describe_holder())
+            call.fail(LockTimeoutError(call.path, call.timeout_seconds, holder=self._describe_holder()))
             call.settle()
 
     def _wake(self) -> None:
@@ -150,6 +144,6 @@ class CallQueue:
         with self._lock:
             if self._gone is not None:
                 for call in calls:
-                    call.error = WorkspaceGoneError(self._gone)
+                    call.fail(WorkspaceGoneError(self._gone))
                 calls.clear()
             self._waiting.extendleft(reversed(calls))

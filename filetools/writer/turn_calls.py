@@ -113,8 +113,7 @@ class TurnCall:
         self.collect = collect
         self.hop: Hop[None]
         """Its outcome; set when it begins to wait."""
-        self.alarm: asyncio.TimerHandle | None = None
-        """Gives it up when its time is over."""
+        self._alarm: asyncio.TimerHandle | None = None
         self._caller_deadline: Deadline | None = None
         """The clock of its caller, stopped while it waits for its turn."""
         self.found: list[ChangeRecord] = []
@@ -162,6 +161,31 @@ class TurnCall:
         self._caller_deadline = current_deadline()
         if self._caller_deadline is not None:
             self._caller_deadline.pause()
+
+    def set_alarm(self, pause_seconds: float, give_up: Callable[[], None]) -> None:
+        """Call a function after a pause, unless the call ends before; on the loop. Replaces the former alarm."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = self.hop.get_loop().call_later(pause_seconds, give_up)
+
+    def end_wait(self) -> None:
+        """Stop the alarm, and let its caller's clock run on; on the loop."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self.resume_deadline()
+
+    def take_found(self) -> Sequence[ChangeRecord]:
+        """Return and clear the changes that its turn found: it may have another turn before they are published."""
+        found, self.found = self.found, []
+        return found
+
+    def finish(self) -> None:
+        """Note that its work is done."""
+        self.is_finished = True
+
+    def fail(self, error: BaseException) -> None:
+        """Note why it was refused, or failed."""
+        self.error = error
 
     def claimed(self) -> None:
         """Note that its turn begins; in the thread that takes it."""

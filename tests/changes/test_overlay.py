@@ -7,14 +7,14 @@ from typing import Final
 import pytest
 
 from filetools.changes.knowledge import SeenPath
-from filetools.changes.overlay import BaseTree, Overlay
+from filetools.changes.overlay import Overlay
 from filetools.paths.workspace_path import WorkspacePath
 from tests.changes.trees import (
     Change,
     Entry,
-    base_tree,
     make,
     move,
+    overlay_on,
     put,
     refusal_of,
     remove,
@@ -31,7 +31,7 @@ def path(text: str) -> WorkspacePath:
 
 
 def overlay_with(*changes: Change) -> Overlay:
-    overlay = Overlay(base_tree(seen_of(TREE)))
+    overlay = overlay_on(seen_of(TREE))
     for change in changes:
         change(overlay)
     return overlay
@@ -73,7 +73,7 @@ def test_only_what_is_asked_for_is_read() -> None:
         read.append(where)
         return seen_of(TREE).at(where)
 
-    overlay = Overlay(BaseTree(seen_path=seen_path, children=lambda _: []))
+    overlay = Overlay(seen_path, lambda _: [])
     put("d/n")(overlay)
     assert read == ["d/n", "d"]
 

@@ -9,7 +9,7 @@ import pytest
 from msgspec import Struct
 
 from filetools.changes.knowledge import SeenPath
-from filetools.changes.overlay import BaseTree, Overlay
+from filetools.changes.overlay import Overlay
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError
 from filetools.models.words import EntryType
@@ -84,14 +84,14 @@ def seen_of(tree: Tree, *, with_content: bool = True, kept: Sequence[bytes] = ()
     )
 
 
-def base_tree(seen: Seen, key: Callable[[WorkspacePath], str] = str) -> BaseTree:
-    """Return the tree that a decision sees; `key` gives the text that all spellings of a path share."""
+def overlay_on(seen: Seen, key: Callable[[WorkspacePath], str] = str) -> Overlay:
+    """Return an overlay without changes; `key` gives the text that all spellings of a path share."""
     found = {key(WorkspacePath(path)): each for path, each in seen.paths.items()}
     inside: dict[str, list[SeenPath]] = {}
     for each in found.values():
         if each.kind is not None and each.path:
             inside.setdefault(key(each.path.parent), []).append(each)
-    return BaseTree(
+    return Overlay(
         seen_path=lambda path: found.get(key(path)) or SeenPath(path=path),
         children=lambda path: inside.get(key(path), ()),
         key=key,

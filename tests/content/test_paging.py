@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filetools.content.extracts.paging import OutOfRangeError, PagedText
+from filetools.content.extracts.paging import PagedText
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
 PIECES = (
@@ -32,14 +32,14 @@ def lines_of(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("mode", "start", "first", "last"),
-    [("page", 0, 1, 3), ("page", 4, 1, 3), ("line", 0, 1, 3), ("line", 4, 1, 3), ("char", -1, 0, 5), ("char", 6, 0, 5)],
+    ("text", "pages", "lines", "characters"),
+    [("a\nb\nc\n", (1, 3), (1, 3), (0, 5)), ("", (1, 1), (1, 1), (0, 0))],
 )
-def test_what_is_not_there_is_refused_with_what_is(mode: str, start: int, first: int, last: int) -> None:
-    paged = PagedText("a\nb\nc\n", 2)
-    with pytest.raises(OutOfRangeError) as caught:
-        paged.window(mode, start, 1)  # type: ignore[arg-type]
-    assert (caught.value.first, caught.value.last) == (first, last)
+def test_the_first_and_the_last_of_each_are_known(
+    text: str, pages: tuple[int, int], lines: tuple[int, int], characters: tuple[int, int]
+) -> None:
+    paged = PagedText(text, 2)
+    assert [paged.bounds(mode) for mode in ("page", "line", "char")] == [pages, lines, characters]
 
 
 @given(texts, sizes)

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import filetools
 from filetools.errors import DiskFullError, StorageFailedError
-from filetools.sync.mirror import MirrorProgress, read_note, write_note
+from filetools.sync.mirror import MirrorProgress, write_note
 from tests.support import inside
 from tests.support.changes import BEFORE, CASES
 from tests.support.crashing import grow, leftovers, snapshot
@@ -162,5 +163,5 @@ async def test_a_new_writer_takes_back_what_a_dead_one_said_of_the_mirror(tmp_pa
     write_note(place, MirrorProgress(is_ready=False, error="it was down"))
     async with opened() as files:
         await caught_up(files)
-        assert (told := read_note(place)) is not None
+        told = msgspec.json.decode(place.read_bytes(), type=MirrorProgress)
         assert (told.is_ready, told.error) == (True, None)

@@ -33,16 +33,6 @@ class PageWindow(Struct, frozen=True, kw_only=True):
     """True if it ends inside a line."""
 
 
-class OutOfRangeError(ValueError):
-    """Raised when a window begins outside the text."""
-
-    def __init__(self, mode: WindowMode, first: int, last: int) -> None:
-        super().__init__(f"{mode} {first}-{last}")
-        self.mode: WindowMode = mode
-        self.first = first
-        self.last = last
-
-
 class PagedText:
     """A text and its cuts; reading a page does not scan the text.
 
@@ -76,25 +66,24 @@ class PagedText:
         """Return all of the text."""
         return self._window(0, len(self.text), start=1, count=self.total_pages)
 
+    def bounds(self, mode: WindowMode) -> tuple[int, int]:
+        """Return the numbers of the first and the last page, line or character; the first is never missing."""
+        first = 0 if mode == "char" else 1
+        total = {"page": self.total_pages, "line": self.total_lines, "char": len(self.text)}[mode]
+        return first, max(first, first + total - 1)
+
     def window(self, mode: WindowMode, start: int, count: int) -> PageWindow:
         """Return a range of pages, lines or characters; fewer than `count` at the end of the text.
 
         Args:
             mode: The unit of `start` and `count`.
-            start: The first one; pages and lines count from 1, characters from 0.
+            start: The first one, within `bounds`; pages and lines count from 1, characters from 0.
             count: Number of units, from 1.
-
-        Raises:
-            OutOfRangeError: The text has no such page, line or character.
         """
-        first = 0 if mode == "char" else 1
-        total = {"page": self.total_pages, "line": self.total_lines, "char": len(self.text)}[mode]
-        last = max(first, first + total - 1)
-        if not first <= start <= last:
-            raise OutOfRangeError(mode, first, last)
-        there = min(count, first + total - start)
         if mode == "char":
+            there = min(count, len(self.text) - start)
             return self._window(start, start + there, start=start, count=there)
+        there = min(count, self.bounds(mode)[1] + 1 - start)
         place = self._page_start if mode == "page" else self.start_of_line
         return self._window(place(start), place(start + there), start=start, count=there)
 

@@ -213,7 +213,7 @@ async def watch(
         found = [record for record in page.records if concerns(record, below, key)]
         is_over = page.position == position and loop.time() >= deadline
         if found or is_over:
-            return _result(page, found, below)
+            return WatchResult(path=below, changes=list(map(change_entry, found)), position=page.position)
         if page.position == position:
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(deadline):
@@ -278,10 +278,6 @@ def concerns(record: ChangeRecord, below: WorkspacePath, key: Key) -> bool:
     paths = (record.path, *([record.old_path] if record.old_path is not None else []))
     keys = [key(WorkspacePath(path)) for path in paths]
     return any(each == top or each.startswith(f"{top}/") for each in keys)
-
-
-def _result(page: FeedPage, found: list[ChangeRecord], below: WorkspacePath) -> WatchResult:
-    return WatchResult(path=below, changes=[change_entry(record) for record in found], position=page.position)
 
 
 def change_entry(record: ChangeRecord) -> ChangeEntry:

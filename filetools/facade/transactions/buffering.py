@@ -110,7 +110,7 @@ class BufferingRunner(CallRunner):
 
     def _apply(self, steps: Sequence[Step], actor: Actor, report_progress: ReportProgress) -> None:
         with self.held.lock:
-            self.tracker.load(actor)
+            self.outer.parts.tracker.load(actor)
             self.held.save()
             try:
                 for number, step in enumerate(steps):
@@ -147,10 +147,6 @@ class TransactionTracker(ReadTracker):
         self._is_changed = is_changed
         self._own: dict[str, Rows] = {}
         self._own_texts: dict[str, bytes] = {}
-
-    def load(self, actor: Actor) -> None:
-        """Load what the actor saw in earlier openings."""
-        self._outer.load(actor)
 
     def text(self, version: str) -> bytes:
         """Return the bytes of a version that a row names.

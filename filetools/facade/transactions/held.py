@@ -14,7 +14,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from filetools.changes.knowledge import SeenPath
-from filetools.changes.overlay import BaseTree, Overlay
+from filetools.changes.overlay import Overlay
 from filetools.changes.steps.look import Look
 from filetools.content.version import stat_version, version_of
 from filetools.errors import (
@@ -59,8 +59,7 @@ class HeldTree:
         self.disk = disk
         self.key = key
         self.lock = threading.RLock()
-        base = BaseTree(seen_path=self._seen_path, children=self._children, key=key)
-        self.overlay = Overlay(base)
+        self.overlay = Overlay(self._seen_path, self._children, key)
         self._limit = limit
         self._began_ns = time.time_ns()
         self._before: dict[str, DiskPath] = {}

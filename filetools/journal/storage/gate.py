@@ -102,10 +102,8 @@ class Gate:
 
     def line(self) -> bytes:
         """Return the line of the newest turn of any process, which may be over."""
-        # On a separate descriptor: a thread may be using the offset of the shared one.
-        with suppress(OSError), self._path.open("rb", buffering=0) as file:
-            file.seek(_LINE_AT)
-            return file.read(LINE_BYTES)
+        with suppress(OSError):
+            return read_at(self._descriptor, LINE_BYTES, _LINE_AT)
         return b""
 
     def is_held_here(self) -> bool:
@@ -170,12 +168,17 @@ class Gate:
 
 
 def write_at(descriptor: int, offset: int, content: bytes) -> None:
-    """Write a few bytes at an offset of a file that no other thread uses."""
-    os.lseek(descriptor, offset, os.SEEK_SET)
-    os.write(descriptor, content)
+    """Write a few bytes at an offset of a file."""
+    if hasattr(os, "pwrite"):
+        os.pwrite(descriptor, content, offset)
+    else:
+        os.lseek(descriptor, offset, os.SEEK_SET)
+        os.write(descriptor, content)
 
 
 def read_at(descriptor: int, count: int, offset: int) -> bytes:
-    """Return up to `count` bytes from an offset of a file that no other thread uses."""
+    """Return up to `count` bytes from an offset of a file."""
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, count, offset)
     os.lseek(descriptor, offset, os.SEEK_SET)
     return os.read(descriptor, count)

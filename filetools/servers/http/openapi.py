@@ -45,6 +45,15 @@ ANY_BODY: Final = {
         "required": False,
     }
 }
+EDITS_OR_DIFF: Final = {
+    "requestBody": {
+        "content": {
+            "application/json": {"schema": {"$ref": f"{_SCHEMAS}/EditList"}},
+            "text/x-diff": {"schema": {"type": "string"}},
+        },
+        "required": True,
+    }
+}
 CONDITIONS: Final = [
     {
         "name": name,
@@ -75,18 +84,6 @@ def described_failure(status: int) -> dict[str, Any]:
     if status in (423, 429, 503):
         described["headers"] = {"Retry-After": _RETRY}
     return described
-
-
-def edits_or_diff() -> dict[str, Any]:
-    """Return the description of a request body that is a list of edits or a diff."""
-    edits, diff = {"schema": {"$ref": f"{_SCHEMAS}/EditList"}}, {"schema": {"type": "string"}}
-    return {"requestBody": {"content": {"application/json": edits, "text/x-diff": diff}, "required": True}}
-
-
-def own_schemas() -> dict[str, Any]:
-    """Return the schemas that routes refer to but the framework does not collect."""
-    edits = EditList.model_json_schema(ref_template=f"{_SCHEMAS}/{{model}}")
-    return {"Problem": PROBLEM_SCHEMA, **edits.pop("$defs"), "EditList": edits}
 
 
 _SESSION: Final = {
@@ -123,7 +120,9 @@ def _described(application: FastAPI) -> dict[str, Any]:
         separate_input_output_schemas=False,
     )
     components = schema.setdefault("components", {})
-    components.setdefault("schemas", {}).update(own_schemas())
+    # Routes refer to these, but the framework does not collect them.
+    edits = EditList.model_json_schema(ref_template=f"{_SCHEMAS}/{{model}}")
+    components.setdefault("schemas", {}).update({"Problem": PROBLEM_SCHEMA, **edits.pop("$defs"), "EditList": edits})
     components["securitySchemes"] = {"token": _BEARER}
     for path, item in schema["paths"].items():
         for operation in (item[method] for method in _METHODS if method in item and path.startswith("/v1/")):

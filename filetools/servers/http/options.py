@@ -185,7 +185,9 @@ class Hosts:
         if host is None:
             return False
         # Names given by the operator match with any port, since they may be those of a proxy.
-        return host.lower() in self._hosts or self._is_named(host) or host.lower() in self._arrived_at(scope)
+        # A literal address cannot be a hostile name.
+        arrived_at = self._forms(shown_host(str(scope["server"][0]).lower())) if scope.get("server") else ()
+        return host.lower() in self._hosts or self._is_named(host) or host.lower() in arrived_at
 
     def is_own_origin(self, origin: str, host: str | None, scope: Scope) -> bool:
         """Return True if the origin is this server, under the host name of the request."""
@@ -198,11 +200,6 @@ class Hosts:
 
     def _is_named(self, host: str) -> bool:
         return _PORT.sub("", host.lower()) in self._named
-
-    def _arrived_at(self, scope: Scope) -> frozenset[str]:
-        """Return forms of the address that the connection arrived at; a literal address cannot be a hostile name."""
-        server = scope.get("server")
-        return frozenset(self._forms(shown_host(str(server[0]).lower()))) if server else frozenset()
 
     def _forms(self, name: str) -> tuple[str, ...]:
         with_port = f"{name}:{self._port}"

@@ -21,14 +21,13 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from filetools.servers.http.editor_page import ASSETS
 from filetools.servers.http.options import Hosts, HttpLimits, HttpOptions
 from filetools.servers.http.problems import AGENT_PATHS, Refusal, adding, refuse
 from filetools.servers.http.shared import LOGIN, SESSION_HEADER, Logins
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/login", "/about"})
 """Paths that need neither token nor login, only the right host."""
-OPEN_PREFIX: Final = "/assets/"
-"""Prefix of public files: the parts of the page, which are the same for everybody."""
 LOGIN_HEADER: Final = "filetools-login"
 LIVE_PROTOCOL: Final = "filetools-live"
 """Subprotocol of our WebSockets. A browser that offers a key offers this as well; the server selects only this one."""
@@ -113,16 +112,12 @@ class Guard:
     def __init__(self, application: ASGIApp, options: HttpOptions, logins: Logins) -> None:
         self._application = application
         self._hosts = Hosts(options)
-        self._origins = frozenset(options.origins)
-        self._token = options.token.encode("utf-8")
-        self._cookie = cookie_name(options.port)
+        self._options = options
         self._logins = logins
-        # The parser's own limit only counts incomplete data.
-        self._most_header_bytes = options.limits.header_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
-        if self._origins and scope["type"] == "http":
+        if self._options.origins and scope["type"] == "http":
             send = _readable(send, self._allowed_origin(scope))
         try:
             scope[LOGIN] = self._admit(scope)
@@ -134,7 +129,7 @@ class Guard:
 
     def _allowed_origin(self, scope: Scope) -> str | None:
         origin = only_header(scope, "origin")
-        return origin if origin in self._origins and scope["path"] not in AGENT_PATHS else None
+        return origin if origin in self._options.origins and scope["path"] not in AGENT_PATHS else None
 
     def _is_preflight(self, scope: Scope) -> bool:
         """Return True for a CORS preflight request, which browsers send without token and login."""
@@ -144,9 +139,10 @@ class Guard:
 
     def _admit(self, scope: Scope) -> str | None:
         """Return the login ID of an admitted request, or None for callers without a login; raise `Refusal` otherwise."""
-        sent = len(scope["raw_path"]) + len(scope["query_string"])
-        if sent + sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > self._most_header_bytes:
-            raise Refusal(431, "HEADERS_TOO_LARGE", f"More than {self._most_header_bytes} bytes of headers")
+        # The parser's own limit only counts incomplete data.
+        sent, most = len(scope["raw_path"]) + len(scope["query_string"]), self._options.limits.header_bytes
+        if sent + sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > most:
+            raise Refusal(431, "HEADERS_TOO_LARGE", f"More than {most} bytes of headers")
         host = only_header(scope, "host")
         if not self._hosts.is_own_host(host, scope):
             raise Refusal(
@@ -163,7 +159,7 @@ class Guard:
             return None
         if (key := login_key(scope)) is not None:
             return self._required_login(scope, key, origin)
-        if not (_is_open(scope) or scope["path"].startswith(OPEN_PREFIX)):
+        if not (_is_open(scope) or scope["path"].startswith(f"{ASSETS}/")):
             self._require_token(scope)
         return None
 
@@ -183,7 +179,7 @@ class Guard:
         # Browsers omit the origin only on same-origin GET and HEAD requests.
         if origin is None and (scope["type"] != "http" or scope["method"] not in _SAFE_METHODS):
             raise Refusal(403, "WRONG_ORIGIN", "A login is valid only for requests that name their origin")
-        secret = HTTPConnection(scope).cookies.get(self._cookie)
+        secret = HTTPConnection(scope).cookies.get(cookie_name(self._options.port))
         login = None if secret is None else self._logins.login_of(secret, key, origin)
         if login is None:
             # Do not fall back to the agent: a person's actions must not be attributed to another actor.
@@ -194,7 +190,7 @@ class Guard:
         scheme, _, given = (only_header(scope, "authorization") or "").partition(" ")
         if len(offered := _offered(scope, TOKEN_PROTOCOL)) == 1:
             scheme, given = "bearer", offered[0]
-        is_right = hmac.compare_digest(given.strip().encode("latin-1", "replace"), self._token)
+        is_right = hmac.compare_digest(given.strip().encode("latin-1", "replace"), self._options.token.encode("utf-8"))
         if scheme.lower() != "bearer" or not is_right:
             headers = {"WWW-Authenticate": 'Bearer realm="filetools"'}
             raise Refusal(401, "TOKEN_REQUIRED", "Send the token: 'Authorization: Bearer …'", headers)

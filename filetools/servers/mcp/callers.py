@@ -67,7 +67,9 @@ class McpCallers:
         """
         served = await self._find(request)
         actor = Actor(kind=self._options.kind, id=client_of(request), session=session_of(request, self._process))
-        return self._bound(served, actor, usual_conflict(request, self._options), self.principal(request))
+        # About unsaved text that cannot be merged, ask the person at the client, or else an attending one.
+        on_conflict: OnConflict = "merge_or_ask" if can_ask(request, self._options) else "ask_if_attended"
+        return self._bound(served, actor, on_conflict, self.principal(request))
 
     def _bind(self, served: FileToolsFacade | Roots, actor: Actor, on_conflict: OnConflict, owner: str) -> ToolRegistry:
         is_ephemeral = self._options.session is None and actor.session == self._process
@@ -87,11 +89,6 @@ def can_ask(request: Request, options: McpOptions) -> bool:
     capabilities = request.session.client_capabilities
     offered = None if capabilities is None else capabilities.elicitation
     return offered is not None and (offered.form is not None or offered.url is None)
-
-
-def usual_conflict(request: Request, options: McpOptions) -> OnConflict:
-    """Return how a client's writes treat unsaved text that cannot be merged: ask its person, or else an attending one."""
-    return "merge_or_ask" if can_ask(request, options) else "ask_if_attended"
 
 
 def noting(registration: Registration) -> ServerMiddleware[Any]:

@@ -17,6 +17,7 @@ from filetools.permissions.deadline import AbortSignal
 from filetools.printable import printable
 from filetools.servers.mcp.callers import FindRegistry, Request
 from filetools.servers.mcp.elicitation import Elicitation
+from filetools.servers.mcp.options import McpOptions
 from filetools.servers.mcp.resources import descriptor_address, file_address
 from filetools.tools.answers.seen import FileLink, ShownCall, TextLimits
 from filetools.tools.answers.shown import shown
@@ -41,9 +42,8 @@ class ToolCalls:
         find: Returns the tools of a request's caller.
         tools: The published tools.
         elicitation: Sends questions to the client.
+        options: Determine how tools are published and results returned.
         limits: Maximum amount of text returned at once.
-        structured: If True, results are also returned as JSON, for programs.
-        is_deferred: If True, clients may load all tools on demand.
     """
 
     def __init__(
@@ -51,16 +51,13 @@ class ToolCalls:
         find: FindRegistry,
         tools: Sequence[AnyTool],
         elicitation: Elicitation,
-        *,
+        options: McpOptions,
         limits: TextLimits,
-        structured: bool = False,
-        is_deferred: bool = False,
     ) -> None:
         self._find = find
         self._elicitation = elicitation
         self._tools = {tool.name: tool for tool in tools}
-        self._structured = structured
-        self._is_deferred = is_deferred
+        self._options = options
         self._limits = limits
         self._published = wire.ListToolsResult(tools=[self._publish(tool) for tool in tools])
         self.schemas = {tool.name: tool.input_schema for tool in self._published.tools}
@@ -87,7 +84,7 @@ class ToolCalls:
         outcome = await self._elicitation.lead(request, given, lambda: self._envelope(request, tool, given))
         if isinstance(outcome, wire.InputRequiredResult):
             return outcome
-        return _result(shown(tool, outcome, self._limits, structured=self._structured))
+        return _result(shown(tool, outcome, self._limits, structured=self._options.structured))
 
     async def _envelope(self, request: Request, tool: AnyTool, given: wire.CallToolRequestParams) -> dict[str, Any]:
         abort = AbortSignal()
@@ -120,9 +117,9 @@ class ToolCalls:
                 await asyncio.wait(self._running)
 
     def _publish(self, tool: AnyTool) -> wire.Tool:
-        published = wire.Tool.model_validate(mcp_tool(tool, structured=self._structured))
+        published = wire.Tool.model_validate(mcp_tool(tool, structured=self._options.structured))
         size = {RESULT_SIZE_KEY: MOST_CHARACTERS} if tool.has_body else {}
-        at_once = {} if self._is_deferred or tool.group in _LATER else {ALWAYS_LOAD_KEY: True}
+        at_once = {} if self._options.is_deferred or tool.group in _LATER else {ALWAYS_LOAD_KEY: True}
         return published.model_copy(update={"meta": size | at_once or None})
 
 

@@ -71,11 +71,9 @@ class McpOptions(Struct, frozen=True, kw_only=True):
         self, files: FileToolsFacade | Roots, tools: Sequence[AnyTool], log: CallLog, *, owner: str
     ) -> ToolRegistry:
         """Return the tools of one caller, identified by `owner`, in one workspace or, of a dialect, in several folders."""
-        if isinstance(files, Roots):
-            assert self.dialect is not None
-            return self.dialect.registry(roots=files, tools=tools, log=log)
         if self.dialect is not None:
             return self.dialect.registry(files, tools=tools, log=log)
+        assert isinstance(files, FileToolsFacade)  # only dialects serve several folders
         # A name given over a network must not give access to the descriptors of a client on this machine.
         owner = f"shared {owner}" if self.is_shared else owner
         # Programs that request JSON get whole results: a page of a descriptor would not match the published schema.

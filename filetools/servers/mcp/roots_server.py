@@ -69,8 +69,6 @@ MOST_ROOTS: Final = 50
 """Maximum number of roots of one client; each has its own journal and locks."""
 ANSWER_SECONDS: Final = 30.0
 """Time limit for a client to report its roots."""
-_NONE_SERVED: Final = "no folder is served"
-_SERVE_ONE: Final = "Start the server with a folder, or from a client that names its roots."
 
 
 OpenFolder = Callable[[Path], Opening]
@@ -100,7 +98,7 @@ async def roots_server(
         await workspaces.roots(folders)
         callers = McpCallers(workspaces.served, options, tools)
         elicitation = Elicitation(workspaces.all, options)
-        calls = ToolCalls(callers.registry, tools, elicitation, limits=TextLimits(), is_deferred=options.is_deferred)
+        calls = ToolCalls(callers.registry, tools, elicitation, options, TextLimits())
         async with Registration(workspaces.all) as registration, aclosing(calls):
             server: Server[Any] = Server(
                 "filetools",
@@ -179,8 +177,8 @@ class Workspaces:
             self._served = asyncio.create_task(self._find(request))
         served = await asyncio.shield(self._served)
         if not served.folders:
-            error = WorkspaceGoneError(_NONE_SERVED)
-            error.suggested_action = _SERVE_ONE
+            error = WorkspaceGoneError("no folder is served")
+            error.suggested_action = "Start the server with a folder, or from a client that names its roots."
             raise error
         return served
 

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 import mcp_types as wire
 from anyio.abc import AsyncResource
-from mcp.server import NotificationOptions, Server
-from mcp.server.models import InitializationOptions
+from mcp.server import Server
 from mcp.server.request_state import AESGCMRequestStateCodec, RequestStateBoundary, RequestStateSecurity
 
 from filetools.app.registration import Registration
@@ -56,19 +55,15 @@ class McpServer(AsyncResource):
         registration: Registration | None = None,
     ) -> None:  # fmt: skip
         tools = options.selected()
-        log = CallLog() if log is None else log
         # Invalid options are reported here, not by every call.
-        limits = options.registry(files, tools, log, owner="").limits
+        limits = options.registry(files, tools, CallLog(), owner="").limits
 
         async def find(_: Request) -> FileToolsFacade:
             return files
 
         callers = McpCallers(find, options, tools, log)
         elicitation = Elicitation(lambda: [files], options)
-        self._calls = ToolCalls(
-            callers.registry, tools, elicitation,
-            limits=limits, structured=options.structured, is_deferred=options.is_deferred,
-        )  # fmt: skip
+        self._calls = ToolCalls(callers.registry, tools, elicitation, options, limits)
         self._notifications = Notifications(files, options)
         resources = Resources(callers, options)
         self.server: Server[Any] = Server(
@@ -95,11 +90,6 @@ class McpServer(AsyncResource):
         self.server.middleware.append(sealing(key, callers.principal, self.server.name))
         if registration is not None:
             self.server.middleware.append(noting(registration))
-
-    @property
-    def initialization(self) -> InitializationOptions:
-        """The options sent to clients of the handshake revisions when they connect."""
-        return self.server.create_initialization_options(NotificationOptions(resources_changed=True))
 
     async def aclose(self) -> None:
         """End all notifications, and wait until cancelled calls have ended."""

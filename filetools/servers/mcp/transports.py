@@ -20,6 +20,7 @@ from typing import Any, Final
 import anyio
 from anyio import BrokenResourceError
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
+from mcp.server import NotificationOptions
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.message import SessionMessage
@@ -300,7 +301,9 @@ async def serve_stdio(files: FileToolsFacade, options: McpOptions) -> None:
         McpServer(files, options, registration=registration) as mcp_server,
         standard_streams() as (incoming, outgoing),
     ):
-        await run_until_cancelled(mcp_server.server.run(incoming, outgoing, mcp_server.initialization))
+        server = mcp_server.server
+        handshake = server.create_initialization_options(NotificationOptions(resources_changed=True))
+        await run_until_cancelled(server.run(incoming, outgoing, handshake))
 
 
 async def serve_roots_stdio(opener: OpenFolder, folders: Sequence[Folder], options: McpOptions) -> None:

@@ -89,21 +89,21 @@ class Dialect(Struct, frozen=True, kw_only=True):
 
     def registry(
         self,
-        *files: FileToolsFacade,
-        roots: Roots | None = None,
+        files: FileToolsFacade | Roots,
+        *,
         tools: Iterable[AnyTool] | None = None,
         log: CallLog | None = None,
     ) -> ToolRegistry:
         """Return the tools of one actor.
 
         Args:
-            files: The actor's workspace or workspaces.
-            roots: The served parts of them, if not all.
+            files: The actor's workspace, or the folders served to it.
             tools: The tools to offer, if not all.
             log: Log of the calls.
         """
-        served = roots or (Roots.of(*files) if self.takes_absolute_paths else None)
-        first = files[0] if served is None else served.first.files
+        if isinstance(files, FileToolsFacade) and self.takes_absolute_paths:
+            files = Roots.of(files)
+        first, served = (files.first.files, files) if isinstance(files, Roots) else (files, None)
         offered = self.tools if tools is None else tools
         names = structs.replace(self.names, all=frozenset(tool.name for tool in self.tools))
         # Its tools cannot name a version, so replacing a file requires an actor that has read all of it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -116,6 +117,12 @@ def test_a_host_is_a_name_given_or_the_address_called() -> None:
     assert hosts.is_own_origin("https://files.example", "files.example", scope)
     assert not hosts.is_own_origin("https://192.0.2.7", "192.0.2.7", scope)
     assert not hosts.is_own_origin("https://other.example", "files.example", scope)
+
+
+def test_the_name_of_the_machine_is_its_own() -> None:
+    hosts, name = Hosts(HttpOptions()), socket.gethostname()
+    assert hosts.is_own_host(f"{name}:8765", {})
+    assert not hosts.is_own_host(name, {})
 
 
 def test_methods_that_clients_make_up_are_counted_as_one() -> None:

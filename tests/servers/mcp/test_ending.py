@@ -132,7 +132,9 @@ async def test_a_server_cancelled_while_messages_wait_ends_by_the_cancellation_a
     for each in [HELLO, READY, *(request(number, "ping") for number in range(2, 150))]:
         sender.send_nowait(SessionMessage(messages.validate_python(each)))
     async with filetools.open(tmp_path) as files, McpServer(files, McpOptions()) as door:
-        serving = asyncio.create_task(run_until_cancelled(door.server.run(incoming, outgoing, door.initialization)))
+        serving = asyncio.create_task(
+            run_until_cancelled(door.server.run(incoming, outgoing, door.server.create_initialization_options()))
+        )
         for _ in range(step):
             await asyncio.sleep(0)
         serving.cancel()

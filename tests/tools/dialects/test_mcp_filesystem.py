@@ -76,7 +76,7 @@ def places(tmp_path: Path) -> tuple[Path, Path]:
 async def speaker(places: tuple[Path, Path]) -> AsyncIterator[Speaker]:
     first, second = places
     async with filetools.open(first, settings=SETTINGS) as one, filetools.open(second, settings=SETTINGS) as two:
-        yield Speaker(MCP_FILESYSTEM.registry(one.for_actor(ALICE), two.for_actor(ALICE)), places)
+        yield Speaker(MCP_FILESYSTEM.registry(Roots.of(one.for_actor(ALICE), two.for_actor(ALICE))), places)
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ async def test_a_tree_of_many_pages_is_searched_whole(speaker: Speaker) -> None:
 async def test_a_part_of_a_workspace_is_left_neither_by_name_nor_by_a_link(places: tuple[Path, Path]) -> None:
     async with filetools.open(places[0], settings=SETTINGS) as files:
         part = Root(files=files.for_actor(ALICE), spellings=(f"{places[0]}/part",), base="part")
-        speaker = Speaker(MCP_FILESYSTEM.registry(roots=Roots([part])), places)
+        speaker = Speaker(MCP_FILESYSTEM.registry(Roots([part])), places)
         assert await speaker.code("read_text_file", path="{0}/a.txt") == "ABSOLUTE_PATH"
         assert await speaker.code("read_text_file", path="{0}/part/../a.txt") == "PATH_TRAVERSAL"
         assert await speaker.code("read_text_file", path="{0}/part/up") == "SYMLINK_ESCAPE"
@@ -305,3 +305,21 @@ async def test_a_number_of_lines_must_be_whole_and_finite(speaker: Speaker) -> N
     for count in (-1, 1.5, float("inf"), float("nan")):
         assert await speaker.code("read_text_file", path="{0}/a.txt", head=count) == "INVALID_ARGUMENT"
     assert await speaker.text("read_text_file", path="{0}/a.txt", head=1.0) == "one"
+
+
+async def test_a_composed_name_finds_what_is_decomposed_on_the_disk(places: tuple[Path, Path]) -> None:
+    first, _ = places
+    composed, decomposed = "für/ä.txt", "fu\u0308r/a\u0308.txt"
+    grow(first, {decomposed: b"found\n"})
+    async with filetools.open(first, settings=SETTINGS) as files:
+        speaker = Speaker(MCP_FILESYSTEM.registry(files), (first,))
+        assert await speaker.text("read_text_file", path=f"{{0}}/{composed}") == "found\n"
+        await speaker.text("write_file", path=f"{{0}}/{composed}", content="changed\n")
+        await speaker.text("write_file", path="{0}/für/ö.txt", content="new\n")
+        assert sorted(each.name for each in first.rglob("*.txt") if "u\u0308r" in each.parent.name) == [
+            "a\u0308.txt", "ö.txt",
+        ]  # fmt: skip
+        assert (first / decomposed).read_text() == "changed\n"
+        for name in ("a\u0323\u0302.txt", "\u00e2\u0323.txt"):
+            (first / name).touch()
+        assert await speaker.code("read_text_file", path="{0}/\u1ead.txt") == "INVALID_ARGUMENT"

@@ -36,7 +36,8 @@ class OpenDocuments:
         offer: Callable[[str], None],
         fall_behind: Callable[[], None],
     ) -> None:
-        self._files = files
+        self.files = files
+        """The workspace, as the client's actor."""
         self._hub = hub
         self._outbox = outbox
         self._offer = offer
@@ -47,11 +48,11 @@ class OpenDocuments:
     async def open(self, frame: frames.Open) -> None:
         """Open a document, or resume a handle, and send its text."""
         if frame.handle is None:
-            document = self._followed(await self._files.buffers.open(frame.path))
+            document = self._followed(await self.files.buffers.open(frame.path))
         else:
             # Another window may be closing the handle at this moment.
             async with self._hub.handover:
-                opened = await self._resume_handle(frame.handle) or await self._files.buffers.open(frame.path)
+                opened = await self._resume_handle(frame.handle) or await self.files.buffers.open(frame.path)
                 document = self._followed(opened)
         if (
             frame.handle == document.handle
@@ -67,7 +68,7 @@ class OpenDocuments:
         document = self._of(frame.handle)
         edits = edits_or_text(frame.edits, frame.text)
         async with document.turn():
-            made = await self._files.buffers.change(
+            made = await self.files.buffers.change(
                 frame.handle,
                 buffer_version=frame.buffer_version,
                 edits=edits,
@@ -89,7 +90,7 @@ class OpenDocuments:
         """Write a document to its file; merged changes arrive as edits."""
         document = self._of(frame.handle)
         await document.earlier()
-        saved = await self._files.buffers.save(frame.handle, on_conflict=frame.on_conflict, encoding=frame.encoding)
+        saved = await self.files.buffers.save(frame.handle, on_conflict=frame.on_conflict, encoding=frame.encoding)
         facts = saved.to_dict()
         return {"handle": frame.handle, **{name: facts[name] for name in facts if name not in _SENT_AS_EDITS}}
 
@@ -102,7 +103,7 @@ class OpenDocuments:
             closed = (
                 BufferClose(path=document.path, kept_version=None)
                 if is_held
-                else await self._files.buffers.close(frame.handle)
+                else await self.files.buffers.close(frame.handle)
             )
             self._drop(document)
         return {"handle": frame.handle, **closed.to_dict()}
@@ -123,7 +124,7 @@ class OpenDocuments:
             await asyncio.sleep(RENEW_SECONDS)
             for document in list(self.by_handle.values()):
                 try:
-                    await self._files.buffers.renew(document.handle)
+                    await self.files.buffers.renew(document.handle)
                 except BufferClosedError:
                     self._drop(document)
                 except FileToolsError:
@@ -139,7 +140,7 @@ class OpenDocuments:
 
     async def _resume_handle(self, handle: str) -> BufferResult | None:
         try:
-            return await self._files.buffers.read(handle)  # not compared with the path: the file may have been moved
+            return await self.files.buffers.read(handle)  # not compared with the path: the file may have been moved
         except BufferClosedError:
             return None
 
@@ -149,7 +150,7 @@ class OpenDocuments:
         async with self._one_text, document.turn():
             await self._outbox.room()
             try:
-                moved = await self._files.buffers.since(document.handle, frame.buffer_version)
+                moved = await self.files.buffers.since(document.handle, frame.buffer_version)
             except (ResyncRequiredError, InvalidArgumentError):
                 return False
             facts: dict[str, Any] = {
@@ -169,7 +170,7 @@ class OpenDocuments:
         # One text at a time, and only if there is room, so that texts do not pile up however many a client requests.
         async with self._one_text, document.turn():
             await self._outbox.room()
-            opened = await self._files.buffers.read(document.handle)
+            opened = await self.files.buffers.read(document.handle)
             self._outbox.put_now(frame_of(opened.to_dict()))
             document.is_at(opened.buffer_version, is_whole=True)
 

@@ -13,6 +13,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.permissions.requests import ApprovalRequest
+from filetools.servers.http.operations import LONGEST_NUMBER
 from filetools.servers.http.problems import faults_text
 from filetools.tools.arguments import Parameters
 from filetools.tools.envelope import failure_envelope
@@ -23,11 +24,9 @@ MOST_FRAMES: Final = 1000
 LONGEST_ID: Final = 64
 MOST_CHARACTERS: Final = 32 * 1024 * 1024
 """More than the text of the largest document, so that sending one leaves room for other frames."""
-_OMITTED: Final = ("success", "attempts")
-_LARGEST_NUMBER: Final = 2**53 - 1
 
-FrameId = Annotated[str, Field(max_length=LONGEST_ID)] | Annotated[int, Field(ge=0, le=_LARGEST_NUMBER)]
-Place = Annotated[int, Field(ge=0, le=_LARGEST_NUMBER)]
+FrameId = Annotated[str, Field(max_length=LONGEST_ID)] | Annotated[int, Field(ge=0, le=LONGEST_NUMBER)]
+Place = Annotated[int, Field(ge=0, le=LONGEST_NUMBER)]
 
 
 class ClientFrame(Parameters):
@@ -113,8 +112,7 @@ class Ping(ClientFrame):
 
 Request = Open | ChangeFrame | SaveFrame | Close | AnswerFrame | Abort | Ping
 """Frames allowed after the first one."""
-AnyFrame = Annotated[Hello | Request, Field(discriminator="type")]
-_FRAME: Final[TypeAdapter[Hello | Request]] = TypeAdapter(AnyFrame)
+_FRAME: Final[TypeAdapter[Hello | Request]] = TypeAdapter(Annotated[Hello | Request, Field(discriminator="type")])
 
 
 def parsed(text: str) -> Any:
@@ -132,7 +130,7 @@ def parsed(text: str) -> Any:
 def id_of(plain: object) -> str | int | None:
     """Return the ID of a frame, or None if it has no valid one."""
     found = plain.get("id") if isinstance(plain, dict) else None
-    is_number = type(found) is int and 0 <= found <= _LARGEST_NUMBER
+    is_number = type(found) is int and 0 <= found <= LONGEST_NUMBER
     return found if is_number or (isinstance(found, str) and len(found) <= LONGEST_ID) else None
 
 
@@ -169,7 +167,8 @@ def frame_text(kind: str, **fields: Any) -> str:
 def error_text(error: FileToolsError, frame_id: str | int | None) -> str:
     """Return the frame of a failure, with the same facts as in the other interfaces."""
     envelope = failure_envelope(error)
-    return frame_text("error", id=frame_id, **{name: value for name, value in envelope.items() if name not in _OMITTED})
+    facts = {name: value for name, value in envelope.items() if name not in ("success", "attempts")}
+    return frame_text("error", id=frame_id, **facts)
 
 
 class Outbox:

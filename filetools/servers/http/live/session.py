@@ -59,7 +59,6 @@ class LiveSession(AsyncResource):
         self.outbox = Outbox() if outbox is None else outbox
         self._open_files = open_files
         self._hub = hub
-        self._files: FileToolsFacade | None = None
         self._documents: OpenDocuments | None = None
         self._early: list[str] | None = []
         self.ending = Ending(FAILED, "changes of the workspace can no longer be followed")
@@ -119,7 +118,7 @@ class LiveSession(AsyncResource):
         await self.outbox.put(error_text(error, frame_id))
 
     async def _greet(self, hello: frames.Hello) -> None:
-        if self._files is not None:
+        if self._documents is not None:
             raise InvalidArgumentError("hello may be sent only once")
         files = self._open_files(hello.session)
         self._hub.members.add(self.offer)
@@ -146,7 +145,6 @@ class LiveSession(AsyncResource):
             runs=[record.to_dict() for record in self._hub.log.running()],
             mirror=status["mirrors"],
         )
-        self._files = files
         self._documents = OpenDocuments(files, self._hub, self.outbox, self.offer, self.fall_behind)
         self.outbox.put_now(welcome)
         early, self._early = self._early or [], None
@@ -156,14 +154,14 @@ class LiveSession(AsyncResource):
             self._keep(self._lasting(work))
 
     async def _begin(self, frame: frames.Request) -> None:
-        if self._files is None or self._documents is None:
+        if self._documents is None:
             raise InvalidArgumentError("The first frame must be hello")
         await self._free.acquire()
-        self._keep(self._answered(frame, self._files, self._documents))
+        self._keep(self._answered(frame, self._documents))
 
-    async def _answered(self, frame: frames.Request, files: FileToolsFacade, documents: OpenDocuments) -> None:
+    async def _answered(self, frame: frames.Request, documents: OpenDocuments) -> None:
         try:
-            await self._act(frame, files, documents)
+            await self._act(frame, documents)
         except (
             Exception
         ) as exc:  # outermost handler of a request: a defect must not leave the client without a response
@@ -176,7 +174,7 @@ class LiveSession(AsyncResource):
         finally:
             self._free.release()
 
-    async def _act(self, frame: frames.Request, files: FileToolsFacade, documents: OpenDocuments) -> None:
+    async def _act(self, frame: frames.Request, documents: OpenDocuments) -> None:
         match frame:
             case frames.Open():
                 await documents.open(frame)
@@ -187,10 +185,10 @@ class LiveSession(AsyncResource):
             case frames.Close():
                 await self._acknowledge(frame, await documents.close(frame))
             case frames.AnswerFrame():
-                await files.answer_approval(frame.approval_id, frame.answer, edited_text=frame.edited_text)
+                await documents.files.answer_approval(frame.approval_id, frame.answer, edited_text=frame.edited_text)
                 await self._acknowledge(frame, {})
             case frames.Abort():
-                await self._acknowledge(frame, {"aborted": self._hub.log.abort(frame.call, files.actor)})
+                await self._acknowledge(frame, {"aborted": self._hub.log.abort(frame.call, documents.files.actor)})
             case frames.Ping():
                 await self._acknowledge(frame, {})
 

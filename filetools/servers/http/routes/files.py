@@ -18,7 +18,7 @@ from filetools.facade.facade import FileToolsFacade
 from filetools.models.files import DeleteResult, EditResult, WriteResult
 from filetools.servers.http.conditions import Conditions, asked_range, conditions_of, etag
 from filetools.servers.http.event_stream import joined
-from filetools.servers.http.openapi import ANY_BODY, BINARY, CONDITIONS, edits_or_diff, failures
+from filetools.servers.http.openapi import ANY_BODY, BINARY, CONDITIONS, EDITS_OR_DIFF, failures
 from filetools.servers.http.operations import EditList, FilePath, file_location
 from filetools.servers.http.problems import Refusal, faults_text
 from filetools.servers.http.shared import Calling, SharedParts
@@ -34,7 +34,6 @@ MOST_TRIES: Final = 5
 _JSON: Final = "application/json"
 _DIFFS: Final = ("text/x-diff", "text/x-patch")
 ACCEPTED_PATCHES: Final = ", ".join((_JSON, *_DIFFS))
-_UNKNOWN_TYPE: Final = "application/octet-stream"
 HARMLESS: Final = {
     # File content is untrusted: shown by a browser, it gets no origin, runs no scripts and loads nothing.
     "Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'",
@@ -98,7 +97,14 @@ async def put_file(request: Request, path: FilePath, caller: Calling, shared: Sh
         async for part in request.stream():
             await upload.write(part)
         async with shared.large_bodies if upload.size > LARGE_BYTES else nullcontext():
-            result = await put(caller.files, path, conditions, await upload.content())
+            content = await upload.content()
+
+            async def write(version: str | None) -> WriteResult:
+                if version is not None or not conditions.are_given:
+                    return await caller.files.replace_file(path, content, expected_version=version)
+                return await caller.files.create_file(path, content)
+
+            result = await under(conditions, caller.files, path, write, may_create=True)
     is_as_sent = not (result.merged or result.in_buffer or result.disk_version)
     headers = {"ETag": etag(result.version)} if is_as_sent else {}
     if result.created:
@@ -111,7 +117,7 @@ async def put_file(request: Request, path: FilePath, caller: Calling, shared: Sh
     tags=["files"],
     response_model=EditResult,
     responses=failures(404, 409, 412, 415, 423, 504, 507),
-    openapi_extra=edits_or_diff() | {"parameters": CONDITIONS},
+    openapi_extra=EDITS_OR_DIFF | {"parameters": CONDITIONS},
 )
 async def patch_file(request: Request, path: FilePath, caller: Calling) -> Response:
     """Change parts of a file's text: replace exact texts, or apply a unified diff. All or nothing."""
@@ -201,22 +207,6 @@ async def under(
     raise Refusal(412, "VERSION_MISMATCH", "The file kept changing")
 
 
-async def put(files: FileToolsFacade, path: str, conditions: Conditions, content: bytes) -> WriteResult:
-    """Create or replace a file with these bytes, if the conditions hold.
-
-    Raises:
-        Refusal: 412, they do not hold.
-        FileToolsError: As `replace_file`.
-    """
-
-    async def write(version: str | None) -> WriteResult:
-        if version is not None or not conditions.are_given:
-            return await files.replace_file(path, content, expected_version=version)
-        return await files.create_file(path, content)
-
-    return await under(conditions, files, path, write, may_create=True)
-
-
 def patch(files: FileToolsFacade, path: str, body: bytes, content_type: str) -> FileChange[EditResult]:
     """Return the change that the body of a PATCH requests.
 
@@ -253,4 +243,4 @@ def file_headers(version: str) -> dict[str, str]:
 def media_type_of(path: str) -> str:
     """Guess the media type from the file name."""
     guessed, compression = mimetypes.guess_type(path)
-    return _UNKNOWN_TYPE if guessed is None or compression is not None else guessed
+    return "application/octet-stream" if guessed is None or compression is not None else guessed
