@@ -334,11 +334,11 @@ class HistoryCalls(ActorCalls):
         found, tree = await self._snapshot(name)
 
         async def aim() -> restoring.RestoreTarget:
-            target = restoring.RestoreTarget(found.number, tree, *await self._tree_now(found, tree))
-            return target if where.is_root else restoring.aimed_at(target, where, name, self._parts.workspace.key)
+            target = restoring.RestoreTarget(found.number, tree, *await self._tree_now(found, tree), where)
+            restoring.require_known(target, name, self._parts.workspace.key)
+            return target
 
-        # The records of one path do not say where its entries are: the snapshot alone decides.
-        since = RecordFilter(since=found.number + 1 if where.is_root else selection.MOST_NUMBER)
+        since = RecordFilter(since=found.number + 1)
         return await self._take_back(
             lambda history: selection.effective(history, history.select(since, limit=selection.MOST_NUMBER)),
             dry_run=dry_run, partly=partial, tool="restore", aim=aim,
