@@ -173,7 +173,7 @@ def require_known(target: RestoreTarget, name: str, key: Callable[[WorkspacePath
         raise InvalidArgumentError(
             f"{target.path} is neither in the checkpoint {name!r} nor in the tree now",
             path=target.path,
-            suggested_action="Use its name at the checkpoint, or its name now; neither has ignored files.",
+            suggested_action="Use its path at the checkpoint, or its current path; ignored files are in neither.",
         )
 
 

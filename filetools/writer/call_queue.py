@@ -78,7 +78,7 @@ class CallQueue:
         except BaseException:
             self.withdraw(call)  # its caller is given the error
             raise
-        self.give_up_late(call)
+        self.fail_if_late(call)
 
     def withdraw(self, call: TurnCall) -> bool:
         """Remove a waiting call; False if it no longer waits. Callable from any thread."""
@@ -88,11 +88,11 @@ class CallQueue:
             self._waiting.remove(call)
         return True
 
-    def give_up_late(self, call: TurnCall) -> None:
+    def fail_if_late(self, call: TurnCall) -> None:
         """Fail a call with LockTimeoutError if it still waits after its time; until then, return to it at that time."""
         pause = call.given_up_at - time.monotonic()
         if pause > 0:  # a loop with a coarse clock calls too early
-            call.set_alarm(pause, partial(self.give_up_late, call))
+            call.set_alarm(pause, partial(self.fail_if_late, call))
         elif self.withdraw(call):
             call.fail(LockTimeoutError(call.path, call.timeout_seconds, holder=self._describe_holder()))
             call.settle()

@@ -166,7 +166,7 @@ class Turns:
 
     def _end_on_loop(self, calls: Ended, again: Sequence[TurnCall]) -> None:
         for call in again:
-            self._queue.give_up_late(call)
+            self._queue.fail_if_late(call)
         self.publisher.end(calls, again)
 
     def _describe_holder(self) -> str:

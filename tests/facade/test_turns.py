@@ -222,7 +222,7 @@ async def test_a_call_that_waits_again_after_its_time_is_given_up() -> None:
     await asyncio.sleep(0.2)
     again = [call]
     queue.put_back(again)
-    queue.give_up_late(call)
+    queue.fail_if_late(call)
     error = await refused("LOCK_TIMEOUT", asyncio.wait_for(call.hop, 10))
     assert "somebody" in error.message
     assert not queue
