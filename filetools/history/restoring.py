@@ -149,7 +149,7 @@ def _put(tree: DraftTree, row: SnapshotRow) -> None:
         tree.put(row.path, replace(tree.with_bytes(here), mode=mode))
 
 
-def aimed_at(
+def narrowed_to(
     target: RestoreTarget, path: WorkspacePath, name: str, key_of: Callable[[WorkspacePath], str]
 ) -> RestoreTarget:
     """Return the part of a target at and below one path, with the folders above it that are missing now.

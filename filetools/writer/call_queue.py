@@ -86,7 +86,7 @@ class CallQueue:
             self._waiting.remove(call)
         return True
 
-    def give_up_late(self, call: TurnCall) -> None:
+    def fail_if_late(self, call: TurnCall) -> None:
         """Fail a call with LockTimeoutError if it still waits after its time."""
         if call.given_up_at <= time.monotonic() and self.withdraw(call):
             call.fail(LockTimeoutError(call.path, call.timeout_seconds, holder=self._describe_holder()))

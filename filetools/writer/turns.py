@@ -101,7 +101,7 @@ class Turns:
         """
         if not call.timeout_seconds >= 0:
             raise InvalidArgumentError(f"lock_timeout_seconds must be 0 or more, not {call.timeout_seconds}")
-        call.wait(partial(self._queue.withdraw, call), partial(self._queue.give_up_late, call))
+        call.wait(partial(self._queue.withdraw, call), partial(self._queue.fail_if_late, call))
         self._in_flight.begin()
         self._calls.add(call)
         try:
@@ -166,7 +166,7 @@ class Turns:
 
     def _end_on_loop(self, calls: Ended, again: Sequence[TurnCall]) -> None:
         for call in again:
-            self._queue.give_up_late(call)
+            self._queue.fail_if_late(call)
         self.publisher.end(calls, again)
 
     def _describe_holder(self) -> str:

@@ -18,7 +18,7 @@ import filetools.models as models
 from filetools.app.health import examine_journal
 from filetools.app.mirrors import ListedMirror, add_mirror, list_mirrors, remove_mirror
 from filetools.app.state import prepare_state
-from filetools.app.trust import accept, set_aside
+from filetools.app.trust import accept, states_set_aside
 from filetools.cli.command import FOLDER, command
 from filetools.cli.parameters import run_option
 from filetools.cli.records import (
@@ -107,7 +107,7 @@ def trust(runner: CommandRunner, name: str | None, *, yes: bool) -> None:
     and puts it back; the state used until now is set aside instead.
     """
     state = runner.workplace.root / STATE_PATH
-    asides = {each.name: each for each in set_aside(state)}
+    asides = {each.name: each for each in states_set_aside(state)}
     if not asides:
         runner.show({"accepted": None}, lambda _: print_note("Nothing was set aside: no state came with this folder."))
         return
