@@ -128,7 +128,7 @@ def _watches(settings: Settings) -> Check:
     if granted >= ENOUGH_WATCHES:
         return Check(name="watching", state="ok", text=text)
     return Check(
-        name="watching", state="warning", text=f"{text}: beyond it filetools looks again and again",
+        name="watching", state="warning", text=f"{text}; beyond that, filetools polls",
         remedy=f"sudo sysctl fs.inotify.max_user_watches={ENOUGH_WATCHES}",
     )  # fmt: skip
 

@@ -118,7 +118,7 @@ def brought_by(state: Path) -> list[str]:
     return sorted(name for name in os.listdir(state) if name not in _STAYING and not name.startswith(_ASIDE))
 
 
-def set_aside(state: Path) -> list[Path]:
+def states_set_aside(state: Path) -> list[Path]:
     """Return the folders with state that was set aside, oldest first."""
     return sorted((each for each in state.glob(f"{_ASIDE}*") if _number_of(each)), key=_number_of)
 
@@ -181,7 +181,7 @@ def _forget_gone(roots: Path) -> None:
 
 def _set_aside(state: Path, names: list[str]) -> Path:
     _refuse_in_use(state)
-    number = max(map(_number_of, set_aside(state)), default=0) + 1
+    number = max(map(_number_of, states_set_aside(state)), default=0) + 1
     aside = state / f"{_ASIDE}{number}"
     aside.mkdir(mode=0o700)
     # The database last: if the process dies in between, the database is still untrusted and is set aside the next time.
@@ -245,7 +245,7 @@ def _no_user_directory(error: OSError) -> AccessDeniedError:
 
 def write_whole(file: Path, content: bytes, *, mode: int = 0o600) -> None:
     """Write a file durably and atomically, with a mode that the umask narrows; by default only the user can read it."""
-    temporary = file.with_name(f".filetools-{secrets.token_hex(8)}")  # long names have no room for more
+    temporary = file.with_name(f".filetools-{secrets.token_hex(8)}")  # a suffix could make a long name too long
     try:
         with open(temporary, "xb", opener=partial(os.open, mode=mode)) as opened:
             opened.write(content)

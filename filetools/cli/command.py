@@ -203,7 +203,7 @@ def command(
                     runner.perform(lambda files: body(runner, files, **values), watch=watch)
                 sys.stdout.flush()
             except (FileToolsError, PermissionError) as error:
-                # Another PermissionError is of a folder on the way to the state.
+                # Any other PermissionError comes from a folder above the state.
                 runner.fail(error if isinstance(error, FileToolsError) else AccessDeniedError(str(error.filename)))
                 runner.end()
             except ModuleNotFoundError as error:  # an extra is not installed

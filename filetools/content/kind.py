@@ -89,7 +89,7 @@ def _mostly_zero(column: bytes, sample: bytes, width: int = 2) -> bool:
 
 def _decodes(sample: bytes, encoding: str, complete: bool) -> bool:
     try:
-        # If it is not complete, this ignores a character split by the end.
+        # Of an incomplete sample, the incremental decoder ignores a character that is cut off at the end.
         text = codecs.getincrementaldecoder(encoding)().decode(sample, complete)
     except UnicodeDecodeError:
         return False

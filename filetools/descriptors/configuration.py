@@ -35,7 +35,7 @@ A later mark of the same id replaces the earlier one.
 </reference_instructions>"""
 
 
-def is_on(settings: DescriptorSettings, tools: Sequence[str]) -> bool:
+def is_enabled(settings: DescriptorSettings, tools: Sequence[str]) -> bool:
     """Return True if long texts become descriptors for a set of tools.
 
     Args:

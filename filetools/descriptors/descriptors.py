@@ -213,7 +213,7 @@ class Descriptors:
         """Copy the references, if enabled, and the descriptors in `preload` to another owner.
 
         Returns:
-            The IDs there; numbers continue after the owner's own.
+            The IDs that the other owner uses; numbered ones continue its own.
 
         Raises:
             DescriptorNotFoundError, DescriptorExpiredError: For one in `preload`.

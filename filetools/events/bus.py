@@ -111,7 +111,7 @@ class EventBus:
 
     def has_listeners(self, name: str) -> bool:
         """True if an event of this name has a listener; lets publishers skip creating it."""
-        return any(matches(route.pattern, name) for route in self._routes)
+        return bool(self._routes) and any(matches(route.pattern, name) for route in self._routes)
 
     def publish(self, event: Event) -> None:
         """Deliver an event: plain listeners run now, async ones find it in their queue. Never waits.

@@ -292,8 +292,8 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
     ) -> SyncResult:
         """Bring the mirror up to the primary: plan by size and hash, and execute unless `preview`.
 
-        With `verify` or without `preview`, the whole tree is looked at first, as by `look`. The process that writes to the
-        mirror repairs differences.
+        Unless it is a preview without `verify`, the whole tree is scanned first, as by `look`. The process that writes to
+        the mirror repairs differences.
 
         Raises:
             SyncFailedError: There is no mirror, it is not ready, or a synchronisation is running.

@@ -335,7 +335,7 @@ class HistoryCalls(ActorCalls):
 
         async def aim() -> restoring.RestoreTarget:
             target = restoring.RestoreTarget(found.number, tree, *await self._tree_now(found, tree))
-            return target if where.is_root else restoring.aimed_at(target, where, name, self._parts.workspace.key)
+            return target if where.is_root else restoring.narrowed_to(target, where, name, self._parts.workspace.key)
 
         # The records of one path do not say where its entries are: the snapshot alone decides.
         since = RecordFilter(since=found.number + 1 if where.is_root else selection.MOST_NUMBER)

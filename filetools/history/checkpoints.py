@@ -91,7 +91,7 @@ class SessionCheckpoints:
     async def before_change(self, actor: Actor) -> None:
         """Wait until the checkpoint before this actor's session is made, or has failed; later calls return at once.
 
-        The waiting does not count against the time limit of a tool call.
+        Waiting does not count against the time limit of a tool call.
 
         Raises:
             WorkspaceGoneError: The workspace was closed.

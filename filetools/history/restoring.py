@@ -149,10 +149,10 @@ def _put(tree: DraftTree, row: SnapshotRow) -> None:
         tree.put(row.path, replace(tree.with_bytes(here), mode=mode))
 
 
-def aimed_at(
+def narrowed_to(
     target: RestoreTarget, path: WorkspacePath, name: str, key_of: Callable[[WorkspacePath], str]
 ) -> RestoreTarget:
-    """Return the target for one path, with all below it and missing folders above it.
+    """Return the part of a target at and below one path, with the folders above it that are missing now.
 
     Raises:
         InvalidArgumentError: The path is neither in the checkpoint nor in the tree.
@@ -166,7 +166,7 @@ def aimed_at(
         raise InvalidArgumentError(
             f"{path} is neither in the checkpoint {name!r} nor in the tree now",
             path=path,
-            suggested_action="Use its name at the checkpoint, or its name now; neither has ignored files.",
+            suggested_action="Use its path at the checkpoint, or its current path; ignored files are in neither.",
         )
     above = {key: target.tree[key] for key in within(top) if key in target.tree and key not in target.now}
     seen = structs.replace(target.seen, unnamed=[each for each in target.seen.unnamed if path in within(each)])

@@ -141,10 +141,13 @@ class HeadMovedError(Exception):
 
 
 class ObservedChanges:
-    """Records changes by other programs. Used in one transaction, before the rows show the change."""
+    """Records changes by other programs. Used in one transaction, before the rows show the change.
+
+    Args:
+        record: Records one change.
+    """
 
     def __init__(self, record: Callable[[Change], ChangeRecord]) -> None:
-        """Use a function that records one change."""
         self.records: list[ChangeRecord] = []
         """The records made, in their order."""
         self._record = record

@@ -107,7 +107,7 @@ class Recorder:
         return tuple(records)
 
     def observer(self, connection: sqlite3.Connection) -> ObservedChanges:
-        """Return what records the changes that an observation finds."""
+        """Return the recorder of the changes that an observation finds."""
         now, unsynced = time.time(), _unsynced_keys(connection)
 
         def record(change: Change) -> ChangeRecord:

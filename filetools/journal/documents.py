@@ -294,7 +294,7 @@ def apply_to_document(
         version=version, edits=change.edits, removed=change.removed, reason=change.reason,
         actor=structs.replace(actor, call=None),
     )  # fmt: skip
-    # Not by msgspec's own encoder, which refuses lone surrogates.
+    # By json, since msgspec's own encoder refuses lone surrogates.
     connection.execute(_KEEP_EDIT, (change.id, version, json.dumps(to_builtins(edit)), change.change_id))
     connection.execute(_FORGET_EDITS, (change.id, version - KEPT_EDITS))
 

@@ -211,7 +211,7 @@ class Retention:
             return
         self._swept_at = now
         tidy_seen_versions(self._database, self._clock() - LIVE_SECONDS)
-        # Their saves have failed.
+        # Unnamed checkpoints of this age are left from failed saves.
         unfinished = partial(forget_checkpoints, "name IS NULL AND time < ?", self._clock() - SWEEP_SECONDS)
         self._database.write(unfinished, durable=False, may_use_reserve=True)
         for keys in slices(self._database.rows(f"SELECT key FROM tree WHERE {_UNMENTIONED}")):

@@ -56,7 +56,7 @@ class ReadResult(Result):
 
 
 class FileChangeResult(ChangeResult):
-    """Base of what calls return that change the content of one file."""
+    """Base of the results of calls that change the content of one file."""
 
     path: str
     version: str

@@ -155,7 +155,7 @@ class Registry:
         }  # fmt: skip
         if pid < 1 or is_alive(pid, mark) is False:
             raise InvalidArgumentError(f"There is no process {pid!r:.80}")
-        used = self._clock() - WORKING_SECONDS - 1  # it has not been called yet
+        used = self._clock() - WORKING_SECONDS - 1  # idle, since it has not been called yet
         row = TableRow(key=_INSTANCES + secrets.token_hex(4), value=value, used=used)
         return self._change(lambda: ([row], _id_of(row), [self._event(row)]), durable=False)
 

@@ -17,11 +17,11 @@ class _Node(NamedTuple):
     is_main: bool
     """True if it is on the main line and names its parent or states that it has none; the oldest writers did neither."""
     is_spoken: bool
-    """True for a user's or a model's."""
+    """True for a message of the user or the model."""
     response: str
     """ID of the model's answer that it is a part of."""
     calls: tuple[str, ...]
-    """Calls that it makes or answers."""
+    """IDs of the calls that it makes or answers."""
 
 
 class Conversation:

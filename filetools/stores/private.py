@@ -96,7 +96,7 @@ class PrivateDirectory:
 
     def check_present(self) -> None:
         """Raise StateDamagedError if the directory was removed since it was opened."""
-        with suppress(OSError):  # some drivers refuse to look at a folder that was removed
+        with suppress(OSError):  # some drivers refuse fstat() of a removed folder
             if all(os.fstat(folder.enter_result).st_nlink for folder in self.folders.values()):
                 return
         raise StateDamagedError("its folders were removed while the workspace was open")

@@ -155,7 +155,7 @@ def compared(
 ) -> Plan:
     """Compare both trees below `top`, which may be missing in either. Blocks; holds no lock, so paths may change meanwhile.
 
-    Files of one size and mode are read and hashed.
+    Files that agree in size and mode are read and hashed.
 
     Args:
         top: The folder.

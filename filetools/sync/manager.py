@@ -197,7 +197,7 @@ class SyncManager:
         waiting = [mirror for mirror in self._mirrors if mirror.worker.waits_for_look]
         looked = self.context.journal.tree_index.looked
         try:
-            # Once: a mirror that pauses waits longer.
+            # Only once: a paused mirror still waits after that look.
             if waiting and await self.context.workers.run(looked) is None:
                 await look()
         except FileToolsError as exc:

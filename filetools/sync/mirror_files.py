@@ -261,7 +261,7 @@ def mark(store: Store, identity: str) -> None:
 
 
 def spellings(path: WorkspacePath, store: Store) -> list[WorkspacePath]:
-    """Return the paths of a store that a disk which ignores case takes for this one."""
+    """Return the paths in a store that are the same as this one to a disk that ignores case."""
     found = [ROOT]
     for part in path.parts:
         found = [folder.child(name) for folder in found for name in _alike(store, folder, part)]

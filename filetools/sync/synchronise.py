@@ -47,14 +47,14 @@ class Synchronisation:
         self._errors: list[dict[str, Any]] = []
 
     async def run(self, *, is_preview: bool) -> SyncResult:
-        """Compare, and unless it is a preview repair.
+        """Compare, and repair unless it is a preview.
 
         Args:
             is_preview: True to change nothing.
 
         Raises:
             SyncFailedError: The mirror is paused or does not answer; for a preview it only has to be readable.
-            AbortedError: It was aborted; repaired paths stay so.
+            AbortedError: It was aborted; paths repaired until then stay repaired.
         """
         started, mirror = time.monotonic(), self._mirror
         if not is_preview:

@@ -254,7 +254,7 @@ class BacklogWorker:
         )
 
     def _go_on(self) -> None:
-        """Sync the written paths if they are many, before the next one: the last of a page are then synced after it."""
+        """Before the next path: sync the written ones if there are many. The last ones of a page are synced after it."""
         self._mirror.go_on()
         if len(self._unsynced) >= MOST_UNSYNCED:
             self.make_durable()

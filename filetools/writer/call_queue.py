@@ -39,11 +39,6 @@ class CallQueue:
         """True if a call waits."""
         return bool(self._waiting)
 
-    def waiting(self) -> list[TurnCall]:
-        """Return the calls that wait; callable from any thread."""
-        with self._lock:
-            return [*self._waiting]
-
     def check_open(self) -> None:
         """Raise WorkspaceGoneError if the workspace was closed."""
         if self._gone is not None:
@@ -52,7 +47,7 @@ class CallQueue:
     def close(self) -> None:
         """Refuse waiting calls and new ones."""
         for call in self._refused(CLOSED):
-            call.error = WorkspaceGoneError(CLOSED)
+            call.fail(WorkspaceGoneError(CLOSED))
             call.settle()
 
     def abandon(self, reason: str) -> Sequence[TurnCall]:
@@ -82,8 +77,6 @@ class CallQueue:
         except BaseException:
             self.withdraw(call)  # its caller is given the error
             raise
-        pause = call.given_up_at - time.monotonic()
-        call.alarm = asyncio.get_running_loop().call_later(pause, self.give_up_late, call)
 
     def withdraw(self, call: TurnCall) -> bool:
         """Remove a waiting call; False if it no longer waits. Callable from any thread."""
@@ -93,10 +86,10 @@ class CallQueue:
             self._waiting.remove(call)
         return True
 
-    def give_up_late(self, call: TurnCall) -> None:
+    def fail_if_late(self, call: TurnCall) -> None:
         """Fail a call with LockTimeoutError if it still waits after its time."""
         if call.given_up_at <= time.monotonic() and self.withdraw(call):
-            call.error = LockTimeoutError(call.path, call.timeout_seconds, holder=self._describe_holder())
+            call.fail(LockTimeoutError(call.path, call.timeout_seconds, holder=self._describe_holder()))
             call.settle()
 
     def _wake(self) -> None:
@@ -146,6 +139,6 @@ class CallQueue:
         with self._lock:
             if self._gone is not None:
                 for call in calls:
-                    call.error = WorkspaceGoneError(self._gone)
+                    call.fail(WorkspaceGoneError(self._gone))
                 calls.clear()
             self._waiting.extendleft(reversed(calls))

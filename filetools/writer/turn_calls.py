@@ -113,8 +113,7 @@ class TurnCall:
         self.collect = collect
         self.hop: Hop[None]
         """Its outcome; set when it begins to wait."""
-        self.alarm: asyncio.TimerHandle | None = None
-        """Gives it up when its time is over."""
+        self._alarm: asyncio.TimerHandle | None = None
         self._caller_deadline: Deadline | None = None
         """The clock of its caller, stopped while it waits for its turn."""
         self.found: list[ChangeRecord] = []
@@ -153,15 +152,40 @@ class TurnCall:
         self.error = error
         return False
 
-    def wait(self, withdraw: Callable[[], bool]) -> None:
-        """Begin to wait; `withdraw` removes the call from the queue while it waits."""
+    def wait(self, withdraw: Callable[[], bool], give_up: Callable[[], None] = lambda: None) -> None:
+        """Begin to wait.
+
+        Args:
+            withdraw: Removes the call from the queue while it waits.
+            give_up: Called when its time is over.
+        """
         self.hop = Hop(withdraw)
-        now = time.monotonic()
+        pause, now = max(self.timeout_seconds, SHORTEST_WAIT_SECONDS), time.monotonic()
         self._deadline = now + self.timeout_seconds
-        self.given_up_at = now + max(self.timeout_seconds, SHORTEST_WAIT_SECONDS)
+        self.given_up_at = now + pause
+        self._alarm = self.hop.get_loop().call_later(pause, give_up)
         self._caller_deadline = current_deadline()
         if self._caller_deadline is not None:
             self._caller_deadline.pause()
+
+    def end_wait(self) -> None:
+        """Stop the alarm, and let its caller's clock run on; on the loop."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self.resume_deadline()
+
+    def take_found(self) -> Sequence[ChangeRecord]:
+        """Return and clear the changes that its turn found: it may have another turn before they are published."""
+        found, self.found = self.found, []
+        return found
+
+    def finish(self) -> None:
+        """Note that its work is done."""
+        self.is_finished = True
+
+    def fail(self, error: BaseException) -> None:
+        """Note why it was refused, or failed."""
+        self.error = error
 
     def claimed(self) -> None:
         """Note that its turn begins; in the thread that takes it."""

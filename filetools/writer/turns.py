@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Final, TypeVar
 
 from filetools.errors import (
@@ -79,6 +80,8 @@ class Turns:
         self._made = made
         self._gate = journal.turn_gate
         self._queue = CallQueue(lambda: workers.put(self._serve), self._describe_holder)
+        self._calls: set[TurnCall] = set()
+        """Calls that wait or are in a turn; used on the loop."""
         self._at_work: Sequence[TurnCall] = ()
         self._unsettled: dict[int, float] = {}
         self._in_flight = InFlight()
@@ -98,15 +101,15 @@ class Turns:
         """
         if not call.timeout_seconds >= 0:
             raise InvalidArgumentError(f"lock_timeout_seconds must be 0 or more, not {call.timeout_seconds}")
-        call.wait(lambda: self._queue.withdraw(call))
+        call.wait(partial(self._queue.withdraw, call), partial(self._queue.fail_if_late, call))
         self._in_flight.begin()
+        self._calls.add(call)
         try:
             self._queue.add(call)
             await call.hop
         finally:
-            if call.alarm is not None:
-                call.alarm.cancel()
-            call.resume_deadline()
+            self._calls.discard(call)
+            call.end_wait()
             self._in_flight.end()
 
     async def do(self, work: Callable[[], T], *, path: str, owner: str, timeout_seconds: float) -> T:
@@ -134,8 +137,7 @@ class Turns:
 
     def is_at_work(self, path: WorkspacePath) -> bool:
         """True if a call of this process is changing a path or waits to."""
-        calls = (*self._queue.waiting(), *self._at_work)
-        return bool(calls) and any(self._workspace.key(path) in call.keys for call in calls)
+        return bool(self._calls) and any(self._workspace.key(path) in call.keys for call in self._calls)
 
     def held(self) -> list[LockInfo]:
         """Return the holders in this process."""
@@ -150,7 +152,7 @@ class Turns:
     def abandon(self) -> None:
         """Fail all calls in a forked child, which has no thread to run them."""
         for call in (*self._queue.abandon(FORKED), *self._at_work):
-            call.error = WorkspaceGoneError(FORKED)
+            call.fail(WorkspaceGoneError(FORKED))
             with suppress(RuntimeError):  # the loop is closed, and nobody waits
                 call.hop.get_loop().call_soon(call.settle)
 
@@ -164,7 +166,7 @@ class Turns:
 
     def _end_on_loop(self, calls: Ended, again: Sequence[TurnCall]) -> None:
         for call in again:
-            self._queue.give_up_late(call)
+            self._queue.fail_if_late(call)
         self.publisher.end(calls, again)
 
     def _describe_holder(self) -> str:
@@ -192,7 +194,7 @@ class Turns:
                 for call in calls:
                     if not (call in again or call.is_finished or call.error is not None):
                         quietly(call.work.abandon)
-                        call.error = exc
+                        call.fail(exc)
             self._at_work = ()
             with suppress(OSError):  # the descriptor is gone, and with it the lock
                 self._gate.leave()
@@ -206,7 +208,7 @@ class Turns:
         """Fail all waiting calls: no turn can begin."""
         calls = self._claimed()
         for call in calls:
-            call.error = error if isinstance(error, FileToolsError) else StorageFailedError("the journal", str(error))
+            call.fail(error if isinstance(error, FileToolsError) else StorageFailedError("the journal", str(error)))
         if calls:
             self.publisher.begin()
             self._end_all(calls, [])
@@ -217,11 +219,9 @@ class Turns:
     def _end_all(self, calls: Sequence[TurnCall], again: list[TurnCall]) -> None:
         for call in calls:
             if isinstance(call.error, StateDamagedError):
-                call.error = self._workers.explained(call.error)
+                call.fail(self._workers.explained(call.error))
         # Before they wait again: another turn may end before this one is published.
-        found = [(call, call.found) for call in calls]
-        for call in again:
-            call.found = []
+        found = [(call, call.take_found()) for call in calls]
         self._queue.put_back(again)
         with suppress(RuntimeError):  # the loop is closed, and nobody waits
             calls[0].hop.get_loop().call_soon_threadsafe(self._end_on_loop, found, again)
@@ -253,7 +253,7 @@ class Turns:
                 except BaseException as exc:  # noqa: BLE001 - raised again where the call is awaited
                     error = exc
                 else:
-                    call.is_finished = True
+                    call.finish()
                     made += [record.number for record in outcome]
                     continue
             if call.is_tried_again(error):
@@ -289,7 +289,7 @@ class Turns:
                 if call.found:
                     self._put_off(ready, again, call.found)
             if draft is None:
-                call.is_finished = True
+                call.finish()
                 continue
             keys = {key for change in draft.changes for key in (change.key, change.old_key) if key is not None}
             if touched and any(touches(key, touched) for key in keys):

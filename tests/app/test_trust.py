@@ -12,7 +12,7 @@ import pytest
 
 import filetools
 from filetools.app.state import read_token
-from filetools.app.trust import accept, own_folder, set_aside, write_whole
+from filetools.app.trust import accept, own_folder, states_set_aside, write_whole
 from filetools.errors import InvalidArgumentError
 from filetools.settings import user_directory
 from tests.support.crashing import QUIET
@@ -134,7 +134,7 @@ async def test_the_state_of_a_copy_is_set_aside_until_it_is_accepted(
     assert await history(copy) == []
     assert "was not made here by you" in caplog.text
     state = copy / ".filetools/state"
-    (aside,) = set_aside(state)
+    (aside,) = states_set_aside(state)
     assert (aside / "journal.db").exists()
     accept(state, aside)
     assert await history(copy) == ["a.txt"]
@@ -160,7 +160,7 @@ async def test_a_root_that_was_moved_keeps_its_state(root: Path, tmp_path: Path)
     await made(root)
     moved = root.rename(tmp_path / "moved")
     assert await history(moved) == ["a.txt"]
-    assert set_aside(moved / ".filetools/state") == []
+    assert states_set_aside(moved / ".filetools/state") == []
 
 
 async def test_a_state_restored_from_a_backup_in_its_place_is_trusted(root: Path, tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ async def test_a_state_in_which_another_program_works_is_not_moved_away(
         error = await refused("STATE_UNTRUSTED", filetools.open(root, settings=QUIET).__aenter__())
         assert "another program works in it" in error.message
         container.communicate(b"\n")
-    assert set_aside(root / ".filetools/state") == []
+    assert states_set_aside(root / ".filetools/state") == []
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no modes there")

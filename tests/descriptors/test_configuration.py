@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from filetools.descriptors.configuration import instructions, is_on
+from filetools.descriptors.configuration import instructions, is_enabled
 from filetools.errors import InvalidArgumentError
 from filetools.settings import DescriptorSettings, Settings
 from filetools.tools.arguments import read_arguments
@@ -34,13 +34,13 @@ def test_a_wrong_key_or_value_is_refused_and_named(table: dict[str, object], mes
 
 def test_enabled_without_a_tool_that_reads_is_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="read_fd, fd_to_file, search_fd"):
-        is_on(DescriptorSettings(enabled=True), ["read_file"])
+        is_enabled(DescriptorSettings(enabled=True), ["read_file"])
 
 
 @pytest.mark.parametrize("tool", ["read_fd", "fd_to_file", "search_fd"])
 def test_one_of_the_tools_switches_descriptors_on(tool: str) -> None:
-    assert is_on(DescriptorSettings(), ["read_file", tool])
-    assert not is_on(DescriptorSettings(), ["read_file", "list_fds"])
+    assert is_enabled(DescriptorSettings(), ["read_file", tool])
+    assert not is_enabled(DescriptorSettings(), ["read_file", "list_fds"])
 
 
 @pytest.mark.parametrize(

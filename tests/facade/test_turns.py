@@ -215,13 +215,13 @@ async def test_a_call_looks_again_if_a_later_one_of_its_turn_meets_that_others_c
 async def test_a_call_that_waits_again_after_its_time_is_given_up() -> None:
     queue = CallQueue(lambda: None, lambda: "somebody")
     call = TurnCall(TurnTask(lambda: None), (), path="a.txt", owner="me", timeout_seconds=0.1)
-    call.wait(lambda: queue.withdraw(call))
+    call.wait(lambda: queue.withdraw(call), lambda: queue.fail_if_late(call))
     queue.add(call)
     assert queue.claim(call)
     await asyncio.sleep(0.2)
     again = [call]
     queue.put_back(again)
-    queue.give_up_late(call)
+    queue.fail_if_late(call)
     error = await refused("LOCK_TIMEOUT", asyncio.wait_for(call.hop, 10))
     assert "somebody" in error.message
     assert not queue

@@ -75,7 +75,7 @@ def _repaired(mended: StateRepair | None, directory: Path) -> Iterator[tuple[str
     aside = directory / mended.aside
     yield "repaired", mended.damage
     yield "set aside", f"the damaged files, in {aside}"
-    yield from (("made anew", f"{name}{_LOSSES.get(name, '')}") for name in mended.misplaced)
+    yield from (("recreated", f"{name}{_LOSSES.get(name, '')}") for name in mended.misplaced)
     rescue = mended.rescue
     if rescue is None:
         return

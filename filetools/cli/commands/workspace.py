@@ -18,7 +18,7 @@ import filetools.models as models
 from filetools.app.health import examine_journal
 from filetools.app.mirrors import ListedMirror, add_mirror, list_mirrors, remove_mirror
 from filetools.app.state import prepare_state
-from filetools.app.trust import accept, set_aside
+from filetools.app.trust import accept, states_set_aside
 from filetools.cli.command import FOLDER, command
 from filetools.cli.parameters import run_option
 from filetools.cli.records import (
@@ -107,13 +107,13 @@ def trust(runner: CommandRunner, name: str | None, *, yes: bool) -> None:
     and puts it back; the state used until now is set aside instead.
     """
     state = runner.workplace.root / STATE_PATH
-    asides = {each.name: each for each in set_aside(state)}
+    asides = {each.name: each for each in states_set_aside(state)}
     if not asides:
         runner.show({"accepted": None}, lambda _: print_note("Nothing was set aside: no state came with this folder."))
         return
     aside = asides.get(name or [*asides][-1])
     if aside is None:
-        raise click.BadParameter(f"There is no {name!r}; set aside are {', '.join(asides)}")
+        raise click.BadParameter(f"No state {name!r} was set aside, only {', '.join(asides)}")
     report = examine_journal(aside)
     found = {
         "accepted": aside.name,
@@ -125,7 +125,7 @@ def trust(runner: CommandRunner, name: str | None, *, yes: bool) -> None:
     if not runner.options.as_json:
         _show_brought(found)
         if len(asides) > 1:
-            print_note(f"Set aside are {', '.join(asides)}; name one to see and accept it.")
+            print_note(f"These states were set aside: {', '.join(asides)}. Name one to see and accept it.")
     if not yes and not (STDERR.is_terminal and click.confirm("Use it from now on?", err=True)):
         root = shlex.quote(str(runner.workplace.root))
         raise click.UsageError(
@@ -204,13 +204,13 @@ async def status(runner: CommandRunner, files: FileToolsFacade, *, run: str | No
     CHANGING,
     examples=("filetools sync", "filetools sync --mirror ../backup --preview"),
 )
-@click.option("--verify", is_flag=True, help="Look at the whole tree before a preview, too.")
+@click.option("--verify", is_flag=True, help="With --preview: scan the whole tree first.")
 @click.option("--preview", is_flag=True, help="Only show what would be done.")
 async def sync(runner: CommandRunner, files: FileToolsFacade, *, verify: bool, preview: bool) -> None:
     """Make the mirror equal to the workspace.
 
-    It updates all mirrors of the root, and that of --mirror. Foreign files in a mirror are kept as versions
-    before they are replaced.
+    All mirrors of the root, and that of --mirror, are compared with it by content and updated. Foreign files in a
+    mirror are kept as versions before they are replaced.
     """
     with sync_progress(files):
         result = await files.sync_all(preview, verify=verify)

@@ -116,7 +116,7 @@ def demo(runner: CommandRunner, *, on_page: bool) -> None:
         require_extra("editor", "the editor page", "rocher", "fastapi", "uvicorn", "mcp")
     started = time.monotonic()
     STDOUT.console.quiet = runner.options.as_json
-    with ending_cleanly(), logging_from(logging.ERROR):  # the demo itself tells that the mirror is lost
+    with ending_cleanly(), logging_from(logging.ERROR):  # the demo itself reports the lost mirror
         found = asyncio.run(_play(on_page=on_page))
     found.append(CountRow("seconds", f"{time.monotonic() - started:.1f}"))
     holds = all(finding.holds for finding in found)
@@ -313,7 +313,7 @@ async def _type_without_saving(play: Play) -> None:
 
 
 async def _lose_the_mirror(play: Play) -> None:
-    # Not by permissions, which do not bind root.
+    # A mode would not stop root.
     away = play.mirror.with_name("mirror-away")
     play.mirror.rename(away)
     play.mirror.touch()

@@ -17,7 +17,7 @@ _UNFIT: Final = ("utf-7", "hz", "iso2022_", "big5", "cp932", "cp949", "cp950", "
 """Encodings in which a character's start can only be found by decoding everything before it."""
 _CONTINUATIONS: Final = bytes(range(0x80, 0xC0))
 _MOST_LEFT: Final = 3
-"""In UTF-8, a character has at most so many bytes after its first, each from 0x80 to 0xBF."""
+"""In UTF-8, a character has at most this many bytes after its first, each from 0x80 to 0xBF."""
 
 ReadAt = Callable[[int, int], bytes]
 """Takes an offset and a count, and returns that many bytes of a file, fewer only at its end."""

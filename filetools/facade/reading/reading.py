@@ -106,17 +106,17 @@ def _requested(
     parts: Parts, whole: ReadResult, facts: ContentFacts, content: bytes, request: ReadRequest
 ) -> tuple[ReadResult, ReadRequest]:
     """Return the requested part of a text, and the request, limited to one page if it asked for one."""
-    if not request.is_bytes and (request.is_lines or _exceeds(parts, whole, request)):
+    if not request.is_bytes and (request.is_lines or (request.page and _exceeds_page(parts, whole))):
         request = _bounded(parts, request)
     is_part = request.is_lines or request.is_bytes
     return (_part(whole, facts, content, request) if is_part else whole), request
 
 
-def _exceeds(parts: Parts, whole: ReadResult, request: ReadRequest) -> bool:
-    """True if a page was requested and the text is longer than one."""
+def _exceeds_page(parts: Parts, whole: ReadResult) -> bool:
+    """True if a text is longer than one page."""
     settings = parts.settings
     is_long = len(whole.content) > settings.max_text_characters or (whole.total_lines or 0) > settings.max_text_lines
-    return request.page and is_long and not whole.is_binary
+    return is_long and not whole.is_binary
 
 
 def _bounded(parts: Parts, request: ReadRequest) -> ReadRequest:
@@ -190,7 +190,7 @@ def _whole(
     else:
         text = None if facts.text_format is None else decode(content, facts.text_format, path=path)
     whole, key = _result(path, facts, _shown(content, text), stat.modified_ns), parts.workspace.key(path)
-    if _exceeds(parts, whole, request):
+    if request.page and _exceeds_page(parts, whole):
         return _seen(parts, actor, key, whole, facts, bytes(content), request)
     parts.tracker.record_seen(actor, key, facts.version, content=content)
     return whole

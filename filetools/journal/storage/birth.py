@@ -235,7 +235,7 @@ class PositionNote:
         return self._closed not in (0, database.lstat().st_ctime_ns)
 
     def note_closed(self, ctime_ns: int) -> None:
-        """Note the ctime of a database's file that nobody has open any more: no copy has the same; 0 once it is open."""
+        """Note the ctime of the database's file when nobody has it open, which no copy shares; 0 while it is open."""
         self._write(_CLOSED_AT, ctime_ns)
 
     def note_newest(self, number: int) -> None:

@@ -130,7 +130,7 @@ class Rescue(Struct, frozen=True, kw_only=True):
 def folder_for_damage(directory: Path) -> Path:
     """Return the folder for the damaged journal of a state directory: that of an interrupted repair, or a new one."""
     started = [fresh.parent for fresh in sorted(directory.glob(f"damaged-*/{_FRESH}"), reverse=True)]
-    # Not one with a database beside one in its place: that one was put back since.
+    # Omit folders with a database if the state directory has one, too: it was put there after that repair.
     usable = (folder for folder in started if not _have_both(PARTS[:1], directory, folder))
     name = time.strftime("damaged-%Y%m%d-%H%M%S")
     names = chain((name,), (f"{name}-{number}" for number in count(2)))

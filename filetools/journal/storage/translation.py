@@ -80,7 +80,7 @@ _BY_CODE: Final[dict[int, Callable[[sqlite3.Error], FileToolsError]]] = {
         lambda error: AccessDeniedError(_WHAT, f"its database cannot be written: {error}"),
     ),
 }
-"""Errors by extended or primary code; any other one is damage."""
+"""Errors by extended or primary code; all other codes mean damage."""
 
 
 def of_sqlite(error: sqlite3.Error) -> FileToolsError:

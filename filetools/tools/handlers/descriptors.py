@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from filetools.descriptors.configuration import is_on
+from filetools.descriptors.configuration import is_enabled
 from filetools.descriptors.descriptors import Descriptors
 from filetools.descriptors.frames import Frame, error_frame
 from filetools.errors import (
@@ -208,7 +208,7 @@ def descriptors_for(
     Raises:
         InvalidArgumentError: The settings enable descriptors, but none of the tools reads them.
     """
-    is_used = is_on(files.settings.file_descriptor, [tool.name for tool in tools])
+    is_used = is_enabled(files.settings.file_descriptor, [tool.name for tool in tools])
     return files.descriptors(owner=owner, is_opaque=is_opaque) if is_used else None
 
 

@@ -19,7 +19,7 @@ from filetools.project.readme import readme as readme_in
 async def gather_context(
     files: FileToolsFacade, projects: Sequence[str] | None = None, *, readme: bool = False
 ) -> dict[str, Any]:
-    """Return the input of `filetools.project.format_context()` and `build_prompt()`.
+    """Return the input of `filetools.project.prompt.format_context()` and `build_prompt()`.
 
     Args:
         files: The workspace that has registered the projects and instances.

@@ -116,7 +116,7 @@ def test_trust_accepts_the_state_that_is_named_and_says_how(run: CommandLine, tm
     run("append", "a.txt", "--content", "z", cwd=second)
     refused = run("trust", "--root", str(second))
     assert (refused.code, f"filetools trust set-aside-2 --yes --root '{second}'" in refused.error) == (2, True)
-    assert "Set aside are set-aside-1, set-aside-2" in refused.error
+    assert "These states were set aside: set-aside-1, set-aside-2." in refused.error
     assert run("trust", "set-aside-3", "--yes", cwd=second).code == 2
     accepted = run("trust", "set-aside-1", "--yes", "--json", cwd=second).json["data"]
     assert (accepted["accepted"], accepted["records"]) == ("set-aside-1", 1)

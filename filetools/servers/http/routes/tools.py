@@ -80,9 +80,9 @@ async def call_tool(
     accept: Accepted = "",
     call_name: CallName = None,
 ) -> Response:
-    """Call a tool with the body as its arguments. If the tool fails, the status is 200, too, and the envelope has the error.
+    """Call a tool with the body as its arguments.
 
-    If the tool crashes, the status is 500.
+    If the tool fails, the status is 200, too, and the envelope has the error. If the tool crashes, the status is 500.
 
     With `Accept: text/event-stream`, events `progress` report the progress, and `result` ends the stream; closing the
     stream earlier stops the call.
@@ -115,7 +115,7 @@ async def execute(
     """Call the tool that the body names; otherwise the same as `/v1/tools/{name}`.
 
     Calls of context tools that name their `parsing_run` are limited to 30 in a run
-    and 120 a minute in all runs; beyond that the status is 429.
+    within 10 minutes and 120 a minute in all runs; beyond that the status is 429.
     """
     try:
         wanted, _ = read_arguments(Execution, await _json(request))
