@@ -258,7 +258,7 @@ class HistoryCalls(ActorCalls):
         )  # fmt: skip
 
     async def checkpoint(self, name: str, *, replace: bool = False, automatic: bool = False) -> CheckpointResult:
-        """Save the state of the whole tree under a name, so that `restore` can bring it back, whoever changes what.
+        """Save the state of the whole tree under a name, so that `restore` can bring it back, no matter who changed it.
 
         Changes by other programs are recorded first, as by `look`. A checkpoint has all files that are not ignored, and
         every file that filetools ever wrote. It keeps the bytes of files up to `snapshot_max_file_bytes`, and up to
@@ -285,7 +285,7 @@ class HistoryCalls(ActorCalls):
         )
         if taken is None:
             raise InvalidArgumentError(
-                f"There is a checkpoint {name!r} already",
+                f"The checkpoint {name!r} already exists",
                 suggested_action="Choose another name, or pass replace=True.",
             )
         made, by_hash_alone, unread = taken
@@ -311,7 +311,7 @@ class HistoryCalls(ActorCalls):
     async def restore(
         self, name: str, path: AnyPath | None = None, *, dry_run: bool = False, partial: bool = False
     ) -> UndoResult:
-        """Restore the tree, or a part of it, to its state at a checkpoint, whoever changed it: bytes, modes, links, folders.
+        """Restore the tree, or a part of it, to its state at a checkpoint, no matter who changed it.
 
         Entries that are not in the checkpoint are removed if they were made since. Entries of unknown origin, ignored
         entries, repositories that were cloned since, and names that no call can use stay; the result lists those it has

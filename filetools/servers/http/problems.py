@@ -102,7 +102,7 @@ class Refusal(Exception):  # noqa: N818 - it is the answer to a request, not a f
 
 def faults_text(faults: Iterable[Mapping[str, Any]]) -> str:
     """Return validation errors as one sentence that does not repeat the input."""
-    faulty = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in faults)
+    faulty = (": ".join(filter(None, (".".join(map(str, each["loc"])), each["msg"]))) for each in faults)
     return "; ".join(islice(faulty, MOST_FAULTS))[:LONGEST_SENTENCE]
 
 

@@ -124,6 +124,12 @@ async def test_a_failure_names_the_path_that_was_given_and_only_tools_that_there
         assert named <= set(TOOLS)
 
 
+async def test_a_path_that_is_too_long_is_not_repeated(speaker: Speaker) -> None:
+    seen = await speaker.shown("list_directory", path="{0}/" + "x" * 100_000)
+    assert seen.text.startswith("PATH_TOO_LONG")
+    assert len(seen.text) < 5_000
+
+
 async def test_paths_of_every_root_and_relative_to_the_first_are_read(speaker: Speaker) -> None:
     assert await speaker.text("read_text_file", path="{0}/a.txt") == "one\ntwo\n"
     assert await speaker.text("read_text_file", path="{1}/b.txt") == "b\n"

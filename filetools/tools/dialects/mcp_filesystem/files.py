@@ -23,6 +23,7 @@ from filetools.errors import (
     FileToolsError,
     InvalidArgumentError,
     PathIsDirectoryError,
+    PathTooLongError,
     SymlinkEscapeError,
 )
 from filetools.models.files import ReadResult
@@ -104,7 +105,7 @@ def naming_its_path(handler: Handler[P]) -> Handler[P]:
     async def handle(context: ToolContext, given: P) -> Mapping[str, Any]:
         try:
             return await handler(context, given)
-        except AbsolutePathError:
+        except (AbsolutePathError, PathTooLongError):
             raise
         except FileToolsError as error:
             error.path = given.about()
