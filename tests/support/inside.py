@@ -222,11 +222,12 @@ def see_connections(database: Database, see: Callable[[sqlite3.Connection], obje
 
 def commit_without_sync() -> None:
     """Break the promise of durable commits, for all databases of this process."""
+    once = Database._once
 
-    def use(database: Database, synchronous: str) -> None:
-        database.connection.execute("PRAGMA synchronous = OFF")
+    def unsynced(database: Database, work: Callable[[sqlite3.Connection], object], _durable: bool) -> object:
+        return once(database, work, False)
 
-    setattr(Database, "_use", use)  # noqa: B010  # mypy refuses the assignment
+    setattr(Database, "_once", unsynced)  # noqa: B010  # mypy refuses the assignment
 
 
 def is_synchronising(files: FileToolsFacade) -> bool:
