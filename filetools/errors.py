@@ -521,7 +521,7 @@ class HiddenPathError(
     _AtPathError,
     PermissionError,
     code="PATH_HIDDEN",
-    action="Do not look for its content in another way; ask the user for what you need to know of it.",
+    action="Do not try to get its content another way; ask the user for what you need to know.",
     sentence="{} is hidden by a rule: agents neither read nor change it (hidden_paths)",
 ):
     """Raised when an agent requests the content of a file of secrets."""
@@ -607,11 +607,11 @@ class HardLinkedError(
     code="HARD_LINKED",
     action="Write to another path, or have the user set hard_links to 'break', which replaces only this name.",
 ):
-    """Raised when a file has several names, and the settings do not allow to separate them."""
+    """Raised when a file has several names, and the settings do not allow separating them."""
 
     def __init__(self, path: str, links: int) -> None:
         super().__init__(
-            f"{path} has {links} names (hard links), and the settings do not allow to separate them",
+            f"{path} has {links} names (hard links), and the settings do not allow separating them",
             path=path,
             details={"links": links},
         )
@@ -623,7 +623,7 @@ class VersionGoneError(
     """Raised when the bytes of a version are no longer kept."""
 
     def __init__(self, path: str | None, version: str) -> None:
-        super().__init__(f"Version {version} is no longer kept", path=path, details={"version": version})
+        super().__init__(f"Version {version} is unknown or no longer kept", path=path, details={"version": version})
 
 
 class WorkspaceGoneError(

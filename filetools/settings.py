@@ -368,7 +368,7 @@ def _asked(file: Path) -> dict[str, Any]:
     try:
         found = _read_toml(file)
     except InvalidArgumentError as exc:
-        _say_once(f"the strictest settings are used until {str(file)!r} is mended: {exc}")
+        _say_once(f"the strictest settings are used: {exc}")
         return strictest
     asked: dict[str, Any] = {}
     for name, value in found.items():
@@ -395,7 +395,8 @@ def _read_toml(path: Path) -> Mapping[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError) as exc:  # ValueError: not UTF-8, or not TOML
-        raise InvalidArgumentError(f"Cannot read {path.name} of the settings: {exc}") from exc
+        reason = exc.strerror if isinstance(exc, OSError) else exc
+        raise InvalidArgumentError(f"Cannot read the settings in {str(path)!r}: {reason}") from exc
 
 
 def forces_terminal() -> bool:

@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from filetools.app.state import blocking, is_id, own_directory, planted_state
+from filetools.app.trust import is_anothers, refuse_owner
 from filetools.errors import AccessDeniedError, FileToolsError, LockTimeoutError, StateDamagedError
 from filetools.journal.storage.rescue import JournalReport as JournalReport
 from filetools.journal.storage.rescue import Rescue, folder_for_damage, start_again
@@ -66,7 +67,7 @@ class StateRepair(Struct, frozen=True, kw_only=True):
 def examine(root: Path, state_directory: Path | None = None) -> Health:
     """Examine a root and its journal. Reads the whole journal and blocks: do not call it on an event loop."""
     directory = state_directory or root / STATE_PATH
-    if blocking(directory) is not None or not directory.is_dir():
+    if blocking(directory) is not None or is_anothers(directory) or not directory.is_dir():
         is_planted = blocking(directory) is not None
         problem = JournalReport(problem=planted_state()) if is_planted else None
         return Health(exists=root.is_dir(), has_state=is_planted, journal=problem)
@@ -87,11 +88,13 @@ def repair(root: Path, state_directory: Path | None = None) -> StateRepair | Non
     Raises:
         LockTimeoutError: A process has the root open; end it first.
         StateDamagedError: The state directory's path is a link or not a directory.
+        StateUntrustedError: Another user owns the state directory.
         StateVersionError, AccessDeniedError, DiskFullError: The journal cannot be used, but is not damaged either.
     """
     directory = state_directory or root / STATE_PATH
     if blocking(directory) is not None:
         raise planted_state()
+    refuse_owner(directory)
     if not directory.is_dir():
         return None
     aside = folder_for_damage(directory)

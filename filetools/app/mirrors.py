@@ -14,6 +14,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from filetools.app.state import prepare_state
+from filetools.app.trust import is_anothers
 from filetools.errors import InvalidArgumentError, SyncFailedError
 from filetools.journal.changes import MirrorRow
 from filetools.journal.journal import Journal
@@ -277,7 +278,8 @@ def _listed(journal: Journal, row: MirrorRow, home: bytes) -> ListedMirror:
 
 
 def _has_state(root: Path, state_directory: Path | None) -> bool:
-    return (state_directory or root / STATE_PATH).is_dir()
+    state = state_directory or root / STATE_PATH
+    return not is_anothers(state) and state.is_dir()
 
 
 def _journal(root: Path, state_directory: Path | None) -> closing[Journal]:

@@ -68,10 +68,10 @@ class StateLocation(Struct, frozen=True, kw_only=True):
 def lacks_state(root: Path, state_directory: Path | None = None) -> bool:
     """Return True if a root has no state yet, and one can be created.
 
-    False also if another entry has its path or nothing can be written: opening reports what is wrong.
+    False also if another entry has its path, another user owns it, or nothing can be written: opening reports what is wrong.
     """
     private = root / STATE_PATH
-    if blocking(private) is not None:
+    if blocking(private) is not None or is_anothers(private):
         return False
     place = next(each for each in (private, private.parent, root) if each.is_dir())
     if not os.access(place, os.R_OK | os.X_OK) or os.path.lexists(private / _ID):
@@ -102,15 +102,12 @@ def prepare_state(root: Path, state_directory: Path | None, *, create: bool = Tr
     """
     if not root.is_dir():
         raise NoRootError(root.name)
-    if not create and lacks_state(root, state_directory):
-        raise NoStateError
     private = root / STATE_PATH
     directory = private if state_directory is None else state_directory
+    if not create and (is_anothers(directory) or lacks_state(root, state_directory)):
+        raise NoStateError
     try:
-        if own_folder(directory) is None:
-            if not create and is_anothers(directory):
-                raise NoStateError
-            refuse_owner(directory)
+        refuse_owner(directory)
         _make_private(directory)
         if directory != private:
             private, rules = _bound(root, private, directory), directory
@@ -141,7 +138,7 @@ def blocking(directory: Path) -> Path | None:
 def planted_state() -> StateDamagedError:
     """Return the error for a link or file at the path of the state directory."""
     return StateDamagedError(
-        "a link or a file stands in the place of the state directory",
+        "a link or a file is at the path of the state directory",
         suggested_action=f"Move {STATE_DIRECTORY!r} out of the way; filetools never touches what it did not make.",
     )
 

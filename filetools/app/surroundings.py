@@ -17,6 +17,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from filetools.app.mirrors import home_of, presence
+from filetools.app.trust import is_anothers
 from filetools.distribution import DISTRIBUTION, install_command, installed_version
 from filetools.journal.changes import MirrorRow
 from filetools.models.words import STATE_PATH
@@ -74,9 +75,18 @@ def look_around(
         mirrors: The mirrors that were added to the root.
     """
     state = state_directory or root / STATE_PATH
-    found = [*_rights(root), file_system(root), *_space(state if state.is_dir() else root)]
-    found += [_watches(settings), *_repaired(state)]
+    found = [*_owner(state), *_rights(root), file_system(root), _watches(settings)]
+    if not is_anothers(state):
+        found += [*_space(state if state.is_dir() else root), *_repaired(state)]
     return [*found, *(_mirror(row, home_of(root)) for row in mirrors)]
+
+
+def _owner(state: Path) -> Iterator[Check]:
+    if is_anothers(state):
+        yield Check(
+            name="state", state="warning", text="another user owns it, so you can only read, without a history",
+            remedy="keep yours in another folder with --state-dir",
+        )  # fmt: skip
 
 
 def _rights(root: Path) -> Iterator[Check]:
@@ -127,7 +137,7 @@ def _repaired(state: Path) -> Iterator[Check]:
     for place in sorted(state.glob("damaged-*")):
         yield Check(
             name="left over", state="note", text=f"{place.name}: a damaged journal that was repaired",
-            remedy=f"remove {str(place)!r} when you miss nothing",
+            remedy=f"remove {str(place)!r} once nothing is missing",
         )  # fmt: skip
 
 

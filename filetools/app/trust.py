@@ -97,9 +97,9 @@ def claim(state: Path) -> Path:
 
 
 def is_anothers(state: Path) -> bool:
-    """Return True if another user owns a state directory or its parent folder."""
+    """Return True if another user owns a state directory or its parent folder, and this user has not accepted it."""
     there = [each.lstat() for each in folders_of(state) if os.path.lexists(each)]
-    return os.name != "nt" and any(each.st_uid != os.geteuid() for each in there)
+    return os.name != "nt" and any(each.st_uid != os.geteuid() for each in there) and own_folder(state) is None
 
 
 def refuse_owner(state: Path) -> None:

@@ -109,7 +109,9 @@ def _fitting(found: Iterable[tuple[str, str]] | None, incomplete: str) -> Items:
     ]
 
 
-path_argument = click.argument("path", type=click.Path(), help="File, relative to the working folder.")
+ENTRY: Final = click.Path(readable=False)
+"""A path of the workspace: the call reports an entry that cannot be read."""
+path_argument = click.argument("path", type=ENTRY, help="File, relative to the working folder.")
 expected_version_option = click.option(
     "--expected-version",
     metavar="VERSION",

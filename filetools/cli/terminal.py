@@ -71,6 +71,8 @@ _HINTS: Final = {
     "VERSION_MISMATCH": "Read the file with 'filetools read', then pass --expected-version {current_version}.",
     "VERSION_GONE": "List the kept versions with 'filetools versions'.",
     "FD_NOT_FOUND": "'filetools fd list' lists them; --actor selects the agent.",
+    "PROJECT_NOT_FOUND": "'filetools project list' lists them.",
+    "PERMISSION_DENIED": "Ask its owner for access, or choose another path.",
     "RUN_NOT_FOUND": "'filetools runs' lists them.",
     "APPROVAL_REQUIRED": "Run the command at a terminal, where you can answer.",
     "STATE_ELSEWHERE": "Pass --state-dir with the folder that the root was first opened with.",
@@ -98,7 +100,6 @@ _TOOLS: Final = {
 }
 _OPTIONS: Final = {
     "expected_version": "--expected-version",
-    "next_cursor": "--cursor",
     "hard_links='break' in the settings": "FILETOOLS_HARD_LINKS=break in the environment",
     "insert_lines or write_file": "'filetools append' or 'filetools write'",
     "literal=true": "-F",

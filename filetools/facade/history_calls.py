@@ -258,7 +258,7 @@ class HistoryCalls(ActorCalls):
         )  # fmt: skip
 
     async def checkpoint(self, name: str, *, replace: bool = False, automatic: bool = False) -> CheckpointResult:
-        """Save the state of the whole tree under a name, so that `restore` can bring it back, whoever changes what.
+        """Save the state of the whole tree under a name, so that `restore` can bring it back, no matter who changed it.
 
         Changes by other programs are recorded first, as by `look`. A checkpoint has all files that are not ignored, and
         every file that filetools ever wrote. It keeps the bytes of files up to `snapshot_max_file_bytes`, and up to
@@ -285,7 +285,7 @@ class HistoryCalls(ActorCalls):
         )
         if taken is None:
             raise InvalidArgumentError(
-                f"There is a checkpoint {name!r} already",
+                f"The checkpoint {name!r} already exists",
                 suggested_action="Choose another name, or pass replace=True.",
             )
         made, by_hash_alone, unread = taken
@@ -311,7 +311,7 @@ class HistoryCalls(ActorCalls):
     async def restore(
         self, name: str, path: AnyPath | None = None, *, dry_run: bool = False, partial: bool = False
     ) -> UndoResult:
-        """Restore the tree, or a part of it, to its state at a checkpoint, whoever changed it: bytes, modes, links, folders.
+        """Restore the tree, or a part of it, to its state at a checkpoint, no matter who changed it.
 
         Entries that are not in the checkpoint are removed if they were made since. Entries of unknown origin, ignored
         entries, repositories that were cloned since, and names that no call can use stay; the result lists those it has
@@ -334,11 +334,11 @@ class HistoryCalls(ActorCalls):
         found, tree = await self._snapshot(name)
 
         async def aim() -> restoring.RestoreTarget:
-            target = restoring.RestoreTarget(found.number, tree, *await self._tree_now(found, tree))
-            return target if where.is_root else restoring.narrowed_to(target, where, name, self._parts.workspace.key)
+            target = restoring.RestoreTarget(found.number, tree, *await self._tree_now(found, tree), where)
+            restoring.require_known(target, name, self._parts.workspace.key)
+            return target
 
-        # The records of one path do not say where its entries are: the snapshot alone decides.
-        since = RecordFilter(since=found.number + 1 if where.is_root else selection.MOST_NUMBER)
+        since = RecordFilter(since=found.number + 1)
         return await self._take_back(
             lambda history: selection.effective(history, history.select(since, limit=selection.MOST_NUMBER)),
             dry_run=dry_run, partly=partial, tool="restore", aim=aim,

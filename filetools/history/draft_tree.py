@@ -213,6 +213,20 @@ class DraftTree:
                 return None if node.kind == "directory" else parent
         return None
 
+    def keep_within(self, path: str) -> None:
+        """Drop all drafted changes except those of a path, of entries below it, and of missing folders above it.
+
+        An entry that would have moved there from elsewhere is created from its bytes instead, and also stays elsewhere.
+        """
+        top = self.key(path)
+        is_needed = any(node is not None and top in within(key) for key, (_, node) in self.drafted.items())
+        above = set(within(top)) - {top} if is_needed else set()
+        for key, (where, node) in list(self.drafted.items()):
+            if top in within(key):
+                self.drafted[key] = (where, self.made_anew(node, lambda origin: top not in within(origin)))
+            elif not (key in above and node is not None and self.standing(where) is None):
+                del self.drafted[key]
+
     def leave(self, path: str) -> None:
         """Drop the drafted changes of a folder and of all below it, and the removal of folders above it.
 

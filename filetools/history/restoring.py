@@ -32,6 +32,12 @@ class RestoreTarget(Struct, frozen=True):
     """Rows of the current tree."""
     seen: TreeLook
     """What could not be determined of it."""
+    path: WorkspacePath = ROOT
+    """Only this path, with all below it, is restored; the root is everything."""
+
+    def covers(self, *paths: str | None) -> bool:
+        """True if all of these paths are restored."""
+        return self.path.is_root or all(path is None or self.path in within(path) for path in paths)
 
 
 def completed(
@@ -48,7 +54,12 @@ def completed(
     findings = [
         finding for finding in findings if any(left.isdisjoint(within(tree.key(place))) for place in finding.places)
     ]
-    unknown = sorted({*met, *target.seen.unnamed})
+    if not target.path.is_root:
+        tree.keep_within(target.path)
+        findings = [
+            each for each in findings if all(target.covers(record.path, record.old_path) for record in each.records)
+        ]
+    unknown = sorted(path for path in {*met, *target.seen.unnamed} if target.covers(path))
     covered = {row.path for row in target.tree.values() if row.kind != "other"}
     findings = [
         structs.replace(finding, outcome="undone")
@@ -56,7 +67,7 @@ def completed(
         else finding
         for finding in findings
     ]
-    refused = {path: Clash.of(AccessDeniedError(path)) for path in closed}
+    refused = {path: Clash.of(AccessDeniedError(path)) for path in closed if target.covers(path)}
     return [*(UndoFinding(records=(), path=path, outcome="unknown") for path in unknown), *findings], refused
 
 
@@ -149,28 +160,21 @@ def _put(tree: DraftTree, row: SnapshotRow) -> None:
         tree.put(row.path, replace(tree.with_bytes(here), mode=mode))
 
 
-def narrowed_to(
-    target: RestoreTarget, path: WorkspacePath, name: str, key_of: Callable[[WorkspacePath], str]
-) -> RestoreTarget:
-    """Return the part of a target at and below one path, with the folders above it that are missing now.
+def require_known(target: RestoreTarget, name: str, key: Callable[[WorkspacePath], str]) -> None:
+    """Refuse to restore an unknown path.
 
     Raises:
         InvalidArgumentError: The path is neither in the checkpoint nor in the tree.
     """
-    top = key_of(path)
-    then, now = (
-        {key: row for key, row in rows.items() if key == ROOT or top in within(key)}
-        for rows in (target.tree, target.now)
-    )
-    if then.keys() | now.keys() <= {ROOT}:
+    if target.path.is_root:
+        return
+    top = key(target.path)
+    if not any(top in within(each) for rows in (target.tree, target.now) for each in rows):
         raise InvalidArgumentError(
-            f"{path} is neither in the checkpoint {name!r} nor in the tree now",
-            path=path,
+            f"{target.path} is neither in the checkpoint {name!r} nor in the tree now",
+            path=target.path,
             suggested_action="Use its path at the checkpoint, or its current path; ignored files are in neither.",
         )
-    above = {key: target.tree[key] for key in within(top) if key in target.tree and key not in target.now}
-    seen = structs.replace(target.seen, unnamed=[each for each in target.seen.unnamed if path in within(each)])
-    return structs.replace(target, tree=above | then, now=now, seen=seen)
 
 
 def _came_since(parts: Parts, number: int, key: str) -> bool:

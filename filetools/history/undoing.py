@@ -224,6 +224,10 @@ def _plan(
     history = parts.journal.history
     chosen = pick(history)
     changed, waiting, saved = split_buffered(history, chosen)
+    if target is not None:
+        waiting, saved = (
+            [one for one in several if target.covers(one.path, one.old_path)] for several in (waiting, saved)
+        )
     tree = DraftTree(parts)
     findings = Undoing(tree, history, changed, is_prose=parts.settings.is_prose).invert()
     closed: dict[str, Clash] = {}

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from threading import Lock
 from typing import Final
 
@@ -77,6 +78,7 @@ class CallQueue:
         except BaseException:
             self.withdraw(call)  # its caller is given the error
             raise
+        self.fail_if_late(call)
 
     def withdraw(self, call: TurnCall) -> bool:
         """Remove a waiting call; False if it no longer waits. Callable from any thread."""
@@ -87,8 +89,11 @@ class CallQueue:
         return True
 
     def fail_if_late(self, call: TurnCall) -> None:
-        """Fail a call with LockTimeoutError if it still waits after its time."""
-        if call.given_up_at <= time.monotonic() and self.withdraw(call):
+        """Fail a call with LockTimeoutError if it still waits after its time; until then, return to it at that time."""
+        pause = call.given_up_at - time.monotonic()
+        if pause > 0:  # a loop with a coarse clock calls too early
+            call.set_alarm(pause, partial(self.fail_if_late, call))
+        elif self.withdraw(call):
             call.fail(LockTimeoutError(call.path, call.timeout_seconds, holder=self._describe_holder()))
             call.settle()
 

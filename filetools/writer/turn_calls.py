@@ -152,21 +152,21 @@ class TurnCall:
         self.error = error
         return False
 
-    def wait(self, withdraw: Callable[[], bool], give_up: Callable[[], None] = lambda: None) -> None:
-        """Begin to wait.
-
-        Args:
-            withdraw: Removes the call from the queue while it waits.
-            give_up: Called when its time is over.
-        """
+    def wait(self, withdraw: Callable[[], bool]) -> None:
+        """Begin to wait; `withdraw` removes the call from the queue while it waits."""
         self.hop = Hop(withdraw)
-        pause, now = max(self.timeout_seconds, SHORTEST_WAIT_SECONDS), time.monotonic()
+        now = time.monotonic()
         self._deadline = now + self.timeout_seconds
-        self.given_up_at = now + pause
-        self._alarm = self.hop.get_loop().call_later(pause, give_up)
+        self.given_up_at = now + max(self.timeout_seconds, SHORTEST_WAIT_SECONDS)
         self._caller_deadline = current_deadline()
         if self._caller_deadline is not None:
             self._caller_deadline.pause()
+
+    def set_alarm(self, pause_seconds: float, give_up: Callable[[], None]) -> None:
+        """Call a function after a pause, unless the call ends before; on the loop. Replaces the former alarm."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = self.hop.get_loop().call_later(pause_seconds, give_up)
 
     def end_wait(self) -> None:
         """Stop the alarm, and let its caller's clock run on; on the loop."""

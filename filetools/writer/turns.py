@@ -101,7 +101,7 @@ class Turns:
         """
         if not call.timeout_seconds >= 0:
             raise InvalidArgumentError(f"lock_timeout_seconds must be 0 or more, not {call.timeout_seconds}")
-        call.wait(partial(self._queue.withdraw, call), partial(self._queue.fail_if_late, call))
+        call.wait(partial(self._queue.withdraw, call))
         self._in_flight.begin()
         self._calls.add(call)
         try:

@@ -113,7 +113,7 @@ async def test_what_stands_in_the_place_of_the_state_is_told_and_never_touched(
     assert problem is not None
     assert problem.suggested_action == error.suggested_action
     assert "out of the way" in (error.suggested_action or "")
-    with pytest.raises(filetools.FileToolsError, match="stands in the place"):
+    with pytest.raises(filetools.FileToolsError, match="is at the path of"):
         repair(tmp_path)
     assert os.listdir(tmp_path / "elsewhere") == []
 

@@ -102,6 +102,7 @@ def test_a_state_of_another_user_is_refused(tmp_path: Path) -> None:
     state = root / ".filetools/state"
     state.mkdir(parents=True)
     state.chmod(0o700)
+    state.parent.chmod(0o700)
 
     def act() -> None:
         async def opening() -> None:

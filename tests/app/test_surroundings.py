@@ -61,7 +61,19 @@ def test_repaired_journals_are_named(tmp_path: Path, state: Path) -> None:
     assert found(tmp_path, "left over") == []
     (state / "damaged-20261120-120000").mkdir()
     (damaged,) = found(tmp_path, "left over")
-    assert damaged.remedy == f"remove {str(state / 'damaged-20261120-120000')!r} when you miss nothing"
+    assert damaged.remedy == f"remove {str(state / 'damaged-20261120-120000')!r} once nothing is missing"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser can become another")
+def test_a_state_of_another_user_is_a_warning(tmp_path: Path, state: Path) -> None:
+    state.parent.chmod(0o700)
+
+    def look() -> None:
+        (check,) = found(tmp_path, "state")
+        assert check.text == "another user owns it, so you can only read, without a history"
+
+    as_nobody(tmp_path, look)
+    assert found(tmp_path, "state") == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser can become another")

@@ -122,7 +122,7 @@ async def test_a_clone_whose_settings_cannot_be_read_opens_and_shows_agents_noth
     async with filetools.open(root, permissions="allow", settings=QUIET) as files:
         await refused("PATH_HIDDEN", files.read_file("a.txt"))
         await refused("PATH_HIDDEN", files.write_file("a.txt", "B"))
-    assert "Cannot read settings.toml of the settings" in caplog.text
+    assert "the strictest settings are used: Cannot read the settings in" in caplog.text
 
 
 async def test_the_state_of_a_copy_is_set_aside_until_it_is_accepted(

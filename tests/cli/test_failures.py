@@ -132,6 +132,9 @@ def test_hints_help_with_the_command_that_failed(run: CommandLine) -> None:
 
 def test_a_version_is_named_by_four_digits(run: CommandLine) -> None:
     version = run("write", "a.txt", "--content", "a", "--json").json["data"]["version"]
-    assert "at least 4 hex digits of it, not '880'" in run("read", "a.txt", "--version", "880").error
+    assert (
+        "'880' is not a version; pass one of a read or of 'filetools versions', or at least 4 digits of it"
+        in run("read", "a.txt", "--version", "880").error
+    )
     for digits in (version[7:11], version[7:25].upper()):
         assert run("read", "a.txt", "--version", digits).code == 0

@@ -16,8 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from filetools.cli.commands.reading import info
 from tests.support.declared import REPOSITORY
 from tests.support.terminal import CommandLine
+from tests.support.unprivileged import as_nobody
 
 BASH = shutil.which("bash")
 PATIENCE_SECONDS = 60
@@ -55,6 +57,17 @@ def offered(run: CommandLine, line: str, cwd: Path | None = None) -> list[str]:
     done = run(more=asked, cwd=cwd)
     assert (done.code, done.error) == (0, "")
     return [line.removeprefix("plain,") for line in done.lines if line.startswith("plain,")]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser can become another")
+def test_the_workspace_reports_a_path_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "shut").touch(mode=0)
+
+    def act() -> None:
+        assert path_type.convert(str(tmp_path / "shut"), None, None) == str(tmp_path / "shut")
+
+    (path_type,) = (each.type for each in info.params if each.name == "path")
+    as_nobody(tmp_path, act)
 
 
 def test_nothing_is_offered_and_no_state_made_where_nothing_was_opened(run: CommandLine) -> None:

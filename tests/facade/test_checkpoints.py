@@ -104,6 +104,19 @@ async def test_undone_changes_stay_undone_by_a_restore(files: FileToolsFacade, r
     assert snapshot(root) == BEFORE
 
 
+@pytest.mark.parametrize("path", ["", "a.txt"])
+async def test_an_undo_after_a_restore_takes_back_an_older_change(
+    files: FileToolsFacade, root: Path, path: str
+) -> None:
+    await files.write_file("a.txt", "older\n")
+    await files.write_file("b.txt", "b\n")
+    await files.checkpoint("start")
+    await files.write_file("a.txt", "newer\n")
+    assert [change.number for change in (await files.restore("start", path)).changes] == [4]
+    await files.undo()
+    assert ((root / "a.txt").read_text(), (root / "b.txt").exists()) == ("older\n", False)
+
+
 async def test_redo_of_a_restore_gives_back_what_an_undo_had_made(files: FileToolsFacade, root: Path) -> None:
     def bob(call: str) -> FileToolsFacade:
         return files.for_actor(Actor(kind="agent", id="bob", session="s", call=call))

@@ -205,6 +205,33 @@ def on_disk_without_pipes(root: Path) -> set[str]:
     return {str(place.relative_to(root)) for place in root.rglob("*") if ".filetools" not in place.parts}
 
 
+async def test_a_deleted_folder_alone_is_restored_from_the_trash_with_what_no_snapshot_keeps(tmp_path: Path) -> None:
+    grow(tmp_path)
+    (tmp_path / "src/large").write_bytes(bytes(2000))
+    async with filetools.open(tmp_path, settings=ALONE | {"snapshot_max_file_bytes": 1000}) as files:
+        first = on_disk(tmp_path)
+        assert (await files.checkpoint("before")).by_hash_alone == ["src/large"]
+        await files.delete_directory("src", recursive=True)
+        result = await files.restore("before", "src")
+    assert (result.not_undone, on_disk(tmp_path)) == ([], first)
+
+
+async def test_changes_that_a_restore_of_their_path_takes_back_are_undone(tmp_path: Path) -> None:
+    async with filetools.open(tmp_path, settings=ALONE) as files:
+        ann = files.for_actor(ANN)
+        await ann.write_file("b", "1")
+        await ann.write_file("a", "1")
+        await files.checkpoint("before")
+        await ann.write_file("b", "2")
+        await ann.write_file("a", "2")
+        result = await ann.restore("before", "a")
+        assert [(change.path, change.outcome) for change in result.changes] == [("a", "undone")]
+        await ann.undo()  # of the other change: nothing is left to undo of this path since
+        assert ((tmp_path / "a").read_text(), (tmp_path / "b").read_text()) == ("1", "1")
+        await ann.undo()
+        assert [each.name for each in tmp_path.iterdir() if each.name != ".filetools"] == ["b"]
+
+
 async def test_names_that_no_call_can_say_stay_and_are_listed(tmp_path: Path) -> None:
     odd = tmp_path / "docs" / os.fsdecode(b"odd\xff")
     grow(tmp_path)

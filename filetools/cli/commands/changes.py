@@ -10,6 +10,7 @@ import filetools.cli.parameters as suggestions
 import filetools.models as models
 from filetools.cli.command import command
 from filetools.cli.parameters import (
+    ENTRY,
     is_folder,
     path_argument,
     run_option,
@@ -67,7 +68,7 @@ _MOST_GROUPED: Final = 1000
         "filetools log --run run-1a208eb102b5ff5 --json",
     ),
 )
-@click.argument("path", required=False, type=click.Path(), help="Only changes of this file or folder.")
+@click.argument("path", required=False, type=ENTRY, help="Only changes of this file or folder.")
 @click.option("-n", "--number", type=click.IntRange(1, 1000), default=20, help="Maximum number of changes.")
 @click.option("-p", "--patch", is_flag=True, help="Also show the diff of each change.")
 @click.option("--of", metavar="NAME", shell_complete=suggestions.actors, help="Only changes by this actor.")
@@ -160,7 +161,7 @@ _MOST_CHANGES: Final = 10_000
 
 @command("versions", READING, examples=("filetools versions src/app.py",))
 @path_argument
-@click.option("-n", "--number", type=click.IntRange(1, 1000), default=20, help="Maximum number of changes.")
+@click.option("-n", "--number", type=click.IntRange(1, 1000), default=20, help="Maximum number of versions.")
 async def versions(runner: CommandRunner, files: FileToolsFacade, path: str, *, number: int) -> None:
     """List the versions that a file has had, newest first.
 
@@ -187,7 +188,7 @@ async def versions(runner: CommandRunner, files: FileToolsFacade, path: str, *, 
 @click.argument(
     "path",
     required=False,
-    type=click.Path(),
+    type=ENTRY,
     help="A file or folder; by default the whole tree.",
 )
 @click.argument(

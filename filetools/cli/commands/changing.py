@@ -9,7 +9,14 @@ from typing import Final
 import click
 
 from filetools.cli.command import command
-from filetools.cli.parameters import dry_run_option, expected_version_option, force_option, is_folder, path_argument
+from filetools.cli.parameters import (
+    ENTRY,
+    dry_run_option,
+    expected_version_option,
+    force_option,
+    is_folder,
+    path_argument,
+)
 from filetools.cli.runner import CHANGING, CommandRunner
 from filetools.cli.terminal import amount, print_diff, print_line, print_note, print_row
 from filetools.content.formats import UTF8, marked_format
@@ -215,16 +222,16 @@ def _show_edit(result: EditResult) -> None:
         print_note("Nothing was written: this is a dry run.")
 
 
-source_argument = click.argument("source", type=click.Path(), help="Source, relative to the working folder.")
+source_argument = click.argument("source", type=ENTRY, help="Source, relative to the working folder.")
 destination_argument = click.argument(
     "destination",
-    type=click.Path(),
+    type=ENTRY,
     help="New path; if it is a folder or ends with a slash, the entry is put into it.",
 )
 
 
 @command("rm", CHANGING, examples=("filetools rm old.txt notes.md", "filetools rm -r build-output"))
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(), help="Files or folders.")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=ENTRY, help="Files or folders.")
 @click.option("-r", "--recursive", is_flag=True, help="Delete folders with everything in them.")
 @expected_version_option
 async def rm(

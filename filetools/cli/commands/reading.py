@@ -11,7 +11,7 @@ import click
 
 import filetools.cli.parameters as suggestions
 from filetools.cli.command import command
-from filetools.cli.parameters import path_argument
+from filetools.cli.parameters import ENTRY, path_argument
 from filetools.cli.records import show_entries
 from filetools.cli.runner import READING, CommandRunner
 from filetools.cli.terminal import (
@@ -70,7 +70,7 @@ async def read(
 
 
 @command("ls", READING, examples=("filetools ls", "filetools ls -l src", "filetools ls -R --json"))
-@click.argument("path", default=".", type=click.Path(), help="Folder, relative to the working folder.")
+@click.argument("path", default=".", type=ENTRY, help="Folder, relative to the working folder.")
 @click.option("-R", "--recursive", is_flag=True, help="Include everything below.")
 @click.option("-l", "--long", is_flag=True, help="Also show size and time.")
 @click.option("--limit", type=click.IntRange(1, 1000), help="Stop after this many entries; by default print all.")
@@ -93,7 +93,7 @@ async def ls(
 
 
 @command("info", READING, examples=("filetools info src/app.py",))
-@path_argument
+@click.argument("path", type=ENTRY, help="File or folder, relative to the working folder.")
 async def info(runner: CommandRunner, files: FileToolsFacade, path: str) -> None:
     """Show the metadata of a file or folder."""
     runner.show(await files.file_info(runner.path(path)), lambda result: print_facts(_facts(result)))

@@ -13,7 +13,7 @@ from rich.filesize import decimal
 import filetools.cli.parameters as suggestions
 import filetools.models as models
 from filetools.cli.command import command
-from filetools.cli.parameters import dry_run_option, since_option, time_or_number, until_option
+from filetools.cli.parameters import ENTRY, dry_run_option, since_option, time_or_number, until_option
 from filetools.cli.records import moment, print_unread
 from filetools.cli.runner import CHANGING, READING, CommandRunner
 from filetools.cli.terminal import (
@@ -115,7 +115,7 @@ _VERBS: Final = {
 }
 _FOLDERS: Final = ("move_directory", "make_directory", "delete_directory", "restore_directory", "set_mode")
 
-_OTHERS: Final = " of yours; --of NAME undoes changes of another actor, such as 'external'"
+_OTHERS: Final = " among your changes; --of NAME undoes changes of another actor, such as 'external'"
 partial_option = click.option("--partial", is_flag=True, help="Undo what is possible, and list the rest.")
 
 
@@ -131,7 +131,7 @@ partial_option = click.option("--partial", is_flag=True, help="Undo what is poss
         "filetools undo --run run-1a208eb102b5ff5",
     ),
 )
-@click.argument("path", required=False, type=click.Path(), help="Only changes of this file or folder.")
+@click.argument("path", required=False, type=ENTRY, help="Only changes of this file or folder.")
 @click.option(
     "--change",
     "number",
@@ -206,7 +206,7 @@ async def redo(runner: CommandRunner, files: FileToolsFacade, *, partial: bool, 
     examples=("filetools restore before-refactoring --dry-run", "filetools restore before-refactoring src"),
 )
 @click.argument("name", shell_complete=suggestions.checkpoints, help="Name of the checkpoint.")
-@click.argument("path", required=False, type=click.Path(), help="Only this file or folder.")
+@click.argument("path", required=False, type=ENTRY, help="Only this file or folder.")
 @partial_option
 @dry_run_option
 async def restore(

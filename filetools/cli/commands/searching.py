@@ -13,6 +13,7 @@ from msgspec import Struct
 from rich.text import Text
 
 from filetools.cli.command import command
+from filetools.cli.parameters import ENTRY
 from filetools.cli.records import show_entries
 from filetools.cli.runner import READING, CommandRunner
 from filetools.cli.terminal import FAILED, STDOUT, print_line, print_note, printable, printable_line
@@ -28,7 +29,7 @@ limit_option = click.option("-m", "--limit", type=click.IntRange(1), help="Stop 
 
 @command("find", READING, examples=("filetools find app.py", "filetools find 'src/**/*.py'", "filetools find -a .env"))
 @click.argument("pattern", help="Part of the path in any case, or a glob.")
-@click.argument("path", default=".", type=click.Path(), help="Where to search, relative to the working folder.")
+@click.argument("path", default=".", type=ENTRY, help="Where to search, relative to the working folder.")
 @all_option
 @limit_option
 async def find(
@@ -56,7 +57,7 @@ async def find(
     "paths",
     nargs=-1,
     metavar="[PATH...]",
-    type=click.Path(),
+    type=ENTRY,
     help="Where to search, relative to the working folder.",
 )
 @click.option("-g", "--glob", metavar="GLOB", help="Only files that match.")

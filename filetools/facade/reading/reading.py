@@ -359,7 +359,7 @@ def full_version(parts: Parts, path: WorkspacePath, version: str, actor: Actor) 
         return full
     if not _SHORT_VERSION.fullmatch(digits):
         raise InvalidArgumentError(
-            f"A version is what a read or versions() returned, or at least {SHORTEST_PREFIX} hex digits of it, not {version!r}",
+            f"{version!r} is not a version; pass one of a read or of versions(), or at least {SHORTEST_PREFIX} digits of it",
             suggested_action="Omit the version to get the current text.",
         )
     found = [each for each in versions_had(parts, key) if each.startswith(VERSION_PREFIX + digits)]

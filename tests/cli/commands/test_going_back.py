@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from tests.support.terminal import CommandLine
 
-NOTHING = "Nothing to undo of yours; --of NAME undoes changes of another actor, such as 'external'.\n"
+NOTHING = "Nothing to undo among your changes; --of NAME undoes changes of another actor, such as 'external'.\n"
 
 
 def edit(run: CommandLine, old: str, new: str, *more: str) -> None:

@@ -46,7 +46,7 @@ def contents(items: list[dict[str, Any]]) -> list[str]:
     [
         (("extract", "9c"), "No session found with prefix '9c'"),
         (("analyze", "--input", "nope"), "nope: No such file or directory"),
-        (("analyze", "--input", "no.json"), "no.json: item 1 is no feedback item: `session_id` is missing"),
+        (("analyze", "--input", "no.json"), "no.json: item 1 is not a feedback item: `session_id` is missing"),
         (("collect", "--output", "/dev/null"), "/dev/null: It is not a file"),
         (("extract", "3b", "--output", "notes.md/said.json"), "ROOT/notes.md/said.json: Not a directory"),
     ],
