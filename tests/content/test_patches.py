@@ -318,6 +318,8 @@ def test_the_first_component_of_two_names_that_differ_in_it_is_no_folder(head: s
         "*** Begin Patch\n--- a/f\n+++ b/f\n@@ -2 +2 @@\n-two\n+2\n*** End Patch\n",
         "*** Begin Patch\n*** Update File: f\n--- a/f\n+++ b/f\n@@ -2 +2 @@\n-two\n+2\n*** End Patch\n",
         "\ufeff--- f.orig\n+++ f\n@@ -2 +2 @@\n-two\n+2\n",
+        "--- f\n+++ f.new\n@@ -2 +2 @@\n-two\n+2\n",
+        "--- a/f\n+++ b/f~\n@@ -2 +2 @@\n-two\n+2\n",
     ],
 )
 def test_a_mixture_of_the_forms_with_one_meaning_is_a_patch(patch: str) -> None:

@@ -221,8 +221,9 @@ def _names(header: _Header) -> tuple[str, str]:
         same = _same_name(header.old, header.new)
         if same is None and header.both:
             raise malformed(header.line, f"it names two files, {header.old!r} and {header.new!r}, without renaming")
-        # Outside git, the old name may be that of a copy, such as "file.orig".
-        name = same or header.new.removeprefix("b/")
+        # Outside git, one of the names may be that of a copy, such as "file.orig" or "file.new".
+        old, new = header.old.removeprefix("a/"), header.new.removeprefix("b/")
+        name = same or (old if old and new.startswith(old) else new)
         return name, name
     side, name = ("b/", header.new) if header.old == _NOTHING else ("a/", header.old)
     if name == _NOTHING:
