@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import inspect
 import sys
@@ -15,7 +16,7 @@ import click
 from filetools.cli.runner import READING, CommandRunner, SharedOptions
 from filetools.cli.terminal import FAILED, INTERRUPTED, STDERR, leave_quietly, print_error, print_refusal, use_terminal
 from filetools.distribution import version_line
-from filetools.errors import AccessDeniedError, FileToolsError, InvalidArgumentError
+from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, InvalidArgumentError
 from filetools.models.words import Durability
 
 _NAME: Final = "filetools"
@@ -211,6 +212,11 @@ def command(
                 raise click.exceptions.Exit(FAILED) from error
             except BrokenPipeError:
                 leave_quietly()
+            except OSError as error:  # a full disk; errors of the workspace's files are FileToolsErrors
+                if error.errno != errno.ENOSPC:
+                    raise
+                print_refusal("Cannot write the output: no space left on device", None, code=f" {DiskFullError.code}")
+                leave_quietly(FAILED)
 
         function: Callable[..., None] = call
         for each in reversed(shared):

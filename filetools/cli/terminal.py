@@ -160,11 +160,11 @@ if TYPE_CHECKING:  # rich takes longer to import than many commands take to run,
 _DIFF_STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def leave_quietly() -> NoReturn:
-    """Exit silently because the reader of the pipe has closed it, as `head` does."""
+def leave_quietly(code: int = 0) -> NoReturn:
+    """Exit silently because the output cannot be written: the reader of a pipe has closed it, as `head` does."""
     # Buffered output would raise the error again at exit; redirect it to nowhere.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(0)
+    sys.exit(code)
 
 
 class Stream:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -138,3 +140,14 @@ def test_a_version_is_named_by_four_digits(run: CommandLine) -> None:
     )
     for digits in (version[7:11], version[7:25].upper()):
         assert run("read", "a.txt", "--version", digits).code == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_output_that_cannot_be_written_is_an_error(run: CommandLine) -> None:
+    run("write", "a.txt", "--content", "a")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            (sys.executable, "-m", "filetools", "ls"),
+            cwd=run.folder, env=run.environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "error DISK_FULL: Cannot write the output: no space left on device\n")

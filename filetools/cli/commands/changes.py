@@ -232,7 +232,7 @@ async def diff(
     """
     is_of_tree = since is not None or run is not None
     if (since is not None and run is not None) or (until is not None and not is_of_tree) or (old and is_of_tree):
-        raise click.BadParameter("--until requires --since or --run; none of them goes with versions")
+        raise click.BadParameter("give only one of --since, --run and versions; --until goes with --since or --run")
 
     where = "" if path is None else runner.path(path)
     if is_of_tree or (old is None and await is_folder(files, where)):

@@ -109,7 +109,12 @@ def trust(runner: CommandRunner, name: str | None, *, yes: bool) -> None:
     state = runner.workplace.root / STATE_PATH
     asides = {each.name: each for each in states_set_aside(state)}
     if not asides:
-        runner.show({"accepted": None}, lambda _: print_note("Nothing was set aside: no state came with this folder."))
+        runner.show(
+            {"accepted": None},
+            lambda _: print_note(
+                "No state is set aside. One that came with the folder is set aside at the first change."
+            ),
+        )
         return
     aside = asides.get(name or [*asides][-1])
     if aside is None:
