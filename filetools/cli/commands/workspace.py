@@ -349,7 +349,7 @@ def _fill(runner: CommandRunner, added: ListedMirror) -> None:
 
 
 def _show_added(added: dict[str, Any]) -> None:
-    print_row("added", added["path"], detail=f"{added['synced_files']} synchronised by this command")
+    print_row("added", added["path"], detail="" if added["errors"] else "equal to the root")
     for error in added["errors"]:
         print_row("failed", f"{error['path']}: {error['error']}")
 

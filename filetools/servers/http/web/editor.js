@@ -12,9 +12,9 @@ const ENDS = { lf: "LF", crlf: "CRLF", cr: "CR", mixed: "mixed line ends", none:
 const KEYS = `<dl>
 <dt><kbd>Ctrl+S</kbd></dt><dd>save</dd>
 <dt><kbd>Alt+W</kbd></dt><dd>close the file</dd>
-<dt><kbd>Alt+Page Up, Alt+Page Down</kbd></dt><dd>file before, file after</dd>
-<dt><kbd>F6, Shift+F6</kbd></dt><dd>next part of the page, part before</dd>
-<dt><kbd>F8</kbd></dt><dd>answer what agents ask</dd>
+<dt><kbd>Alt+Page Up, Alt+Page Down</kbd></dt><dd>previous file, next file</dd>
+<dt><kbd>F6, Shift+F6</kbd></dt><dd>next part of the page, previous part</dd>
+<dt><kbd>F8</kbd></dt><dd>answer an agent's question</dd>
 <dt><kbd>Ctrl+M</kbd></dt><dd>let Tab leave the text</dd>
 </dl>`;
 const OPTIONS = { ...PLAIN, fixedOverflowWidgets: true, fontSize: 13, glyphMargin: false, lineDecorationsWidth: 12, model: null };
