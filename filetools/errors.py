@@ -64,7 +64,9 @@ class FileToolsError(Exception):
 
 def _without_constructor(kind: type[FileToolsError], message: str) -> FileToolsError:
     """Make an error for unpickling: constructors of subclasses take other arguments than the message."""
-    return kind.__new__(kind, message)
+    error = kind.__new__(kind, message)
+    error.args = (message,)
+    return error
 
 
 class _AtPathError(FileToolsError):

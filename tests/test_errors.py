@@ -28,4 +28,4 @@ def test_an_empty_path_is_the_root_but_where_a_path_is_quoted_as_it_was_sent() -
 def test_an_error_passes_between_processes_whole() -> None:
     for error in (PathNotFoundError("a"), FileTooLargeError("a", 3, 2)):
         copied = pickle.loads(pickle.dumps(error))
-        assert (type(copied), str(copied), vars(copied)) == (type(error), str(error), vars(error))
+        assert (type(copied), copied.args, vars(copied)) == (type(error), error.args, vars(error))

@@ -108,7 +108,7 @@ def trust(runner: CommandRunner, name: str | None, *, yes: bool) -> None:
     """
     state = runner.workplace.root / STATE_PATH
     asides = {each.name: each for each in states_set_aside(state)}
-    if not asides:
+    if not asides and not name:
         runner.show(
             {"accepted": None},
             lambda _: print_note(
@@ -118,7 +118,7 @@ def trust(runner: CommandRunner, name: str | None, *, yes: bool) -> None:
         return
     aside = asides.get(name or [*asides][-1])
     if aside is None:
-        raise click.BadParameter(f"No state {name!r} was set aside, only {', '.join(asides)}")
+        raise click.BadParameter(f"No state {name!r} was set aside. States set aside: {', '.join(asides) or 'none'}")
     report = examine_journal(aside)
     found = {
         "accepted": aside.name,

@@ -110,6 +110,7 @@ def test_doctor_prints_each_setting_with_its_source(run: CommandLine, tmp_path: 
 
 def test_trust_accepts_the_state_that_is_named_and_says_how(run: CommandLine, tmp_path: Path) -> None:
     run("write", "a.txt", "--content", "x")
+    assert run("trust", "set-aside-1", "--yes").code == 2
     first, second = shutil.copytree(run.folder, tmp_path / "first"), tmp_path / "second copy"
     run("append", "a.txt", "--content", "y", cwd=first)
     shutil.copytree(first, second)
