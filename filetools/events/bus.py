@@ -58,6 +58,8 @@ class EventBus:
         self._routes: dict[Route, None] = {}
         """The subscriptions to events, oldest first."""
         self._responders: dict[Subscription, Responder] = {}
+        self._listened: dict[str, bool] = {}
+        """Whether events of a name have a listener, as far as asked since the last subscription changed."""
         self._queues: set[ListenerQueue] = set()
         self._is_closed = False
 
@@ -111,7 +113,10 @@ class EventBus:
 
     def has_listeners(self, name: str) -> bool:
         """True if an event of this name has a listener; lets publishers skip creating it."""
-        return bool(self._routes) and any(matches(route.pattern, name) for route in self._routes)
+        listened = self._listened.get(name)
+        if listened is None:
+            listened = self._listened[name] = any(matches(route.pattern, name) for route in self._routes)
+        return listened
 
     def publish(self, event: Event) -> None:
         """Deliver an event: plain listeners run now, async ones find it in their queue. Never waits.
@@ -193,12 +198,14 @@ class EventBus:
 
     def _add(self, route: Route) -> Route:
         self._routes[route] = None
+        self._listened.clear()
         self._emitter.add_listener(_EVENT, route.deliver)
         return route
 
     def _detach(self, route: Subscription) -> None:
         assert isinstance(route, Route)
         del self._routes[route]
+        self._listened.clear()
         self._emitter.remove_listener(_EVENT, route.deliver)
         if route.queue is not None:
             # Queued events are still delivered to a listener that wanted only one, and when the bus closes.
