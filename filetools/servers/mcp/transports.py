@@ -51,6 +51,8 @@ MCP_PATH: Final = "/mcp"
 """URL path of the server over HTTP."""
 KEPT_BYTES: Final = 8 * 1024 * 1024
 """glibc keeps up to twice as much memory for the next large response; see `M_MMAP_THRESHOLD` in `mallopt(3)`."""
+CLOSE_SECONDS: Final = 2.0
+"""How long a server that ends waits for a client that does not read."""
 PIPE_BYTES: Final = 1024 * 1024
 """Pipe capacity that holds a whole response; with the default of 64 KiB, reader and writer must alternate."""
 
@@ -133,12 +135,16 @@ class MessageWriter(ObjectSendStream[SessionMessage]):
             anyio.BrokenResourceError: The client has closed its end.
         """
         line = jsonrpc_message_adapter.dump_json(item.message, by_alias=True, exclude_unset=True) + b"\n"
-        await asyncio.shield(self._write(line))
+        writing = asyncio.ensure_future(self._write(line))
+        # Retrieves the outcome: a cancelled sender does not wait for it.
+        writing.add_done_callback(lambda task: task.cancelled() or task.exception())
+        await asyncio.shield(writing)
 
     async def aclose(self) -> None:
-        """Wait until everything is written, or the client has closed its end."""
-        async with self._turn:
-            pass
+        """Wait until everything is written, the client has closed its end, or it has not read for `CLOSE_SECONDS`."""
+        with anyio.move_on_after(CLOSE_SECONDS):
+            async with self._turn:
+                pass
 
     async def _write(self, line: bytes) -> None:
         async with self._turn:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import termios
+import time
+from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -122,6 +126,29 @@ def test_what_ends_it_in_the_midst_of_calls_closes_the_workspace_first(
     found = {each.name: each.read_text() for each in root.iterdir() if each.is_file()}
     assert found.pop("first") == "x"
     assert set(found.values()) == {content}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the signals of POSIX")
+def test_a_client_that_reads_nothing_does_not_keep_it_from_ending(tmp_path: Path) -> None:
+    root, filled = tmp_path / "root", -1
+    root.mkdir()
+    (root / "large.txt").write_text(("z" * 99 + "\n") * 1900)
+    server = Started(root)
+    server.exchange([HELLO, READY], answers=1)
+    read = [request(each, "tools/call", name="read_file", arguments={"path": "large.txt"}) for each in range(2, 102)]
+    server.exchange(read, answers=0)
+    while filled != (filled := waiting_bytes(server.process.stdout.fileno())) or not filled:
+        time.sleep(0.2)  # until the pipe holds no more
+    with server.process:
+        server.process.send_signal(signal.SIGTERM)
+        assert (server.process.wait(), server.errors.read_text()) == (-signal.SIGTERM, "")
+
+
+def waiting_bytes(descriptor: int) -> int:
+    """Return how many bytes a pipe holds."""
+    found = array("i", [0])
+    fcntl.ioctl(descriptor, termios.FIONREAD, found)
+    return found[0]
 
 
 @pytest.mark.parametrize("step", [1, 2, 5, 10, 50])
