@@ -368,7 +368,7 @@ def _asked(file: Path) -> dict[str, Any]:
     try:
         found = _read_toml(file)
     except InvalidArgumentError as exc:
-        _say_once(f"the strictest settings are used: {exc}")
+        _say_once(f"{str(file)!r}: the strictest settings are used: {exc}")
         return strictest
     asked: dict[str, Any] = {}
     for name, value in found.items():
@@ -396,7 +396,7 @@ def _read_toml(path: Path) -> Mapping[str, Any]:
         return {}
     except (OSError, ValueError) as exc:  # ValueError: not UTF-8, or not TOML
         reason = exc.strerror if isinstance(exc, OSError) else exc
-        raise InvalidArgumentError(f"Cannot read the settings in {str(path)!r}: {reason}") from exc
+        raise InvalidArgumentError(f"Cannot read the settings in {path.name!r}: {reason}") from exc
 
 
 def forces_terminal() -> bool:
