@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.tree.test_watching import IN_NAMESPACE
 
 import filetools.app.surroundings as module
 from filetools.app.surroundings import Check, extras, installation, look_around
@@ -11,7 +12,6 @@ from filetools.settings import Settings
 from tests.support.declared import project
 from tests.support.hinted import said_by
 from tests.support.unprivileged import as_nobody
-from tests.tree.test_polling import IN_NAMESPACE
 
 
 def found(root: Path, name: str, settings: Settings | None = None) -> list[Check]:

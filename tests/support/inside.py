@@ -173,7 +173,7 @@ def foreign_of(files: FileToolsFacade) -> ForeignChanges:
 def hint(files: FileToolsFacade, folder: tuple[int, int], *names: str) -> None:
     """Note that names in a folder, given by device and inode, may have changed."""
     for name in names:
-        foreign_of(files)._agenda.hints.note(folder, name)
+        foreign_of(files)._agenda.hint(folder, name)
 
 
 def is_calm(files: FileToolsFacade) -> bool:
@@ -190,9 +190,7 @@ def is_polling(notifier: Notifier) -> bool:
 def is_watching(files: FileToolsFacade) -> bool:
     """Whether all that others do from now on is noticed by this process."""
     foreign = foreign_of(files)
-    return (
-        foreign._watcher is not None and foreign._watcher.status().method is not None and foreign._finished is not None
-    )
+    return foreign._watcher is not None and foreign._watcher.method is not None and foreign._finished is not None
 
 
 def heads_below(journal: Journal, key: str) -> list[tuple[str, str]]:
