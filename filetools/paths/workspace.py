@@ -24,9 +24,9 @@ from filetools.errors import (
     WorkspaceGoneError,
 )
 from filetools.models.words import STATE_PATH
-from filetools.paths.birth import birth_ns
 from filetools.paths.explain import MAYBE_GONE, MAYBE_ON_THE_WAY, explain_way, shown, translate, wrong_kind
 from filetools.paths.lexical import is_addressable
+from filetools.paths.library import birth_ns
 from filetools.paths.links import follow_links
 from filetools.paths.resolver import (
     FOLDER_FLAGS,

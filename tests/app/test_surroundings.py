@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.tree.test_watching import IN_NAMESPACE
 
 import filetools.app.surroundings as module
 from filetools.app.surroundings import Check, extras, installation, look_around
@@ -12,6 +11,7 @@ from filetools.settings import Settings
 from tests.support.declared import project
 from tests.support.hinted import said_by
 from tests.support.unprivileged import as_nobody
+from tests.tree.test_watching import IN_NAMESPACE
 
 
 def found(root: Path, name: str, settings: Settings | None = None) -> list[Check]:

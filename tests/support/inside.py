@@ -20,6 +20,7 @@ from filetools.app import trust
 from filetools.app.registration import Registration
 from filetools.changes.foreign import ForeignChanges
 from filetools.changes.parts import Parts
+from filetools.events.notifier import Notifier
 from filetools.facade.facade import FileToolsFacade
 from filetools.journal.journal import Journal
 from filetools.journal.storage.birth import DATABASE_NAME, connect, keep_mark
@@ -27,14 +28,13 @@ from filetools.journal.storage.contents import VERSION_TEXT
 from filetools.journal.storage.database import Database
 from filetools.journal.tree_rows import bounds_below
 from filetools.models.words import STATE_PATH
+from filetools.paths import library
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sessions import rules
 from filetools.sessions.agent_process import AgentProcess
-from filetools.stores import system
 from filetools.sync.manager import SyncManager
 from filetools.sync.mirror import Mirror
 from filetools.tree.inotify import InotifyThread
-from filetools.tree.notifier import Notifier
 from filetools.writer.turn_calls import TurnCall, TurnTask
 from filetools.writer.worker_pool import Hop
 
@@ -56,7 +56,7 @@ def refuse_library_call(patch: pytest.MonkeyPatch, name: str) -> None:
         ctypes.set_errno(errno.ENOSYS)
         return -1
 
-    patch.setattr(system._library(), name, refuse, raising=False)
+    patch.setattr(library._library(), name, refuse, raising=False)
 
 
 @asynccontextmanager

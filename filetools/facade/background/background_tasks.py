@@ -22,13 +22,13 @@ from filetools.changes.runner import CallRunner
 from filetools.changes.syncer import sync_files
 from filetools.changes.tree_look import look_at_tree
 from filetools.errors import FileToolsError, LockTimeoutError, WorkspaceGoneError
+from filetools.events.notifier import Notifier
 from filetools.facade.background.leftovers import sweep
 from filetools.facade.reading.feed import Feed
 from filetools.history.checkpoints import SessionCheckpoints
 from filetools.models.records import SYSTEM, ChangeRecord
 from filetools.paths.workspace_path import ROOT
 from filetools.tree.leader import Leadership
-from filetools.tree.notifier import Notifier
 
 FOLLOW_PAUSE_SECONDS: Final = 0.01
 """Shortest time between two reads of other processes' records; the first one after a silence is immediate."""
