@@ -202,9 +202,9 @@ class Outbox:
         await self.room()
         self.put_now(text)
 
-    async def room(self) -> None:
-        """Wait until there is room, or the outbox is closed."""
-        while not (self.has_room or self._is_closed):
+    async def room(self, most_characters: int = MOST_CHARACTERS) -> None:
+        """Wait until there is room and fewer characters than `most_characters` wait, or the outbox is closed."""
+        while not (self._is_closed or (self.has_room and self._characters < most_characters)):
             await self._changed.wait()
 
     async def take(self) -> str | None:
