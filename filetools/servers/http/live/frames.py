@@ -14,8 +14,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.permissions.requests import ApprovalRequest
 from filetools.servers.http.operations import LONGEST_NUMBER
-from filetools.servers.http.problems import faults_text
-from filetools.tools.arguments import Parameters
+from filetools.tools.arguments import Parameters, refusal_of
 from filetools.tools.envelope import failure_envelope
 from filetools.tools.handlers.buffers import MAX_EDITS, BufferEdit
 
@@ -143,7 +142,8 @@ def frame_of(plain: object) -> Hello | Request:
     try:
         return _FRAME.validate_python(plain)
     except ValidationError as exc:
-        raise InvalidArgumentError(f"Bad frame: {faults_text(exc.errors())}") from exc
+        # A frame of a known type is located by its type first.
+        raise refusal_of(exc.errors(), skip=1) from exc
 
 
 def pending_request(request: ApprovalRequest) -> dict[str, Any]:

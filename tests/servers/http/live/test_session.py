@@ -48,7 +48,7 @@ async def hub(files: FileToolsFacade) -> AsyncIterator[Hub]:
 NO_FRAMES = [
     ("", "JSON"),
     ("{", "JSON"),
-    ('{"type":"nothing"}', "Bad frame: Input tag 'nothing'"),
+    ('{"type":"nothing"}', "The JSON value: expected 'type' to be one of 'hello', 'open', "),
     ('{"type":"hello","who":"me"}', "who"),
     ('{"type":"change","handle":"h","buffer_version":"1","edits":[]}', "buffer_version"),
     ('{"type":"change","handle":"h","buffer_version":1,"edits":[{"start":-1,"end":0,"text":""}]}', "start"),
