@@ -18,7 +18,7 @@ from filetools.errors import FileToolsError, WorkspaceGoneError
 from filetools.journal.checkpoints import Checkpoint, SnapshotRow, Tree
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.permissions.deadline import uncounted
+from filetools.locks.deadline import uncounted
 
 PREFIX: Final = "auto: "
 """Prefix of the names of automatic checkpoints."""

@@ -25,7 +25,7 @@ from filetools.errors import (
 from filetools.facade.descriptor_calls import DescriptorCalls
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.result import Result
-from filetools.permissions.deadline import AbortSignal, Deadline
+from filetools.locks.deadline import AbortSignal, Deadline
 from filetools.tools.answers.nearby import suggest_paths
 from filetools.tools.answers.offered import Names, Offered
 from filetools.tools.answers.seen import ShownCall, TextLimits

@@ -15,7 +15,7 @@ from filetools.journal.commit import CommitDraft
 from filetools.journal.journal import Records
 from filetools.journal.tree_rows import Identity
 from filetools.models.records import ChangeRecord
-from filetools.permissions.deadline import Deadline, current_deadline
+from filetools.locks.deadline import Deadline, current_deadline
 from filetools.writer.worker_pool import Hop
 
 T = TypeVar("T")

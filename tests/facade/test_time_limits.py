@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.permissions.deadline import AbortSignal
+from filetools.locks.deadline import AbortSignal
 from filetools.tools.registry import ToolRegistry
 from tests.support.crashing import QUIET
 from tests.support.opened import ScriptedOpening, refused

@@ -14,7 +14,7 @@ import pytest
 import filetools
 from filetools.changes.deciding import actor_knowledge
 from filetools.facade import tree_calls
-from filetools.permissions.deadline import AbortSignal
+from filetools.locks.deadline import AbortSignal
 from filetools.tools.registry import ToolRegistry
 from tests.support.crashing import QUIET
 

@@ -20,7 +20,7 @@ from filetools.errors import (
 )
 from filetools.events.types import Event, ToolCompleted, ToolProgress, ToolStarted
 from filetools.facade.facade import FileToolsFacade
-from filetools.permissions.deadline import AbortSignal, current_deadline, uncounted
+from filetools.locks.deadline import AbortSignal, current_deadline, uncounted
 from filetools.tools import registry as call
 from filetools.tools.arguments import NoParameters
 from filetools.tools.registry import ToolRegistry

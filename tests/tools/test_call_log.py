@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from filetools.errors import AccessDeniedError
 from filetools.models.records import Actor
-from filetools.permissions.deadline import AbortSignal
+from filetools.locks.deadline import AbortSignal
 from filetools.tools.call_log import CallLog, CallRecord
 
 

@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter
 
 from filetools.errors import FileToolsError
-from filetools.permissions.deadline import AbortSignal
+from filetools.locks.deadline import AbortSignal
 from filetools.printable import printable
 from filetools.servers.mcp.callers import FindRegistry, Request
 from filetools.servers.mcp.elicitation import Elicitation

@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, Response
 from pydantic_core import from_json
 
 from filetools.errors import InvalidArgumentError
-from filetools.permissions.deadline import AbortSignal
+from filetools.locks.deadline import AbortSignal
 from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text
 from filetools.servers.http.openapi import Described, described_failure, failures
 from filetools.servers.http.problems import Refusal
