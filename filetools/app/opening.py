@@ -40,9 +40,9 @@ from filetools.settings import STATE_DIRECTORY, Settings, load_settings
 from filetools.stores.local import LocalStore
 from filetools.stores.store import Store
 from filetools.sync.manager import SyncManager
-from filetools.sync.recovery import Recovery
 from filetools.tree.notifier import Notifier
 from filetools.tree.observer import TreeObserver
+from filetools.writer.recovery import Recovery
 from filetools.writer.worker_pool import WorkerPool
 
 _log = logging.getLogger(__name__)
