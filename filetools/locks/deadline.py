@@ -113,7 +113,9 @@ class Deadline:
 
     def _reschedule(self, end: float | None) -> None:
         if not self._is_aborted:
-            with suppress(RuntimeError):  # the block has ended, or its time is up and the cancelled work leaves its pauses
+            with suppress(
+                RuntimeError
+            ):  # the block has ended, or its time is up and the cancelled work leaves its pauses
                 self._timeout.reschedule(end)
 
 

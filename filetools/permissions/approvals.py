@@ -23,10 +23,10 @@ from filetools.errors import (
 )
 from filetools.events.types import ApprovalRequired, Event, ToolApproved, ToolRejected
 from filetools.journal.table import Table
+from filetools.locks.deadline import current_deadline, uncounted
 from filetools.models.records import Actor
 from filetools.permissions.approval_table import ApprovalRow, ApprovalTable
 from filetools.permissions.audience import Attendance, Audience, Case, Ticket
-from filetools.locks.deadline import current_deadline, uncounted
 from filetools.permissions.policy import DELETING_TOOLS, READING_TOOLS, RunTrust
 from filetools.permissions.requests import (
     ApprovalDecision,

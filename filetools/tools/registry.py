@@ -24,8 +24,8 @@ from filetools.errors import (
 )
 from filetools.facade.descriptor_calls import DescriptorCalls
 from filetools.facade.facade import FileToolsFacade
-from filetools.models.result import Result
 from filetools.locks.deadline import AbortSignal, Deadline
+from filetools.models.result import Result
 from filetools.tools.answers.nearby import suggest_paths
 from filetools.tools.answers.offered import Names, Offered
 from filetools.tools.answers.seen import ShownCall, TextLimits

@@ -9,8 +9,8 @@ from msgspec import Struct, field
 
 from filetools.facade.descriptor_calls import DescriptorCalls
 from filetools.facade.facade import FileToolsFacade
-from filetools.models.result import Result
 from filetools.locks.deadline import AbortSignal
+from filetools.models.result import Result
 from filetools.tools.answers.seen import ShownCall, TextLimits
 from filetools.tools.arguments import P
 from filetools.tools.envelope import input_schema

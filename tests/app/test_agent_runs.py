@@ -81,7 +81,10 @@ async def test_what_an_agent_leaves_running_and_what_was_skipped_is_reported(
     limits = AgentLimits(stop_seconds=0.3, line_bytes=90_000)
     await listened(AgentRuns([sys.executable, "-c", SAYING + program], limits=limits), files)
     os.kill(int((await files.read_file("daemon")).content), signal.SIGKILL)
-    assert ("left a program behind" in caplog.text, "1 messages of its agent were too long" in caplog.text) == (True, True)
+    assert ("left a program behind" in caplog.text, "1 messages of its agent were too long" in caplog.text) == (
+        True,
+        True,
+    )
 
 
 async def test_a_program_that_is_missing_is_a_run_that_failed(files: FileToolsFacade) -> None:

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from filetools.errors import AccessDeniedError
-from filetools.models.records import Actor
 from filetools.locks.deadline import AbortSignal
+from filetools.models.records import Actor
 from filetools.tools.call_log import CallLog, CallRecord
 
 
