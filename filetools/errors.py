@@ -269,7 +269,7 @@ class MountPointError(AccessDeniedError):
 
 
 class NoStateError(AccessDeniedError):
-    """Raised when something is changed in a root that has no state of this user and was opened without creating one."""
+    """Raised when something is changed in a root that has no state and was opened without creating one."""
 
     def __init__(
         self,

@@ -6,39 +6,13 @@ Code that waits for people or locks, in any layer, pauses the deadline of the ru
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Final
 
 from filetools.errors import AbortedError, CallTimeoutError
-
-
-class AbortSignal:
-    """A signal, set once, that stops the calls it was given to. Belongs to their event loop; make a new one for later calls."""
-
-    __slots__ = ("_callbacks", "_is_aborted")
-
-    def __init__(self) -> None:
-        self._is_aborted = False
-        self._callbacks: list[Callable[[], None]] = []
-
-    def is_aborted(self) -> bool:
-        """Return True if the calls should stop. Thread-safe."""
-        return self._is_aborted
-
-    def abort(self) -> None:
-        """Stop the current and later calls that use this signal. Idempotent."""
-        if self._is_aborted:
-            return
-        self._is_aborted = True
-        for callback in self._callbacks:
-            callback()
-
-    def add_callback(self, callback: Callable[[], None]) -> None:
-        """Add a function to be called when the signal is set; never called if it is set already."""
-        self._callbacks.append(callback)
 
 
 class Deadline:

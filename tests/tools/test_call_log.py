@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from filetools.errors import AccessDeniedError
-from filetools.locks.deadline import AbortSignal
 from filetools.models.records import Actor
 from filetools.tools.call_log import CallLog, CallRecord
+from filetools.tools.tool import AbortSignal
 
 
 def record(name: str) -> CallRecord:
