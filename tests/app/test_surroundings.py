@@ -12,7 +12,7 @@ from filetools.settings import Settings
 from tests.support.declared import project
 from tests.support.hinted import said_by
 from tests.support.unprivileged import as_nobody
-from tests.tree.test_polling import IN_NAMESPACE
+from tests.tree.test_watching import IN_NAMESPACE
 
 
 def found(root: Path, name: str, settings: Settings | None = None) -> list[Check]:
