@@ -182,9 +182,7 @@ class _ArgumentReader:
 
     def refusal(self) -> InvalidArgumentError:
         """Return the error with all problems."""
-        return InvalidArgumentError(
-            _joined(self.problems), suggested_action=self._action, details=self._details
-        )
+        return InvalidArgumentError(_joined(self.problems), suggested_action=self._action, details=self._details)
 
     def object(self, schema: Mapping[str, Any], arguments: object, where: str) -> dict[str, Any]:
         """Return the arguments of an object with this schema, by parameter name."""
