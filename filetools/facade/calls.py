@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
 from inspect import iscoroutinefunction, isfunction, signature
 from pathlib import Path
-from types import NoneType
+from types import NoneType, UnionType
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -28,7 +28,7 @@ MOST_QUESTIONS: Final = 3
 """How often a person is asked about one call whose files keep changing meanwhile."""
 
 
-_PLAIN: Final[Mapping[str, tuple[type, str]]] = {
+_PLAIN: Final[Mapping[str, tuple[type | UnionType, str]]] = {
     "int": (int, "an integer"),
     "float": (float | int, "a number"),
     "bool": (bool, "a boolean"),
