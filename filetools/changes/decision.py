@@ -32,8 +32,6 @@ class ShownText(Struct, frozen=True, kw_only=True):
 class EditReport(Struct, frozen=True, kw_only=True):
     """The effect of edits on a text."""
 
-    text: str
-    """The new text."""
     hunks: tuple[dict[str, Any], ...]
     """The changes as a structured patch."""
     counts: tuple[int, ...] = ()

@@ -11,9 +11,16 @@ from msgspec.structs import replace
 
 from filetools.changes.steps.look import Look
 from filetools.content.differences.diff import unified_diff
+from filetools.content.differences.merging import MergeResult
 from filetools.content.facts import ContentFacts, inspect
 from filetools.content.version import stat_version
-from filetools.errors import EncodingError, FileTooLargeError, InvalidArgumentError, VersionMismatchError
+from filetools.errors import (
+    EditConflictError,
+    EncodingError,
+    FileTooLargeError,
+    InvalidArgumentError,
+    VersionMismatchError,
+)
 from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor
 from filetools.models.words import VERSION_PREFIX
@@ -211,3 +218,42 @@ def refuse_size(path: WorkspacePath, size: int, settings: Settings) -> None:
     """
     if size > settings.max_write_bytes:
         raise FileTooLargeError(path, size, settings.max_write_bytes)
+
+
+def unmergeable(
+    path: str,
+    base_version: str | None,
+    current_version: str | None,
+    *,
+    reason: str = "it is binary and cannot be merged",
+) -> EditConflictError:
+    """Return the error for a write that cannot be merged at all; without a current version the file was deleted."""
+    details = {"base_version": base_version, "current_version": current_version, "conflicts": list[str]()}
+    if current_version is None:
+        return EditConflictError(
+            f"{path} was deleted since the version that your text is based on; nothing was written",
+            path=path,
+            suggested_action="Read it first, then repeat the call without a version to make the file again.",
+            details=details,
+        )
+    message = f"{path} is no longer at the version that your text is based on, and {reason}"
+    return EditConflictError(message, path=path, details=details)
+
+
+def overlapping(
+    path: str, base_version: str, current_version: str | None, merged: MergeResult, current_text: str, base_text: str
+) -> EditConflictError:
+    """Return the error for a change that overlaps with others', with both sides of every place."""
+    conflicts = [one.to_dict() for one in merged.conflicts]
+    lines = ", ".join(str(one["line"]) for one in conflicts[:5])
+    return EditConflictError(
+        f"{path} was changed in the same place (line {lines}) since the version that your text is based on;"
+        " nothing was written",
+        path=path,
+        details={
+            "base_version": base_version,
+            "current_version": current_version,
+            "conflicts": conflicts,
+            "diff": unified_diff(base_text, current_text, f"a/{path}", f"b/{path}")[:LARGEST_DIFF],
+        },
+    )

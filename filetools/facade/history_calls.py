@@ -330,7 +330,7 @@ class HistoryCalls(ActorCalls):
             InvalidPathError, AbsolutePathError, PathTraversalError: The path is not inside the workspace.
             EditConflictError, ChangedMeanwhileError: As `undo`.
         """
-        where = ROOT if path is None else self._runner.resolve_name(path, allow_root=True)
+        where = ROOT if path is None else self._runner.resolve(path, allow_root=True, as_name=True)
         found, tree = await self._snapshot(name)
 
         async def aim() -> restoring.RestoreTarget:

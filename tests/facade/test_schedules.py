@@ -56,7 +56,7 @@ async def test_a_merged_text_that_counts_as_seen_is_found(tmp_path: Path, monkey
     def record_merged(parts: Parts, actor: Actor, steps: Sequence[PutFile]) -> None:
         for step in steps:
             if isinstance(step, PutFile):
-                parts.tracker.record_seen(actor, step.seen.key, step.version, content=step.decision.content)
+                parts.tracker.record_seen(actor, step.seen.key, step.decision.facts.version, content=step.decision.content)
 
     monkeypatch.setattr(runner, "record_steps", record_merged)
     fault = await first_fault(tmp_path, likely=82)

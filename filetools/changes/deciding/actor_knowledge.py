@@ -119,7 +119,7 @@ def _record_put(parts: Parts, actor: Actor, step: PutFile) -> None:
         _record_made(parts, actor, key, step)
         return
     parts.tracker.record_seen(actor, key, sent, content=decision.sent, encoding=decision.encoding)
-    told = {step.version, decision.told_version, step.seen.version if decision.in_buffer else None}
+    told = {step.decision.facts.version, decision.told_version, step.seen.version if decision.in_buffer else None}
     for version in told - {sent}:
         if version is not None:
             parts.tracker.record_reported(actor, key, version, base=sent)
@@ -130,7 +130,7 @@ def _record_made(parts: Parts, actor: Actor, key: str, step: PutFile) -> None:
     decision = step.decision
     made: list[tuple[str | None, str, bytes | None]] = []
     if not decision.in_buffer:
-        made.append((step.seen.version, step.version, None))
+        made.append((step.seen.version, step.decision.facts.version, None))
     if decision.shown is not None:
         made.append((decision.shown.before, decision.shown.version, decision.shown.content))
     known = parts.tracker.base(actor, key)

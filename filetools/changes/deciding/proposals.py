@@ -9,10 +9,9 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filetools.changes.deciding.folders import FOLDER, Contents, contents_of, moved
 from filetools.changes.parts import Parts
 from filetools.changes.steps.files import MoveFile, PutFile, RemoveFile
-from filetools.changes.steps.folders import MoveFolder, RemoveFolderStep
+from filetools.changes.steps.folders import FOLDER, Contents, MoveFolder, RemoveFolderStep, contents_of, moved
 from filetools.changes.steps.look import Look, unseen
 from filetools.changes.steps.step import Step
 from filetools.changes.steps.unsaved import UnsavedQuestion, disk_text
@@ -128,7 +127,7 @@ class Act(Struct, frozen=True, kw_only=True):
             "arguments": _plain(self.arguments),
             "versions": {str(path): each.look.version for path, each in standing.items()},
             # What a merge makes depends on what the writer knows, too.
-            "made": {path: _version_made(new) for path, new in made.items()},
+            "made": {path: new.code if isinstance(new, FileToolsError) else _plain(new) for path, new in made.items()},
             "contents": contents,
             "unsaved": None if question is None else question.opened.text,
         }
@@ -254,12 +253,6 @@ def _made(parts: Parts, act: Act, step: PutFile, standing: ShownState, questions
             # A whole text that lacks what a person has typed is their decision, even if its writer has read that.
             questions.append(UnsavedQuestion(path, opened, base_text=on_disk, proposed=text, disk_version=look.version))
     return decision.content if text is None else text
-
-
-def _version_made(new: Made) -> str:
-    if isinstance(new, FileToolsError):
-        return new.code
-    return version_of(new if isinstance(new, bytes) else new.encode("utf-8", "surrogatepass"))
 
 
 def _file_diff(path: WorkspacePath, new: Made, old: ShownState) -> str:

@@ -14,9 +14,8 @@ from typing import Any, Final
 from msgspec import structs
 
 from filetools.changes.decision import PutDecision, ShownText
-from filetools.changes.knowledge import BASE_GONE
+from filetools.changes.knowledge import BASE_GONE, overlapping, unmergeable
 from filetools.changes.parts import Parts
-from filetools.changes.rebasing import overlapping, unmergeable
 from filetools.changes.steps.look import Look, content_of
 from filetools.changes.writing import with_text
 from filetools.content.differences.diff import minimal_edits, refined

@@ -60,7 +60,7 @@ def delete_steps(runner: CallRunner, paths: Sequence[AnyPath], actor: Actor) -> 
     """
     refuse_many(paths)
     permit = partial(permit_removal, runner.parts, actor, None)
-    steps = [RemoveFile(runner.resolve_name(path), permit) for path in paths]
+    steps = [RemoveFile(runner.resolve(path, as_name=True), permit) for path in paths]
     refuse_repeats(runner, steps)
     return steps
 
