@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from filetools.changes.deciding.actor_knowledge import record_steps
+from filetools.changes.deciding.files import record_steps
 from filetools.changes.documents.document_news import DocumentNews
 from filetools.changes.parts import Parts
 from filetools.changes.steps import pipeline
@@ -286,15 +286,11 @@ class CallRunner:
             timeout_seconds=timeout,
             collect=collect,
         )
-        is_cancelled = False
         try:
             await self.turns.run(call)
         except asyncio.CancelledError:
-            if call.hop.cancelled() or not call.hop.done():
+            if call.hop.cancelled() or not call.hop.done() or applying.outcome is None or not is_late():
                 raise
-            is_cancelled = True
-        if is_cancelled and not (applying.outcome is not None and is_late()):
-            raise asyncio.CancelledError
         call.hop.result()
         assert applying.outcome is not None
         return await self._followed(applying.outcome)

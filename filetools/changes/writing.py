@@ -10,10 +10,11 @@ from typing import Final, Literal, TypeAlias, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filetools.changes.decision import EditReport, PutDecision
-from filetools.changes.knowledge import (
+from filetools.changes.decision import (
     BASE_GONE,
+    EditReport,
     KnownPath,
+    PutDecision,
     facts_now,
     is_version,
     overlapping,

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from filetools.changes.deciding.actor_knowledge import permit_move, permit_removal, record_steps
+from filetools.changes.deciding.files import permit_move, permit_removal, record_steps
 from filetools.changes.deciding.outcomes import delete_result, directory_result, move_result
 from filetools.changes.steps.files import MoveFile, RemoveFile
 from filetools.changes.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep, survey

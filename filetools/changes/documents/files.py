@@ -9,8 +9,7 @@ from typing import Final
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from filetools.changes.decision import PutDecision
-from filetools.changes.knowledge import overlapping, unmergeable
+from filetools.changes.decision import PutDecision, overlapping, unmergeable
 from filetools.changes.parts import Parts
 from filetools.changes.steps.look import Look, content_of
 from filetools.changes.steps.unsaved import aside, disk_text, replaced

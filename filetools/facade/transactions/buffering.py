@@ -10,7 +10,7 @@ from typing import Final, cast
 
 from msgspec import structs
 
-from filetools.changes.deciding.actor_knowledge import record_steps
+from filetools.changes.deciding.files import record_steps
 from filetools.changes.parts import Parts
 from filetools.changes.read_tracker import ReadTracker, Rows, added, owner_of
 from filetools.changes.runner import CallRunner

@@ -7,9 +7,8 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from filetools.changes.deciding.actor_knowledge import permit_leaving, permit_move, permit_removal
+from filetools.changes.deciding.files import TextChange, permit_leaving, permit_move, permit_removal
 from filetools.changes.deciding.outcomes import repaired
-from filetools.changes.deciding.texts import TextChange
 from filetools.changes.decision import PutDecision
 from filetools.changes.parts import Parts
 from filetools.changes.requests import refuse_many

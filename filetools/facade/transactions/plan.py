@@ -9,9 +9,8 @@ from operator import itemgetter
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filetools.changes.deciding.actor_knowledge import permit_leaving, refuse_unsaved, seen_by
-from filetools.changes.decision import PutDecision
-from filetools.changes.knowledge import read_as
+from filetools.changes.deciding.files import permit_leaving, refuse_unsaved, seen_by
+from filetools.changes.decision import PutDecision, read_as
 from filetools.changes.overlay import OverlayNode
 from filetools.changes.parts import Parts
 from filetools.changes.steps.files import MoveFile, PutFile, RemoveFile
