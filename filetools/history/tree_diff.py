@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from itertools import compress, repeat
 from typing import Final, Literal
 
@@ -98,9 +98,11 @@ def _differences(parts: Parts, old: WholeTree, new: WholeTree) -> list[Differenc
             structs.replace(each, change=_REVERSED.get(each.change, each.change), old=each.new, new=each.old)
             for each in _differences(parts, new, old)
         ]
-    records = parts.journal.history.select(RecordFilter(since=since + 1, until=until), limit=MOST_NUMBER)
+    history = parts.journal.history
+    records = history.select(RecordFilter(since=since + 1, until=until), limit=MOST_NUMBER)
+    undos = history.targets(record.number for record in records).keys()
     before, after = ({key: row for key, row in state.rows.items() if key != ROOT} for state in (old, new))
-    return compare_trees(before, after, records[::-1], parts.workspace.key)
+    return compare_trees(before, after, records[::-1], undos, parts.workspace.key)
 
 
 def _by_actor(found: list[Difference]) -> list[ActorChanges]:
@@ -230,7 +232,7 @@ class Difference(Struct, frozen=True):
 
 
 def compare_trees(
-    old: Tree, new: Tree, records: Iterable[ChangeRecord], key_of: Callable[[str], str]
+    old: Tree, new: Tree, records: Iterable[ChangeRecord], undos: Set[int], key_of: Callable[[str], str]
 ) -> list[Difference]:
     """Return the differences between two trees, sorted by path.
 
@@ -238,10 +240,11 @@ def compare_trees(
         old: Rows of the old tree, by key.
         new: Rows of the new tree.
         records: The records in between, oldest first.
+        undos: Numbers of those that undo or redo others.
         key_of: Returns the key of a path.
     """
     first = {key: _Thing(key) for key in old}
-    last = _followed(first, records, key_of)
+    last = _followed(first, records, undos, key_of)
 
     def actors(source: str | None, key: str | None) -> tuple[Actor, ...]:
         things = (first.get(source or ""), last.get(key or ""))
@@ -278,16 +281,16 @@ class _Thing(Struct, eq=False):
 
 
 def _followed(
-    first: Mapping[str, _Thing], records: Iterable[ChangeRecord], key_of: Callable[[str], str]
+    first: Mapping[str, _Thing], records: Iterable[ChangeRecord], undos: Set[int], key_of: Callable[[str], str]
 ) -> dict[str, _Thing]:
-    """Return the entry at each key after some records."""
+    """Return the entry at each key after some records; a deleted one keeps its key, and an undo brings it back there."""
     names = dict(first)
     for record in records:
         if record.state is RecordState.BUFFER:
             continue
         key, operation = key_of(record.path), record.operation
         source = key if record.old_path is None else key_of(record.old_path)
-        if operation is Operation.CREATE:
+        if operation in (Operation.CREATE, Operation.CREATE_DIRECTORY) and record.number not in undos:
             names.pop(key, None)
         changed = [source]
         if operation in (Operation.MOVE_DIRECTORY, Operation.DELETE_DIRECTORY):
@@ -296,8 +299,7 @@ def _followed(
         things = [(key + each[len(source) :], names.pop(each) if each in names else _Thing(None)) for each in changed]
         for place, thing in things:
             thing.hands.setdefault((record.actor.kind, record.actor.id), record.actor)
-            if operation not in (Operation.DELETE, Operation.DELETE_DIRECTORY):
-                names[place] = thing
+            names[place] = thing
     return names
 
 
