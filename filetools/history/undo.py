@@ -143,7 +143,7 @@ class Undoing:
         return structs.replace(finding, path=path, outcome="kept" if is_kept else finding.outcome)
 
     def _invert(self, record: ChangeRecord) -> None:
-        is_in_trash = record.operation is Operation.DELETE and record.before_unknown and bool(self._trashed(record))
+        is_in_trash = record.operation is Operation.DELETE and record.before_unknown
         if is_in_trash or record.operation is Operation.DELETE_DIRECTORY:
             self._restore(record)
         elif record.operation in (Operation.MOVE, Operation.MOVE_DIRECTORY):
@@ -279,7 +279,11 @@ class Undoing:
             self._find([record], None, Clash(reason="something else is there now"))
             return
         here = self._settled(where)
-        trashed = self._trashed(record)
+        found = (self._tree.trashed(where, str(number), record.mode) for number in deletions(self._history, record))
+        trashed = next((each for each in found if each), {})
+        if not trashed and record.operation is Operation.DELETE:
+            self._find([record], None, "unknown")
+            return
         if here is not None and (here.kind != "directory" or (trashed and not self._is_free(where, for_folder=True))):
             self._find([record], where, Clash(reason="something else is there now"))
             return
@@ -289,13 +293,6 @@ class Undoing:
             self._rebuild(record, where)
         outcome: Outcome = "undone" if here is None else "unchanged"
         self._find([record], where, "unknown" if record.before_unknown else outcome)
-
-    def _trashed(self, record: ChangeRecord) -> dict[str, DraftNode]:
-        """Return the nodes that a deletion moved into the trash, by path; empty if the trash no longer has them."""
-        where = self._entries[record.number].path
-        numbers = [] if where is None else deletions(self._history, record)
-        found = (self._tree.trashed(where or "", str(number), record.mode) for number in numbers)
-        return next((each for each in found if each), {})
 
     def _rebuild(self, record: ChangeRecord, where: str) -> None:
         """Recreate a folder, which is no longer in the trash, from the versions that the journal keeps."""
