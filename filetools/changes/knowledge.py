@@ -9,54 +9,16 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from filetools.changes.steps.look import Look
 from filetools.content.differences.diff import unified_diff
 from filetools.content.facts import ContentFacts, inspect
 from filetools.content.version import stat_version
 from filetools.errors import EncodingError, FileTooLargeError, InvalidArgumentError, VersionMismatchError
 from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor
-from filetools.models.words import VERSION_PREFIX, EntryType
+from filetools.models.words import VERSION_PREFIX
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
-from filetools.stores.private import refuse_other_kinds
-
-
-class UnsavedText(Struct, frozen=True, kw_only=True):
-    """Text of an editor that is not in the file; reads return it in place of the file's."""
-
-    version: str
-    content: bytes
-
-
-class SeenPath(Struct, frozen=True, kw_only=True):
-    """What was at a path when a call was decided."""
-
-    path: WorkspacePath
-    """As the disk spells it, which may differ from what the call asked for where case is ignored."""
-    kind: EntryType | None = None
-    """None if nothing is there."""
-    version: str | None = None
-    """Of a file its bytes', of a link its target's; None for the rest."""
-    size: int | None = None
-    mode: int | None = None
-    content: bytes | Callable[[], bytes] | None = None
-    """Bytes of a file, target of a link, or what reads them; None unless the call asked for them."""
-    facts: ContentFacts | None = None
-    """Facts of the bytes, for calls that name no encoding."""
-    identity: tuple[int, int, int, int, int] | None = None
-    """Of a file: device, inode, size and times. They make its version where it is too large to be hashed."""
-    unsaved: UnsavedText | None = None
-
-    @property
-    def standing(self) -> tuple[str | None, ...]:
-        """The versions that are there: what a read returns first, the file's last."""
-        return (self.version,) if self.unsaved is None else (self.unsaved.version, self.version)
-
-    @property
-    def stat_version(self) -> str | None:
-        """The version of a file too large to be hashed."""
-        return None if self.identity is None else stat_version(self.identity)
-
 
 LARGEST_COMPARED: Final = 1024 * 1024
 """Texts with more bytes are refused without a diff."""
@@ -66,16 +28,32 @@ BASE_GONE: Final = "the text you knew is no longer kept, so it cannot be merged"
 _SHORT_VERSION: Final = re.compile(r"[0-9a-f]{12,64}")
 
 
-class Knowledge(Struct, frozen=True, kw_only=True):
-    """What an actor knows of one path when it calls."""
+class UnsavedText(Struct, frozen=True, kw_only=True):
+    """Text of an editor that is not in the file; reads return it in place of the file's."""
 
+    version: str
+    content: bytes
+
+
+class KnownPath(Struct, frozen=True, kw_only=True):
+    """What was at a path when a call was decided, and what its actor knew of it."""
+
+    seen: Look
     actor: Actor
     rows: Sequence[SeenVersion] = ()
-    """The newest last; its base is the text that the actor works from."""
+    """Of the actor, the newest last; its base is the text that the actor works from."""
+    unsaved: UnsavedText | None = None
+    content: Callable[[], bytes]
+    """Returns the bytes of the file."""
     had: Callable[[], Collection[str]] = lambda: ()
     """Returns the versions that the path is known to have had, to complete one that a call names."""
     kept: Callable[[str], bytes | None] = lambda _version: None
     """Reads the bytes of a version; None if they are not kept."""
+
+    @property
+    def standing(self) -> tuple[str | None, ...]:
+        """The versions that are there: what a read returns first, the file's last."""
+        return (self.seen.version,) if self.unsaved is None else (self.unsaved.version, self.seen.version)
 
     @property
     def newest(self) -> SeenVersion | None:
@@ -101,6 +79,26 @@ class Knowledge(Struct, frozen=True, kw_only=True):
         found = found or {version for version in self.had() if is_version(version, expected)}
         return found.pop() if len(found) == 1 else None
 
+    def is_at(self, expected: str, version: str | None) -> bool:
+        """Return True if a version is the one that the actor names.
+
+        Args:
+            expected: What the actor names.
+            version: One of those that are there.
+
+        Raises:
+            InvalidArgumentError: The actor names something else.
+        """
+        stat = self.seen.stat
+        is_stat = stat is not None and version == self.seen.version and expected == stat_version(stat.identity)
+        return is_version(version, expected) or is_stat
+
+    def bytes_of(self, version: str | None) -> bytes | None:
+        """Return the bytes of a version, from the file if it is at that version; None if they are not kept."""
+        if version is None:
+            return None
+        return self.content() if version == self.seen.version else self.kept(version)
+
 
 def is_version(version: str | None, expected: str) -> bool:
     """Return True if a version is the one that a caller names, maybe by its first 12 or more hex digits.
@@ -120,90 +118,55 @@ def is_version(version: str | None, expected: str) -> bool:
     return version is not None and version.startswith(VERSION_PREFIX + digits)
 
 
-def is_at(now: SeenPath, expected: str, version: str | None) -> bool:
-    """Return True if a version that is at a path is the one that a caller names.
-
-    Args:
-        now: The path.
-        expected: What the caller names.
-        version: One of those that are there.
-
-    Raises:
-        InvalidArgumentError: The caller names something else.
-    """
-    return is_version(version, expected) or (version == now.version and expected == now.stat_version)
-
-
-def require_version(now: SeenPath, knowledge: Knowledge, expected: str | None) -> None:
+def require_version(now: KnownPath, expected: str | None) -> None:
     """Refuse unless a file is at the version that a caller expects; None expects nothing.
 
     Raises:
         VersionMismatchError: It is at another version.
         InvalidArgumentError: It is not a version.
     """
-    if expected is not None and not is_at(now, expected, now.version):
-        raise stale_error(_on_disk(now), knowledge, expected)
+    if expected is not None and not now.is_at(expected, now.seen.version):
+        raise stale_error(_on_disk(now), expected)
 
 
-def refuse_changed(now: SeenPath, knowledge: Knowledge) -> None:
+def refuse_changed(now: KnownPath) -> None:
     """Refuse to remove or replace what others have changed since the actor saw it.
 
     Raises:
         VersionMismatchError: Others have changed it.
     """
-    if now.kind is not None and knowledge.is_outdated(*now.standing):
-        raise stale_error(_on_disk(now), knowledge, None, reason="somebody changed it since you saw it")
+    if now.seen.stat is not None and now.is_outdated(*now.standing):
+        raise stale_error(_on_disk(now), None, reason="somebody changed it since you saw it")
 
 
-def _on_disk(now: SeenPath) -> SeenPath:
+def _on_disk(now: KnownPath) -> KnownPath:
     """Return a path without its unsaved text: an error about the file must name the file's own version."""
-    return now if now.unsaved is None else replace(now, unsaved=None)
+    return replace(now, unsaved=None)
 
 
-def base_bytes(now: SeenPath, knowledge: Knowledge, version: str) -> bytes:
-    """Return the text that a writer knows.
-
-    Raises:
-        VersionMismatchError: Its bytes were not kept.
-    """
-    content = now_or_kept(now, version, knowledge.kept)
-    if content is None:
-        raise VersionMismatchError(now.path, version, now.version, reason=BASE_GONE)
-    return content
-
-
-def now_or_kept(now: SeenPath, version: str | None, kept: Callable[[str], bytes | None]) -> bytes | None:
-    """Return the bytes of a version, from the file if it is at that version; None if they are not kept."""
-    if version is None:
-        return None
-    return kept(version) if version != now.version or now.content is None else bytes_now(now)
-
-
-def stale_error(
-    now: SeenPath, knowledge: Knowledge, expected: str | None, *, reason: str | None = None
-) -> VersionMismatchError:
+def stale_error(now: KnownPath, expected: str | None, *, reason: str | None = None) -> VersionMismatchError:
     """Return the refusal of a change to a file that is not at the version its actor names or knows, with the diff since."""
-    version, current = None if knowledge.newest is None else knowledge.newest.base, now.standing[0]
+    version, current = None if now.newest is None else now.newest.base, now.standing[0]
     if expected is not None:
-        version = knowledge.named(expected)
-        if version is None and reason is None and now.kind is not None:
+        version = now.named(expected)
+        if version is None and reason is None and now.seen.stat is not None:
             reason = f"it is not known to have had the version {expected}; it is at {current}"
-    return VersionMismatchError(now.path, expected, current, reason=reason, diff=_diff_since(now, knowledge, version))
+    return VersionMismatchError(now.seen.path, expected, current, reason=reason, diff=_diff_since(now, version))
 
 
-def _diff_since(now: SeenPath, knowledge: Knowledge, version: str | None) -> str | None:
+def _diff_since(now: KnownPath, version: str | None) -> str | None:
     """Return what has changed since a version as a unified diff; None if there is none, or it cannot be made."""
-    kept = knowledge.kept
-    before = None if now.size is None or now.size > LARGEST_COMPARED else now_or_kept(now, version, kept)
+    path, stat = now.seen.path, now.seen.stat
+    before = None if stat is None or stat.size > LARGEST_COMPARED else now.bytes_of(version)
     if before is None:
         return None
-    after = now_or_kept(now, now.version, kept) if now.unsaved is None else now.unsaved.content
+    after = now.bytes_of(now.seen.version) if now.unsaved is None else now.unsaved.content
     if after is None or len(before) > LARGEST_COMPARED:
         return None
-    old, new = (inspect(content, name=now.path)[1] for content in (before, after))
+    old, new = (inspect(content, name=path)[1] for content in (before, after))
     if old is None or new is None:
         return None
-    return unified_diff(old, new, f"a/{now.path}", f"b/{now.path}")[:LARGEST_DIFF] or None
+    return unified_diff(old, new, f"a/{path}", f"b/{path}")[:LARGEST_DIFF] or None
 
 
 def read_as(
@@ -229,33 +192,15 @@ def read_as(
     return found if is_foreign and is_certain and found[1] != named[1] else named
 
 
-def read_now(now: SeenPath, knowledge: Knowledge) -> tuple[ContentFacts, str | None]:
+def read_now(now: KnownPath) -> tuple[ContentFacts, str | None]:
     """Return the facts and the text of a file, in the encoding that the actor reads it in; the text is None if binary."""
-    is_foreign = knowledge.is_outdated(now.version)
-    return read_as(bytes_now(now), knowledge.encoding, name=now.path, is_foreign=is_foreign)
+    is_foreign = now.is_outdated(now.seen.version)
+    return read_as(now.content(), now.encoding, name=now.seen.path, is_foreign=is_foreign)
 
 
-def facts_now(now: SeenPath, knowledge: Knowledge) -> ContentFacts:
+def facts_now(now: KnownPath) -> ContentFacts:
     """Return the facts of a file as `read_now`, without reading it where they are known."""
-    return now.facts if now.facts is not None and knowledge.encoding is None else read_now(now, knowledge)[0]
-
-
-def bytes_now(now: SeenPath) -> bytes:
-    """Return the bytes of a file that the call asked for."""
-    assert now.content is not None, f"the call did not ask for the bytes of {now.path}"
-    return now.content if isinstance(now.content, bytes) else now.content()
-
-
-def require_file_or_nothing(now: SeenPath, settings: Settings) -> None:
-    """Refuse to put bytes where something else than a file is.
-
-    Raises:
-        PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError: Something else is there.
-        FileTooLargeError: The file has no version, since it is larger than any that filetools writes and keeps.
-    """
-    refuse_other_kinds(now.kind, now.path)
-    if now.version is None:
-        refuse_size(now.path, now.size or 0, settings)
+    return now.seen.facts if now.seen.facts is not None and now.encoding is None else read_now(now)[0]
 
 
 def refuse_size(path: WorkspacePath, size: int, settings: Settings) -> None:

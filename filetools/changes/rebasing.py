@@ -2,58 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from msgspec.structs import replace
 
 from filetools.changes.decision import PutDecision
-from filetools.changes.knowledge import LARGEST_DIFF, SeenPath, bytes_now, now_or_kept, read_as
+from filetools.changes.knowledge import BASE_GONE, LARGEST_DIFF, KnownPath, facts_now, read_as
+from filetools.changes.overlay import SeenPath
 from filetools.content.differences.diff import unified_diff
 from filetools.content.differences.merging import MergeResult, merge_bytes
-from filetools.content.facts import ContentFacts, inspect
+from filetools.content.facts import inspect
 from filetools.content.formats import decode
 from filetools.errors import EditConflictError, PathExistsError, VersionMismatchError
+from filetools.journal.seen_versions import SeenVersion
 from filetools.settings import Settings
 
 CHANGED: Final = "others changed it since this transaction first did"
 
 
 def merged_into(
-    plain: PutDecision,
-    path: str,
-    *,
-    base: bytes,
-    base_facts: ContentFacts,
-    current: bytes,
-    facts: ContentFacts,
-    proposed: str,
-    by_words: bool,
+    plain: PutDecision, now: KnownPath, known: SeenVersion, proposed: str | None, settings: Settings
 ) -> PutDecision:
     """Merge a proposed text into the current file.
 
     Args:
         plain: What would be decided without others' changes.
-        path: Workspace-relative path.
-        base: Bytes of the text that the writer knew.
-        base_facts: Facts of `base`.
-        current: Bytes of the file.
-        facts: Facts of `current`.
-        proposed: The text that the writer wants.
-        by_words: True if the file is prose, so that a line that both changed may be merged by words.
+        now: The file.
+        known: The version that the text was made from.
+        proposed: The text that the writer wants; None if it is binary.
+        settings: Which files are prose, so that a line that both changed may be merged by words.
 
     Raises:
         EditConflictError: The changes overlap, or there is no text to merge; both sides are in the details.
+        VersionMismatchError: The version that the text was made from is no longer kept.
         EncodingError: The file's encoding lacks a character of the proposal.
     """
-    text_format, base_version = facts.text_format, base_facts.version
-    if text_format is None or base_facts.text_format is None:
-        raise unmergeable(path, base_version, facts.version, reason="it is binary and cannot be merged")
-    base_text = decode(base, base_facts.text_format, path=path)
-    merged = merge_bytes(base_text, current, proposed, text_format=text_format, path=path, by_words=by_words)
+    path, current = now.seen.path, now.seen.version
+    if now.seen.stat is None:
+        raise unmergeable(path, known.base, None)
+    if proposed is None:
+        raise unmergeable(path, known.base, current)
+    base = now.bytes_of(known.base)
+    if base is None:
+        raise VersionMismatchError(path, known.base, current, reason=BASE_GONE)
+    text_format = facts_now(now).text_format
+    base_format = read_as(base, known.encoding, name=path)[0].text_format
+    if text_format is None or base_format is None:
+        raise unmergeable(path, known.base, current)
+    base_text, content, by_words = decode(base, base_format, path=path), now.content(), settings.is_prose(path)
+    merged = merge_bytes(base_text, content, proposed, text_format=text_format, path=path, by_words=by_words)
     if merged.content is None:
-        text = decode(current, text_format, path=path)
-        raise overlapping(path, base_version, facts.version, merged.result, text, base_text)
+        text = decode(content, text_format, path=path)
+        raise overlapping(path, known.base, current, merged.result, text, base_text)
     made = inspect(merged.content, name=path)[0]
     return replace(
         plain,
@@ -66,22 +66,13 @@ def merged_into(
     )
 
 
-def on_top(
-    plain: PutDecision,
-    before: SeenPath,
-    now: SeenPath,
-    *,
-    kept: Callable[[str], bytes | None],
-    is_strict: bool,
-    settings: Settings,
-) -> PutDecision:
+def on_top(plain: PutDecision, before: SeenPath, now: KnownPath, *, is_strict: bool, settings: Settings) -> PutDecision:
     """Return a transaction's text on top of what others have written.
 
     Args:
         plain: The text.
         before: What the transaction has changed.
         now: What others have made of it.
-        kept: Reads the bytes of a version; None if they are not kept.
         is_strict: True if the caller named the version, so that nothing may be merged.
         settings: Which files are prose.
 
@@ -90,34 +81,24 @@ def on_top(
         VersionMismatchError: The text must not be merged, or what it changed is not kept any more.
         PathExistsError: Others made a file where there was none.
     """
-    path = now.path
+    path, version, content = now.seen.path, before.version or "", before.content
     if before.kind is None:
         raise PathExistsError(path)
     if is_strict:
-        raise VersionMismatchError(path, before.version, now.version, reason=CHANGED)
-    if now.kind != "file":
-        raise unmergeable(path, before.version, None, reason="it is no longer there")
-    base = now_or_kept(before, before.version, kept)
-    if base is None:
-        reason = "the text that this transaction changed is no longer kept, so it cannot be merged"
-        raise VersionMismatchError(path, before.version, now.version, reason=reason)
-    current, proposed = bytes_now(now), plain.text_for(path)
-    if proposed is None:
-        raise unmergeable(path, before.version, now.version, reason="it is binary and cannot be merged")
-    return merged_into(
-        plain,
-        path,
-        base=base,
-        base_facts=read_as(base, plain.encoding, name=path)[0],
-        current=current,
-        facts=read_as(current, plain.encoding, name=path)[0],
-        proposed=proposed,
-        by_words=settings.is_prose(path),
-    )
+        raise VersionMismatchError(path, version, now.seen.version, reason=CHANGED)
+    known = SeenVersion(version=version, base=version, encoding=plain.encoding)
+    kept = now.kept if content is None else lambda _version: content
+    return merged_into(plain, replace(now, rows=(known,), kept=kept), known, plain.text_for(path), settings)
 
 
-def unmergeable(path: str, base_version: str | None, current_version: str | None, *, reason: str) -> EditConflictError:
-    """Return the error for a write that cannot be merged at all."""
+def unmergeable(
+    path: str,
+    base_version: str | None,
+    current_version: str | None,
+    *,
+    reason: str = "it is binary and cannot be merged",
+) -> EditConflictError:
+    """Return the error for a write that cannot be merged at all; without a current version the file was deleted."""
     details = {"base_version": base_version, "current_version": current_version, "conflicts": list[str]()}
     if current_version is None:
         return EditConflictError(

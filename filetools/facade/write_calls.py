@@ -12,19 +12,24 @@ from filetools.changes.deciding.outcomes import edit_result, number_of, write_re
 from filetools.changes.deciding.proposals import Texts, conflict_proposal
 from filetools.changes.deciding.texts import (
     AnsweredPut,
-    DecideWrite,
     TextChange,
-    decide_append,
     decide_as_allowed,
+    decide_as_asked,
     decide_copy,
-    decide_create,
-    decide_write,
 )
 from filetools.changes.requests import chosen_edits
 from filetools.changes.steps import unsaved
 from filetools.changes.steps.files import Decide, PutFile
 from filetools.changes.steps.pipeline import Outcome, try_steps
-from filetools.changes.writing import NewlineChoice, OnStale, WriteRequest
+from filetools.changes.writing import (
+    DecideWrite,
+    NewlineChoice,
+    OnStale,
+    WriteRequest,
+    decide_append,
+    decide_create,
+    decide_write,
+)
 from filetools.content.editing.edits import Edit, apply_edits, edited_bytes, insert_lines
 from filetools.errors import (
     ApprovalDeniedError,
@@ -233,7 +238,7 @@ class WriteCalls(ActorCalls):
         where = self._runner.resolve_new(path)
         step, outcome = await self._decided(
             tool, where, {"content": request.content, "encoding": request.encoding}, request.on_conflict,
-            partial(decide, request=request, actor=self.actor),
+            partial(decide_as_asked, decide=decide, request=request, actor=self.actor),
             create_parents=request.create_parents, timeout_seconds=lock_timeout_seconds,
         )  # fmt: skip
         return write_result(step, outcome)

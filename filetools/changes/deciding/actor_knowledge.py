@@ -6,8 +6,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Final
 
-from filetools.changes import knowledge
-from filetools.changes.knowledge import Knowledge, SeenPath, UnsavedText
+from filetools.changes.knowledge import KnownPath, UnsavedText, refuse_changed, require_version
 from filetools.changes.parts import Parts
 from filetools.changes.steps.files import MoveFile, PutFile, RemoveFile
 from filetools.changes.steps.folders import MoveFolder, RemoveFolderStep
@@ -21,7 +20,7 @@ LOOKED_THROUGH: Final = 1000
 """Records of a path that are searched for a shortened version."""
 
 
-def seen_by(parts: Parts, look: Look, actor: Actor) -> tuple[SeenPath, Knowledge]:
+def seen_by(parts: Parts, look: Look, actor: Actor) -> KnownPath:
     """Return what a decision about one path is based on: what is there, and what its actor knows of it.
 
     Bytes are read when they are needed.
@@ -29,25 +28,14 @@ def seen_by(parts: Parts, look: Look, actor: Actor) -> tuple[SeenPath, Knowledge
     Raises:
         HeadMovedError: The path's open document has moved on since the look.
     """
-    stat, opened = look.stat, unsaved_text(parts, look)
-    unsaved = None
+    opened, unsaved = unsaved_text(parts, look), None
     if opened is not None:
         content, version = parts.documents.texts.bytes_of(opened)
         unsaved = UnsavedText(version=version, content=content)
-    if stat is None:
-        now = SeenPath(path=look.path, unsaved=unsaved)
-    else:
-        # Without its other names: the step refuses hard links itself, and not for a change of unsaved text alone.
-        now = SeenPath(
-            path=look.path, kind=stat.type, version=look.version, size=stat.size, mode=stat.mode,
-            content=partial(content_of, parts, look), facts=look.facts, identity=stat.identity,
-            unsaved=unsaved,
-        )  # fmt: skip
-    knowledge = Knowledge(
-        actor=actor, rows=parts.tracker.rows(actor, look.key), had=partial(versions_had, parts, look.key),
-        kept=partial(_kept, parts),
+    return KnownPath(
+        seen=look, actor=actor, rows=parts.tracker.rows(actor, look.key), unsaved=unsaved,
+        content=partial(content_of, parts, look), had=partial(versions_had, parts, look.key), kept=partial(_kept, parts),
     )  # fmt: skip
-    return now, knowledge
 
 
 def versions_had(parts: Parts, key: str) -> Collection[str]:
@@ -90,10 +78,10 @@ def permit_removal(parts: Parts, actor: Actor, expected: str | None, seen: Look)
         VersionMismatchError, EditConflictError
     """
     permit_leaving(parts, actor, seen)
-    now, known = seen_by(parts, seen, actor)
+    now = seen_by(parts, seen, actor)
     if expected is None:
-        knowledge.refuse_changed(now, known)
-    knowledge.require_version(now, known, expected)
+        refuse_changed(now)
+    require_version(now, expected)
 
 
 def permit_move(parts: Parts, actor: Actor, source: Look, destination: Look) -> None:
@@ -105,7 +93,7 @@ def permit_move(parts: Parts, actor: Actor, source: Look, destination: Look) -> 
     if destination.key != source.key:
         refuse_unsaved(parts, destination)
     for seen in (source, destination):
-        knowledge.refuse_changed(*seen_by(parts, seen, actor))
+        refuse_changed(seen_by(parts, seen, actor))
 
 
 def record_steps(parts: Parts, actor: Actor, steps: Sequence[Step]) -> None:

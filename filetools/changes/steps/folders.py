@@ -10,7 +10,6 @@ from filetools.changes.parts import Parts
 from filetools.changes.steps.look import missing_parents, require_parent
 from filetools.changes.steps.step import Step, sync_names
 from filetools.changes.steps.unsaved import refuse_unsaved_below
-from filetools.changes.syncer import sync_files
 from filetools.errors import (
     ChangedMeanwhileError,
     DirectoryNotEmptyError,
@@ -28,6 +27,7 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
 from filetools.stores.private import state_below
 from filetools.stores.store import Displaced
+from filetools.writer.file_sync import sync_files
 
 
 class FolderStep(Step):
@@ -199,7 +199,11 @@ class RemoveFolderStep(FolderStep):
         """Sync the contents: recovery does not repair files in the trash, and an undo restores them as they are."""
         half = self._total // 2
         sync_files(
-            parts, self.path, lambda done, total: self._report_progress(half + half * done // total, self._total)
+            parts.workspace,
+            parts.store,
+            parts.journal,
+            self.path,
+            lambda done, total: self._report_progress(half + half * done // total, self._total),
         )
 
     def drafts(self) -> Sequence[Change]:

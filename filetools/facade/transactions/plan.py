@@ -164,10 +164,8 @@ class DecidePut(Struct, frozen=True, kw_only=True):
         plain = self.plain
         if seen.version == plain.facts.version or is_base(self.base, seen):
             return plain
-        now, knowledge = seen_by(parts, seen, self.actor)
-        merged = on_top(
-            plain, self.base, now, kept=knowledge.kept, is_strict=self.base.is_strict, settings=parts.settings
-        )
+        now = seen_by(parts, seen, self.actor)
+        merged = on_top(plain, self.base, now, is_strict=self.base.is_strict, settings=parts.settings)
         return replace(merged, mode=None)
 
 
