@@ -28,12 +28,12 @@ from filetools.errors import (
     WorkspaceGoneError,
 )
 from filetools.events.types import Event, from_record
+from filetools.locks.deadline import current_deadline
 from filetools.models.history import LookResult
 from filetools.models.records import Actor, ChangeRecord
 from filetools.paths.lexical import AnyPath, names_folder, plain_path
 from filetools.paths.unmeant import refuse_unmeant
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.permissions.deadline import current_deadline
 from filetools.permissions.gatekeeper import Permit
 from filetools.writer.turn_calls import Publication, TurnCall, TurnTask, quietly
 from filetools.writer.turns import Turns

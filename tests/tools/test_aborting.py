@@ -14,8 +14,8 @@ import pytest
 import filetools
 from filetools.changes.deciding import files as decisions
 from filetools.facade import tree_calls
-from filetools.permissions.deadline import AbortSignal
 from filetools.tools.registry import ToolRegistry
+from filetools.tools.tool import AbortSignal
 from tests.support.crashing import QUIET
 
 ROUNDS = 12 * int(os.environ.get("FILETOOLS_DOSE", "1"))

@@ -21,13 +21,13 @@ from filetools.changes.parts import Parts
 from filetools.changes.runner import CallRunner
 from filetools.changes.tree_look import look_at_tree
 from filetools.errors import FileToolsError, LockTimeoutError, WorkspaceGoneError
+from filetools.events.notifier import Notifier
 from filetools.facade.background.leftovers import sweep
 from filetools.facade.reading.feed import Feed
 from filetools.history.checkpoints import SessionCheckpoints
 from filetools.models.records import SYSTEM, ChangeRecord
 from filetools.paths.workspace_path import ROOT
 from filetools.tree.leader import Leadership
-from filetools.tree.notifier import Notifier
 from filetools.writer.file_sync import sync_files
 
 FOLLOW_PAUSE_SECONDS: Final = 0.01
