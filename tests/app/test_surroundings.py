@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import filetools.app.surroundings as module
+from filetools.app.health import Health, examine
 from filetools.app.surroundings import Check, extras, installation, look_around
 from filetools.settings import Settings
 from tests.support.declared import project
@@ -71,6 +72,7 @@ def test_a_state_of_another_user_is_a_warning(tmp_path: Path, state: Path) -> No
     def look() -> None:
         (check,) = found(tmp_path, "state")
         assert check.text == "another user owns it, so you can only read, without a history"
+        assert examine(tmp_path) == Health(exists=True, has_state=True)
 
     as_nobody(tmp_path, look)
     assert found(tmp_path, "state") == []
