@@ -48,7 +48,6 @@ class ReadRequest(Struct, frozen=True, kw_only=True):
             raise InvalidArgumentError("Give offset and limit (lines) or byte_offset and byte_count, not both")
         if self.on_locked not in ("flag", "wait", "error"):
             raise InvalidArgumentError(f"on_locked must be 'flag', 'wait' or 'error', not {self.on_locked!r}")
-
         if self.view not in ("auto", "disk", "buffer"):
             raise InvalidArgumentError(f"view must be 'auto', 'disk' or 'buffer', not {self.view!r}")
         if self.view == "buffer" and (self.version is not None or self.encoding is not None):
@@ -64,6 +63,11 @@ class ReadRequest(Struct, frozen=True, kw_only=True):
     def is_bytes(self) -> bool:
         """True for a range of bytes."""
         return self.byte_offset is not None or self.byte_count is not None
+
+    @property
+    def is_part(self) -> bool:
+        """True for a range of lines or bytes."""
+        return self.is_lines or self.is_bytes
 
     @property
     def is_whole(self) -> bool:
