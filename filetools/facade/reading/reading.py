@@ -138,14 +138,11 @@ def _span(request: ReadRequest, result: ReadResult) -> Span | None:
 
 
 def _buffer(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) -> ReadResult | None:
-    """Read the open document of a path; None if the file is to be read instead."""
+    """Read the unsaved text of a path; None if there is none."""
     key = parts.workspace.key(path)
-    is_wanted = request.view == "buffer" or parts.documents.known.is_dirty(key)
-    document = parts.view(key).document if is_wanted else None
+    document = parts.view(key).document if parts.documents.known.is_dirty(key) else None
     opened = None if document is None else parts.documents.texts.newest(document.id)
-    if opened is None or not (opened.document.is_dirty or request.view == "buffer"):
-        if request.view == "buffer":
-            raise InvalidArgumentError(f"No editor has {path} open", path=path)
+    if opened is None or not opened.document.is_dirty:
         return None
     content, version = parts.documents.texts.bytes_of(opened)
     form = opened.document.text_format
