@@ -164,7 +164,7 @@ class Buffers:
         after = await self._parts.workers.run(partial(self._since, handle, buffer_version))
         return BufferSave(
             path=step.path,
-            version=step.version,
+            version=step.decision.facts.version,
             buffer_version=after.buffer_version,
             dirty=after.dirty,
             edits=after.edits,

@@ -16,7 +16,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from filetools.changes.deciding.actor_knowledge import versions_had
+from filetools.changes.deciding.files import versions_had
 from filetools.changes.parts import Parts
 from filetools.changes.read_tracker import END_OF_FILE, Span
 from filetools.changes.requests import ReadRequest

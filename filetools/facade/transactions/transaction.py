@@ -10,13 +10,13 @@ from typing import Any, Final, Never
 
 from pydantic import Field
 
+from filetools.changes.deciding.files import decide_as_allowed
 from filetools.changes.deciding.proposals import Taken, taken_by
-from filetools.changes.deciding.texts import DecideWrite, decide_as_allowed
 from filetools.changes.runner import CallRunner
 from filetools.changes.steps.files import MoveFile, PutFile, RemoveFile
 from filetools.changes.steps.pipeline import Outcome
 from filetools.changes.steps.step import Step
-from filetools.changes.writing import WriteRequest
+from filetools.changes.writing import DecideWrite, WriteRequest
 from filetools.errors import InvalidArgumentError
 from filetools.facade.calls import ActorCalls
 from filetools.facade.read_calls import ReadCalls
