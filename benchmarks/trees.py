@@ -102,7 +102,7 @@ async def root_with_records(root: Path, files: int, records: int) -> None:
         journal.commit([_change(number) for number in range(start, start + _BATCH)], EXTERNAL)
         if start % (20 * _BATCH) == 0:
             journal.checkpoint()
-    assert journal.position() >= records
+    assert journal.positions().newest >= records
     journal.close()
     # The last record of every path agrees with the disk, so that opening finds nothing new.
     (root / "changed").mkdir()

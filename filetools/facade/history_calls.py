@@ -514,7 +514,7 @@ def line_ranges(parts: Parts, path: WorkspacePath) -> ProvenanceResult:
         InvalidArgumentError: The file is binary.
     """
     journal = parts.journal
-    now = journal.position() + 1  # before the file is read: its lines are older than any later record
+    now = journal.positions().newest + 1  # before the file is read: its lines are older than any later record
     content, _ = parts.store.read(path, limit=parts.settings.max_read_bytes)
     facts, text = inspect(content, name=path)
     if text is None:

@@ -192,7 +192,7 @@ def make_plan(
         try:
             plan = make()
         except FileToolsError:
-            if parts.journal.position() == began:
+            if parts.journal.positions().newest == began:
                 raise
         else:
             if not _is_overtaken(parts, plan, began):

@@ -175,10 +175,6 @@ class Journal:
         }  # fmt: skip
         return records_from(self._database, query, values)
 
-    def position(self) -> int:
-        """Number of the newest record; 0 if there is none."""
-        return self.positions().newest
-
     def positions(self) -> Positions:
         """Return the numbers of some records, as of one moment."""
         return Positions(*self._database.row(_POSITIONS))
@@ -270,27 +266,6 @@ class Journal:
         self._database.checkpoint()
         self._database.reserve.fill()
 
-    def needs_restoring(self) -> bool:
-        """True if a power cut may have undone unsynced changes of files and no process has noted it yet."""
-        row = self._database.row("SELECT value FROM meta WHERE name = 'restored_boot'")
-        return row is None or row[0] != boot_id()
-
-    def begin_restoring(self) -> None:
-        """Note, once per boot, which records a power cut may have undone in the files.
-
-        `marks.unfinished` returns them. Each remains noted until it is restored, even if that fails or the machine goes down
-        again; until then the heads of its paths count as not applied.
-        """
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute(
-                f"INSERT OR IGNORE INTO unrestored SELECT number FROM records INDEXED BY records_open WHERE {IS_UNSYNCED}"
-            )
-            connection.execute("UPDATE tree SET applied = 0 WHERE number IN (SELECT number FROM unrestored)")
-            connection.execute(_PUT, ("restored_boot", boot_id()))
-
-        self._database.write(work)
-
     def maintain(self, *, retention_bytes: int, retention_records: int, retention_seconds: float | None = None) -> int:
         """Checkpoint if due and remove what exceeds the retention; the leader calls this periodically.
 
@@ -316,11 +291,11 @@ def _records_of(outcomes: Sequence[Records | Exception]) -> list[ChangeRecord]:
     return [record for outcome in outcomes if not isinstance(outcome, Exception) for record in outcome]
 
 
-_PUT: Final = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)"
-
-
 def _confirmed_epoch(database: Database, durability: Durability, connection: sqlite3.Connection) -> str:
-    """Return the epoch of an opened journal, starting a new one if its numbering was rolled back."""
+    """Return the epoch of an opened journal, starting a new one if its numbering was rolled back.
+
+    The first opening after a start of the machine also lists the records to be restored.
+    """
     boot, reached, found = boot_id(), database.position.at_opening, database.file_id
     meta = dict(connection.execute("SELECT name, value FROM meta").fetchall())
     (issued,) = connection.execute(NEWEST).fetchone()
@@ -340,5 +315,11 @@ def _confirmed_epoch(database: Database, durability: Durability, connection: sql
     wanted = {"epoch": epoch, "boot": boot, "durability": relaxed, "inode": found}
     changed = [(name, value) for name, value in wanted.items() if meta.get(name) != value]
     if changed:
-        connection.executemany(_PUT, changed)
+        connection.executemany("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", changed)
+    if meta.get("boot") != boot:
+        # A power cut may have undone these in the files: until each is restored, its head counts as not applied.
+        connection.execute(
+            f"INSERT OR IGNORE INTO unrestored SELECT number FROM records INDEXED BY records_open WHERE {IS_UNSYNCED}"
+        )
+        connection.execute("UPDATE tree SET applied = 0 WHERE number IN (SELECT number FROM unrestored)")
     return epoch

@@ -77,7 +77,7 @@ def test_of_many_files_only_the_first_come_at_once(journal: Journal) -> None:
 
 
 def test_records_that_mirrors_need_not_follow_do_not_count(journal: Journal) -> None:
-    before = journal.position()
+    before = journal.positions().newest
     journal.mirrors.register("m")
     found = draft(journal, "a", b"0", operation=Operation.FOUND, applied=True, external=True)
     journal.commit([found, draft(journal, "a", b"odd", aside=True, external=True, before=None)], ALICE)

@@ -122,7 +122,7 @@ def test_compensation_leaves_foreign_changes_new_folders_and_other_steps_alone(j
 def test_compensation_of_a_move_aborts_the_deletion_of_what_it_replaced(journal: Journal) -> None:
     put(journal, "a", b"1")
     put(journal, "b", b"2")
-    before = journal.position()
+    before = journal.positions().newest
     replaced = draft(journal, "b", None)
     move = draft(
         journal, "b", b"1", operation=Operation.MOVE, content=None, old_path="a", old_key="a",
@@ -187,5 +187,5 @@ def test_a_folder_move_set_back_brings_the_heads_back(journal: Journal) -> None:
 def test_a_name_that_is_not_text_fails_alone_and_leaves_nothing(journal: Journal) -> None:
     with pytest.raises(UnicodeEncodeError):
         put(journal, "bad-\udc80", b"1")
-    assert journal.position() == 0
+    assert journal.positions().newest == 0
     assert put(journal, "good", b"1").number == 1

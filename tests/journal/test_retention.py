@@ -212,7 +212,7 @@ def checkpoint(journal: Journal, name: str, content: bytes, *, automatic: bool =
     """Make a checkpoint of an unrecorded file."""
     journal.contents.keep_all([(v(content), content)])
     tree = {name: SnapshotRow(name, "file", len(content), 0o644, v(content))}
-    assert save(journal, name, tree, journal.position(), automatic=automatic)
+    assert save(journal, name, tree, journal.positions().newest, automatic=automatic)
 
 
 def test_automatic_checkpoints_go_before_the_limits_are_exceeded_and_named_ones_stay(relaxed: Journal) -> None:
@@ -256,5 +256,5 @@ def test_a_checkpoint_stays_if_the_save_that_would_replace_it_fails(relaxed: Jou
         return frozenset()
 
     with pytest.raises(DiskFullError):
-        save(relaxed, "good", {}, relaxed.position(), replace=True, keep=keep_badly)
+        save(relaxed, "good", {}, relaxed.positions().newest, replace=True, keep=keep_badly)
     assert [one.name for one in relaxed.checkpoints.all()] == ["good"]

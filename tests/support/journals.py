@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final, Protocol
 from weakref import WeakKeyDictionary
@@ -80,6 +80,13 @@ def tree_of(journal: Journal) -> dict[str, TreeRow]:
     """Return the rows of all entries in the tree, by key."""
     rows = database_of(journal).rows(f"SELECT {TREE_COLUMNS} FROM tree WHERE kind <> 'absent'")
     return {row[0]: row_from(row) for row in rows}
+
+
+def rebooted(state: Path) -> None:
+    """Make a closed journal believe that the machine was restarted while it was open."""
+    with closing(sqlite3.connect(state / "journal.db")) as database, database:
+        database.execute("UPDATE meta SET value = 'another' WHERE name = 'boot'")
+    os.truncate(state / "position", 8)
 
 
 def folder(operation: Operation, key: str, old_key: str | None = None, **options: Any) -> Change:
