@@ -17,8 +17,8 @@ from typing import Final
 
 import filetools
 from filetools.content.version import version_of
-from filetools.journal.changes import Change
 from filetools.journal.journal import Journal
+from filetools.journal.records import Change
 from filetools.models.records import EXTERNAL, Operation
 from filetools.paths.workspace_path import WorkspacePath
 

@@ -25,7 +25,7 @@ from filetools.events.bus import EventBus
 from filetools.facade.background.background_tasks import BackgroundTasks
 from filetools.facade.facade import FileToolsFacade, ToolCaller
 from filetools.facade.reading.feed import Feed
-from filetools.journal.changes import MirrorRow
+from filetools.journal.backlog import MirrorRow
 from filetools.journal.journal import Journal
 from filetools.journal.storage.database import Reserve
 from filetools.models.records import Actor

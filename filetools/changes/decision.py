@@ -10,8 +10,8 @@ from msgspec import Struct
 from filetools.content.editing.text_edits import TextEdit
 from filetools.content.facts import ContentFacts
 from filetools.content.formats import decode
-from filetools.journal.changes import Relation
 from filetools.journal.documents import DocumentChange
+from filetools.journal.records import Relation
 from filetools.models.words import Newline, OnConflict
 from filetools.paths.workspace_path import WorkspacePath
 

@@ -24,9 +24,9 @@ from filetools.history import restoring, selection, tree_diff, undo, undoing
 from filetools.history.checkpoints import take
 from filetools.history.provenance import AuthoredLines, LineHistory, lineage
 from filetools.history.selection import Moment
-from filetools.journal.changes import RelationKind
 from filetools.journal.checkpoints import Checkpoint, Tree, readable
 from filetools.journal.history import RecordFilter
+from filetools.journal.records import RelationKind
 from filetools.models.files import DiffResult, VersionsResult
 from filetools.models.history import (
     CheckpointResult,

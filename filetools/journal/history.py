@@ -9,8 +9,7 @@ from typing import Final
 
 from msgspec import Struct, structs
 
-from filetools.journal.changes import RelationKind
-from filetools.journal.records import SELECT_RECORD, records_from
+from filetools.journal.records import SELECT_RECORD, RelationKind, records_from
 from filetools.journal.storage.contents import digest_of, version_from
 from filetools.journal.storage.database import Database
 from filetools.journal.storage.schema import NO_NUMBER, REMOVES_FOLDER
@@ -23,18 +22,16 @@ REVERSALS: Final = ("undoes", "redoes")
 _TAKES_BACK: Final = f"kind IN {REVERSALS}"
 
 _IS_TAKEN_BACK: Final = (
-    f"SELECT EXISTS (SELECT 1 FROM relations WHERE target = ? AND {_TAKES_BACK}"
-    " AND EXISTS (SELECT 1 FROM records WHERE records.number = relations.number AND state != 'aborted')"
-    " AND NOT EXISTS (SELECT 1 FROM undone WHERE undone.number = relations.number))"
+    f"EXISTS (SELECT 1 FROM relations JOIN records AS later USING (number) WHERE target = records.number"
+    f" AND {_TAKES_BACK} AND later.state != 'aborted' AND NOT later.undone)"
 )
-_TARGETS: Final = f"SELECT target FROM relations WHERE number = ? AND {_TAKES_BACK}"
+_REFRESH: Final = f"UPDATE records SET undone = NOT undone WHERE number = ? AND undone != {_IS_TAKEN_BACK}"
 _TARGETS_BETWEEN: Final = f"SELECT target FROM relations WHERE number BETWEEN ? AND ? AND {_TAKES_BACK}"
 _DISCOUNT: Final = (
-    "INSERT OR IGNORE INTO undone (number) SELECT number FROM records"
+    "UPDATE records SET undone = 1"
     " WHERE number BETWEEN ? AND ? AND operation = 'create_directory' AND state != 'aborted'"
     f" AND EXISTS (SELECT 1 FROM relations WHERE relations.number = records.number AND {_TAKES_BACK})"
 )
-_DROP_UNDONE: Final = "DELETE FROM undone WHERE number = ?"
 _LISTED: Final = "(SELECT value FROM json_each(?1))"
 _REMOVED: Final = (
     f"SELECT * FROM ({SELECT_RECORD} WHERE {{}} IN {_LISTED} AND +number < ?2 AND state = 'applied'"
@@ -75,7 +72,7 @@ _CONDITIONS: Final = {
     "key": "(key = :key OR (key >= :first AND key < :last) OR old_key = :key OR (old_key >= :first AND old_key < :last))",
     "moves_only": "(NOT :moves_only OR (operation IN ('move', 'move_directory') AND state = 'applied'))",
     "saved": "(NOT :saved OR state = 'applied')",
-    "standing": "(NOT :standing OR NOT EXISTS (SELECT 1 FROM undone WHERE undone.number = records.number))",
+    "standing": "(NOT :standing OR NOT undone)",
     "undos": (":undos = EXISTS (SELECT 1 FROM relations WHERE relations.number = records.number AND kind = 'undoes')"),
 }
 """Conditions on records, by the fields of `RecordFilter` that ask for them."""
@@ -159,7 +156,7 @@ class History:
 
     def undone(self, numbers: Iterable[int]) -> set[int]:
         """Return the records among these that are undone."""
-        return set(self._related(f"SELECT number, number FROM undone WHERE number IN {_LISTED}", numbers))
+        return set(self._related(f"SELECT number, number FROM records WHERE undone AND number IN {_LISTED}", numbers))
 
     def targets(self, numbers: Iterable[int], kind: RelationKind | None = None) -> dict[int, list[int]]:
         """Return for each record the targets of its relations of a kind, by default those of an undo or redo."""
@@ -193,8 +190,8 @@ def refresh_undone(connection: sqlite3.Connection, numbers: Iterable[int]) -> No
     """Update whether records are undone, and then the records that they undo in turn."""
     waiting = set(numbers)
     while waiting:
-        changed = [number for number in waiting if _refresh(connection, number)]
-        waiting = {target for number in changed for (target,) in connection.execute(_TARGETS, (number,))}
+        changed = [number for number in waiting if connection.execute(_REFRESH, (number,)).rowcount]
+        waiting = {target for number in changed for target in targets_between(connection, number, number)}
 
 
 def discount(connection: sqlite3.Connection, first: int, last: int) -> None:
@@ -205,10 +202,3 @@ def discount(connection: sqlite3.Connection, first: int, last: int) -> None:
 def targets_between(connection: sqlite3.Connection, first: int, last: int) -> set[int]:
     """Return the records that one commit undoes."""
     return {target for (target,) in connection.execute(_TARGETS_BETWEEN, (first, last))}
-
-
-def _refresh(connection: sqlite3.Connection, number: int) -> bool:
-    """Update whether one record is undone; True if that changed."""
-    (is_undone,) = connection.execute(_IS_TAKEN_BACK, (number,)).fetchone()
-    note = "INSERT OR IGNORE INTO undone (number) VALUES (?)" if is_undone else _DROP_UNDONE
-    return connection.execute(note, (number,)).rowcount > 0

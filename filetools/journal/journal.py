@@ -16,15 +16,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError, StateUntrustedError
 from filetools.journal.backlog import Backlog, Mirrors
-from filetools.journal.changes import Change, Head, ObservedChanges, View
 from filetools.journal.checkpoints import Checkpoints
-from filetools.journal.commit import DROP_ASIDE, CommitDraft, Recorder
-from filetools.journal.documents import DOCUMENT_COLUMNS, DocumentTable, document_from
+from filetools.journal.commit import DROP_ASIDE, CommitDraft, ObservedChanges, Recorder
+from filetools.journal.documents import DOCUMENT_COLUMNS, Document, DocumentTable, document_from
 from filetools.journal.history import History
-from filetools.journal.records import RECORD_COLUMNS, Marks, records_from
+from filetools.journal.records import RECORD_COLUMNS, Change, Marks, records_from
 from filetools.journal.retention import Retention
 from filetools.journal.seen_versions import SeenVersions
 from filetools.journal.storage.birth import NEWEST, boot_id, mark_of, sync_directory
@@ -58,6 +59,32 @@ _POSITIONS: Final = (
     f" (SELECT coalesce(max(number), 0) FROM records WHERE number < {FIRST_PENDING}),"
     " coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'forgotten'), 0) FROM records"
 )
+
+
+class Head(Struct, frozen=True, kw_only=True):
+    """The newest version of one path that the journal knows."""
+
+    key: str
+    path: str
+    version: str | None
+    """None if the newest change removed the file."""
+    size: int | None
+    mode: int | None
+    number: int
+    """Number of the record that made it the head."""
+    applied: bool
+    """False while the file may not have this version yet."""
+
+
+class View(Struct, frozen=True, kw_only=True):
+    """The journal's view of a path at one moment."""
+
+    head: Head | None
+    """None if the path has never been recorded."""
+    blocked: bool = False
+    """True if a folder above is being moved or deleted, or was when its process died."""
+    document: Document | None = None
+    """The open document of the path; None if no editor has it open."""
 
 
 class Positions(NamedTuple):
@@ -242,7 +269,7 @@ class Journal:
         """
 
         def work(connection: sqlite3.Connection) -> Records:
-            found = self._recorder.observer(connection)
+            found = ObservedChanges(self._recorder, connection)
             look(found, TreeTable(connection, key_of))
             return tuple(found.records)
 
@@ -253,12 +280,10 @@ class Journal:
 
     def _note(self, outcomes: Sequence[Records | Exception]) -> None:
         """Note the newest number; called behind the gate."""
-        records = _records_of(outcomes)
-        for record in records:
-            if record.number != self.own_position + 1:
-                self.others_position = record.number - 1
-            self.own_position = record.number
-        if records:
+        if records := _records_of(outcomes):
+            if records[0].number != self.own_position + 1:
+                self.others_position = records[0].number - 1
+            self.own_position = records[-1].number
             self._database.position.note_newest(self.own_position)
 
     def checkpoint(self) -> None:

@@ -1,4 +1,4 @@
-"""Records as rows of the database, and which of them are applied to the files, and synced there.
+"""Drafts of records, records as rows of the database, and which of them are applied to the files, and synced there.
 
 A checksum protects the values of a record that never change. Marks are never synced on their own, because recovery can
 determine a lost one again.
@@ -12,13 +12,63 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
+from msgspec import Struct
+
 from filetools.errors import StateDamagedError
-from filetools.journal.changes import Change
+from filetools.journal.documents import DocumentChange, DocumentClosing
 from filetools.journal.storage.contents import digest_of, version_from
 from filetools.journal.storage.database import Arguments, Database, slices
 from filetools.journal.storage.schema import IS_PENDING, IS_UNSYNCED
 from filetools.journal.tree_rows import Identity
 from filetools.models.records import EXTERNAL, Actor, ChangeRecord, Operation, RecordState
+
+RelationKind = Literal["undoes", "redoes", "brings", "parent"]
+
+
+class Relation(Struct, frozen=True, kw_only=True):
+    """Relation of a record to an older one."""
+
+    kind: RelationKind
+    """"undoes": it undoes the other. "redoes": it undoes the other, which is an undo. "brings": it is part of a folder that
+    was restored as a whole from the trash, where the other, a deletion, had moved it. "parent": it saves a document that
+    the other had changed."""
+    number: int
+    """Number of the older record."""
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """Draft of one record. Several drafts in one commit are all recorded or none."""
+
+    operation: Operation
+    path: str
+    key: str
+    """Lock key of `path`."""
+    old_path: str | None = None
+    old_key: str | None = None
+    before: str | None = None
+    before_unknown: bool = False
+    after: str | None = None
+    content: bytes | None = None
+    """Bytes of `after` for the content store, unless it keeps them already."""
+    size: int | None = None
+    mode: int | None = None
+    applied: bool = False
+    """True if the file already has this content, as with a foreign change."""
+    external: bool = False
+    """True to attribute it to the external actor instead of the committing one."""
+    aside: bool = False
+    """True to keep it as a version of the path that was never the head, such as foreign bytes found in a mirror."""
+    compensates: int | None = None
+    """Number of the pending record that this one sets back; that record becomes `aborted`."""
+    relations: tuple[Relation, ...] = ()
+    """Older records that this one undoes or builds on."""
+    buffered: bool = False
+    """True if it changed only an unsaved document: recorded in state `buffer`, without becoming the head."""
+    document: DocumentChange | DocumentClosing | None = None
+    """Change or closing of the path's open document in the same transaction."""
+    returning: str | None = None
+    """Id of the open document that returns to the path because the move that took it along is set back."""
+
 
 # The columns after the checksum, which covers them, never change.
 RECORD_COLUMNS: Final = (

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from msgspec import structs
 
 from filetools.errors import FileToolsError
-from filetools.journal.changes import ObservedChanges
+from filetools.journal.commit import ObservedChanges
 from filetools.journal.tree_rows import TreeRow, TreeTable
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath

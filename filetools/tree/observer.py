@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError
-from filetools.journal.changes import ObservedChanges
+from filetools.journal.commit import ObservedChanges
 from filetools.journal.journal import Journal, Records
 from filetools.journal.tree_rows import Looked, TreeRow, TreeTable
 from filetools.models.records import Operation

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from filetools.journal.changes import ObservedChanges
+from filetools.journal.commit import ObservedChanges
 from filetools.journal.storage.contents import Contents
 from filetools.journal.tree_rows import TreeTable
 from filetools.paths.workspace_path import WorkspacePath

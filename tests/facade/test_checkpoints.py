@@ -15,7 +15,7 @@ from filetools import Actor, Edit
 from filetools.changes.foreign import ForeignChanges
 from filetools.facade.background.background_tasks import tidy_trash
 from filetools.facade.facade import FileToolsFacade
-from filetools.journal.changes import Change
+from filetools.journal.records import Change
 from filetools.models.records import EXTERNAL, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.tree.observer import WholeLook

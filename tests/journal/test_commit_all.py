@@ -10,8 +10,7 @@ import pytest
 from msgspec import structs
 
 from filetools.errors import LockTimeoutError, StateDamagedError
-from filetools.journal.changes import HeadMovedError
-from filetools.journal.commit import CommitDraft
+from filetools.journal.commit import CommitDraft, HeadMovedError
 from filetools.journal.documents import DocumentClosing
 from filetools.journal.journal import Journal
 from filetools.models.records import ChangeRecord

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from filetools.content.editing.text_edits import TextEdit
 from filetools.content.formats import TextFormat
-from filetools.journal.changes import HeadMovedError
+from filetools.journal.commit import HeadMovedError
 from filetools.journal.documents import Document, DocumentChange, DocumentClosing, Handle
 from filetools.journal.journal import Journal
 from filetools.models.records import Actor, RecordState

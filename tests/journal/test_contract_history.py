@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from filetools.journal.changes import Change, Relation
 from filetools.journal.history import RecordFilter
 from filetools.journal.journal import Journal
+from filetools.journal.records import Change, Relation
 from filetools.models.records import Actor, Operation
 from tests.support.journals import ALICE, OpenJournal, draft, put, save
 

@@ -109,7 +109,9 @@ def test_reopening_finds_everything_in_the_same_epoch(open_journal: OpenJournal)
     assert put(second, "f0", b"again").number == 6
 
 
-def test_what_must_be_restored_is_not_synced_and_its_head_is_not_certain(open_journal: OpenJournal, state: Path) -> None:
+def test_what_must_be_restored_is_not_synced_and_its_head_is_not_certain(
+    open_journal: OpenJournal, state: Path
+) -> None:
     journal = open_journal()
     first, second = put(journal, "a", b"1"), put(journal, "b", b"2")
     journal.marks.synced([second.number])

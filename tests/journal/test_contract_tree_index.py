@@ -10,9 +10,10 @@ from typing import Any, NoReturn
 import pytest
 from msgspec import structs
 
-from filetools.journal.changes import Change, ObservedChanges
 from filetools.journal.checkpoints import MOST_AUTOMATIC, SnapshotRow
+from filetools.journal.commit import ObservedChanges
 from filetools.journal.journal import Journal
+from filetools.journal.records import Change
 from filetools.journal.storage.contents import digest_of
 from filetools.journal.tree_rows import Identity, Looked, ReadVersion, TreeRow, TreeTable
 from filetools.models.records import Operation

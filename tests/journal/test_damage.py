@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import FileToolsError, StateDamagedError, StateVersionError
-from filetools.journal.changes import BacklogEntry
+from filetools.journal.backlog import BacklogEntry
 from filetools.journal.journal import Journal
 from filetools.journal.storage.rescue import examine_journal
 from filetools.journal.storage.schema import SCHEMA_VERSION
@@ -210,7 +210,7 @@ def test_a_journal_that_vanishes_in_the_middle_of_a_commit_is_not_acknowledged(
 def test_a_vanished_journal_is_not_born_again_by_a_reader(state: Path) -> None:
     journal = while_open(state, remove)
     with journal._database.reading(), pytest.raises(StateDamagedError):
-        journal.positions().newest
+        journal.positions()
     assert not (state / "journal.db").exists()
     journal.close()
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from filetools.journal.changes import Change
 from filetools.journal.history import RecordFilter
 from filetools.journal.journal import Journal
+from filetools.journal.records import Change
 from filetools.models.records import Operation
 from tests.support.inside import heads_below
 from tests.support.journals import ALICE, delete_folder, draft, move_folder, put, watched
@@ -29,7 +29,8 @@ def act(journal: Journal, name: str) -> object:
         "marks": lambda: note(journal, journal.positions().newest), "pending": lambda: journal.marks.unfinished("pending"),
         "unsynced": lambda: journal.marks.unfinished("unsynced", 10), "unsettled": lambda: journal.marks.unsettled(key),
         "synced": lambda: journal.marks.synced([journal.positions().newest]),
-        "compensate": lambda: compensate(journal, key), "page": lambda: journal.records(journal.positions().newest - 20, limit=10),
+        "compensate": lambda: compensate(journal, key),
+        "page": lambda: journal.records(journal.positions().newest - 20, limit=10),
         "newest": lambda: journal.records(newest_first=True, limit=10),
         "newest of one": lambda: journal.records(key=key, newest_first=True, limit=1),
         "page of one": lambda: journal.records(key=key, limit=5),
@@ -60,7 +61,7 @@ def note(journal: Journal, number: int) -> None:
 
 def remove(journal: Journal, key: str) -> None:
     backlog = journal.backlog
-    found = backlog.since(journal.mirrors.register("m").position).entries
+    found = backlog.since(journal.mirrors.register("m").position)[0]
     assert backlog.count("m") > len(backlog.below("m", key.partition("/")[0])) > 0
     backlog.advance("m", found[0].number, found[:1])
 

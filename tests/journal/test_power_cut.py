@@ -6,7 +6,6 @@ import os
 import random
 import shutil
 import signal
-import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path

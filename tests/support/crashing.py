@@ -18,8 +18,7 @@ from typing_extensions import override
 import filetools
 from filetools.app.opening import Opening
 from filetools.facade.facade import FileToolsFacade
-from filetools.journal.changes import ObservedChanges
-from filetools.journal.commit import CommitDraft
+from filetools.journal.commit import CommitDraft, ObservedChanges
 from filetools.journal.journal import Journal, Records
 from filetools.journal.tree_rows import TreeTable
 from filetools.models.words import Durability

@@ -17,9 +17,9 @@ from weakref import WeakKeyDictionary
 from msgspec import structs
 
 from filetools.descriptors.descriptors import Descriptors
-from filetools.journal.changes import Change
 from filetools.journal.checkpoints import Checkpoint, Comparison, Tree
 from filetools.journal.journal import Journal
+from filetools.journal.records import Change
 from filetools.journal.tree_rows import TREE_COLUMNS, TreeRow, row_from
 from filetools.models.records import Actor, ChangeRecord, Operation
 from tests.support import journal_worker

@@ -12,7 +12,8 @@ import pytest
 from filetools.content.version import version_of
 from filetools.errors import AbortedError, AccessDeniedError, InvalidPathError, LockTimeoutError, StorageFailedError
 from filetools.events.types import SyncError, SyncPaused
-from filetools.journal.changes import BacklogEntry, Change, MirrorRow
+from filetools.journal.backlog import BacklogEntry, MirrorRow
+from filetools.journal.records import Change
 from filetools.journal.tree_rows import TreeRow
 from filetools.models.records import Operation
 from filetools.stores.local import LocalStore

@@ -22,8 +22,7 @@ from typing import Any, Final
 from msgspec import Struct, field, structs
 
 from filetools.errors import FileToolsError, StateDamagedError
-from filetools.journal.backlog import added_mirrors, backlog_counts
-from filetools.journal.changes import MirrorRow
+from filetools.journal.backlog import MirrorRow, added_mirrors, backlog_counts
 from filetools.journal.records import SELECT_RECORD, record_from
 from filetools.journal.storage.birth import (
     DATABASE_NAME,

@@ -8,7 +8,7 @@ from typing import Final
 
 from filetools.errors import StateDamagedError, StateVersionError
 
-SCHEMA_VERSION: Final = 40
+SCHEMA_VERSION: Final = 41
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
 IS_PENDING: Final = "synced = 0 AND (state = 'pending') = 1"
 IS_UNSYNCED: Final = "synced = 0 AND (state = 'pending') = 0"
@@ -58,7 +58,8 @@ _TABLES: Final = (
         opening INTEGER NOT NULL,
         checksum INTEGER NOT NULL,
         state TEXT NOT NULL,
-        synced INTEGER NOT NULL DEFAULT 0
+        synced INTEGER NOT NULL DEFAULT 0,
+        undone INTEGER NOT NULL DEFAULT 0
     )""",
     "CREATE INDEX records_of_key ON records (key, number)",
     "CREATE INDEX records_of_old_key ON records (old_key, number) WHERE old_key IS NOT NULL",
@@ -74,10 +75,7 @@ _TABLES: Final = (
         PRIMARY KEY (number, kind, target)
     ) WITHOUT ROWID""",
     "CREATE INDEX relations_of_target ON relations (target, kind)",
-    # Records that are taken back now; follows from the relations, and is updated by every commit that adds one.
-    "CREATE TABLE undone (number INTEGER PRIMARY KEY)",
-    "CREATE TRIGGER records_removed AFTER DELETE ON records BEGIN DELETE FROM relations WHERE number = old.number;"
-    " DELETE FROM undone WHERE number = old.number; END",
+    "CREATE TRIGGER records_removed AFTER DELETE ON records BEGIN DELETE FROM relations WHERE number = old.number; END",
     "CREATE TABLE unrestored (number INTEGER PRIMARY KEY)",
     # The entry at each path, now or before. `folder`: key of its folder. `version` NULL: not read yet. `inode` NULL: not
     # looked at since. `number`: of the newest record of a file of this name, also where a folder is now; 0 if there is none.
