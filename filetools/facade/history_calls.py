@@ -25,8 +25,7 @@ from filetools.history.checkpoints import take
 from filetools.history.provenance import AuthoredLines, LineHistory, lineage
 from filetools.history.selection import Moment
 from filetools.journal.checkpoints import Checkpoint, Tree, readable
-from filetools.journal.history import RecordFilter
-from filetools.journal.records import RelationKind
+from filetools.journal.records import RecordFilter, RelationKind
 from filetools.models.files import DiffResult, VersionsResult
 from filetools.models.history import (
     CheckpointResult,

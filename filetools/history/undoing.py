@@ -42,8 +42,7 @@ from filetools.history.undo_steps import (
     split_buffered,
     with_blocked,
 )
-from filetools.journal.history import History, RecordFilter
-from filetools.journal.records import Relation, RelationKind
+from filetools.journal.records import History, RecordFilter, Relation, RelationKind
 from filetools.models.history import NotUndone, UndoConflict, UndoneChange, UndoneFile, UndoResult
 from filetools.models.records import Actor, ChangeRecord
 from filetools.paths.protected import matches_protected

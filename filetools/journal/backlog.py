@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 
 from filetools.journal.records import NEVER_IN_FILE
-from filetools.journal.storage.birth import NEWEST
 from filetools.journal.storage.database import Database
+from filetools.journal.storage.schema import NEWEST
 from filetools.models.words import VERSION_PREFIX
 
 _COUNTS: Final = f"operation NOT IN ('found', 'link', 'modify_directory') AND synced <> {NEVER_IN_FILE}"
@@ -269,17 +269,10 @@ class Mirrors:
         self._database.change(statement, [values], durable=True)
 
 
-def added_mirrors(connection: sqlite3.Connection) -> tuple[MirrorRow, ...]:
-    """Return the mirrors that were added to a root."""
-    rows = connection.execute(f"{_SELECT_MIRROR} WHERE root IS NOT NULL ORDER BY place")
-    return tuple(MirrorRow(*row) for row in rows)
-
-
-def backlog_counts(connection: sqlite3.Connection) -> dict[str, int]:
-    """Return the number of paths that each mirror may lack; mirrors that lack none are omitted."""
-    places = [place for (place,) in connection.execute("SELECT place FROM mirrors")]
-    counts = {place: connection.execute(_COUNT, {"mirror": place}).fetchone()[0] for place in places}
-    return {place: count for place, count in counts.items() if count}
+def backlog_counts(connection: sqlite3.Connection) -> dict[MirrorRow, int]:
+    """Return the mirrors of a root, and the number of paths that each may lack."""
+    rows = [MirrorRow(*row) for row in connection.execute(f"{_SELECT_MIRROR} ORDER BY place").fetchall()]
+    return {row: connection.execute(_COUNT, {"mirror": row.place}).fetchone()[0] for row in rows}
 
 
 def _entry(row: tuple[Any, ...]) -> BacklogEntry:

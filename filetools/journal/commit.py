@@ -15,11 +15,20 @@ from typing import Final
 from msgspec import Struct
 
 from filetools.journal.documents import apply_to_document, is_at
-from filetools.journal.history import REVERSALS, discount, refresh_undone, targets_between
-from filetools.journal.records import INSERT_RECORD, NEVER_IN_FILE, Change, Relation, record_from, record_row
-from filetools.journal.storage.birth import NEWEST
+from filetools.journal.records import (
+    INSERT_RECORD,
+    NEVER_IN_FILE,
+    REVERSALS,
+    Change,
+    Relation,
+    discount,
+    record_from,
+    record_row,
+    refresh_undone,
+    targets_between,
+)
 from filetools.journal.storage.contents import Contents, digest_of, version_from
-from filetools.journal.storage.schema import FIRST_PENDING, NO_NUMBER, REMOVES_FOLDER
+from filetools.journal.storage.schema import FIRST_PENDING, NEWEST, NO_NUMBER, REMOVES_FOLDER
 from filetools.journal.tree_rows import (
     PUT_HEAD,
     TREE_COLUMNS,
@@ -92,7 +101,8 @@ class Recorder:
         for change in draft.changes:
             if change.document is not None and not is_at(connection, change.document):
                 return HeadMovedError(change.path)
-        now, batch = time.time(), next_number(connection) if len(draft.changes) > 1 else None
+        now, is_alone = time.time(), len(draft.changes) == 1
+        batch = None if is_alone else connection.execute(f"SELECT ({NEWEST}) + 1").fetchone()[0]
         reversal = [each for change in draft.changes for each in change.relations if each.kind in REVERSALS][:1]
         records = list[ChangeRecord]()
         related = set[int]()
@@ -218,12 +228,6 @@ def _synced(change: Change, unsynced: Set[str]) -> int:
     # A foreign program's write is as durable as that program made it, and need not be synced here. But if it follows an
     # unsynced change, a power cut may bring back the file from before both.
     return int(unsynced.isdisjoint((change.key, change.old_key)))
-
-
-def next_number(connection: sqlite3.Connection) -> int:
-    """Return the number that the next record gets."""
-    (newest,) = connection.execute(NEWEST).fetchone()
-    return int(newest) + 1
 
 
 def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> None:

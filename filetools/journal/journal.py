@@ -24,14 +24,13 @@ from filetools.journal.backlog import Backlog, Mirrors
 from filetools.journal.checkpoints import Checkpoints
 from filetools.journal.commit import DROP_ASIDE, CommitDraft, ObservedChanges, Recorder
 from filetools.journal.documents import DOCUMENT_COLUMNS, Document, DocumentTable, document_from
-from filetools.journal.history import History
-from filetools.journal.records import RECORD_COLUMNS, Change, Marks, records_from
+from filetools.journal.records import RECORD_COLUMNS, Change, History, Marks, records_from
 from filetools.journal.retention import Retention
 from filetools.journal.seen_versions import SeenVersions
-from filetools.journal.storage.birth import NEWEST, boot_id, mark_of, sync_directory
+from filetools.journal.storage.birth import boot_id, mark_of, sync_directory
 from filetools.journal.storage.contents import LARGEST_ROW_BYTES, BlobFolder, Contents, version_from
 from filetools.journal.storage.database import Database
-from filetools.journal.storage.schema import FIRST_PENDING, IS_MOVING, IS_UNSYNCED
+from filetools.journal.storage.schema import FIRST_PENDING, IS_MOVING, IS_UNSYNCED, NEWEST
 from filetools.journal.storage.translation import TRANSLATED
 from filetools.journal.table import Table
 from filetools.journal.tree_rows import TreeIndex, TreeTable

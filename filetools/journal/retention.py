@@ -214,7 +214,7 @@ class Retention:
         # Unnamed checkpoints of this age are left from failed saves.
         unfinished = partial(forget_checkpoints, "name IS NULL AND time < ?", self._clock() - SWEEP_SECONDS)
         self._database.write(unfinished, durable=False, may_use_reserve=True)
-        for keys in slices(self._database.rows(f"SELECT key FROM tree WHERE {_UNMENTIONED}")):
-            self._database.change(_FORGET_ROW, keys, may_use_reserve=True)
+        keys = self._database.rows(f"SELECT key FROM tree WHERE {_UNMENTIONED}")
+        self._database.change(_FORGET_ROW, keys, may_use_reserve=True)
         for names in slices(self._blobs.sweep(), SLICE):
             remove_unused(self._database, self._blobs, map(bytes.fromhex, names))

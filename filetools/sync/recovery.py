@@ -28,9 +28,8 @@ from filetools.errors import (
     SymlinkNotAllowedError,
     VersionGoneError,
 )
-from filetools.journal.history import RecordFilter
 from filetools.journal.journal import Head, Journal
-from filetools.journal.records import Change
+from filetools.journal.records import Change, RecordFilter
 from filetools.models.records import DIRECTORY_REMOVALS, SYSTEM, WITHOUT_BYTES, ChangeRecord, Operation, RecordState
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from filetools.journal.history import RecordFilter
 from filetools.journal.journal import Journal
-from filetools.journal.records import Change, Relation
+from filetools.journal.records import Change, RecordFilter, Relation
 from filetools.models.records import Actor, Operation
 from tests.support.journals import ALICE, OpenJournal, draft, put, save
 

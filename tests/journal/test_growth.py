@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from filetools.journal.history import RecordFilter
 from filetools.journal.journal import Journal
-from filetools.journal.records import Change
+from filetools.journal.records import Change, RecordFilter
 from filetools.models.records import Operation
 from tests.support.inside import heads_below
 from tests.support.journals import ALICE, delete_folder, draft, move_folder, put, watched

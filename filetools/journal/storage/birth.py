@@ -44,8 +44,6 @@ SURE_AFTER_NS: Final = 3_000_000_000
 """Age of a directory's change time from which on every later change shows, even on the coarsest file-system clock."""
 _TIMES_TELL: Final = os.name != "nt"
 """On Windows the time of change of a directory is the time of its birth."""
-NEWEST: Final = "SELECT coalesce(max(number), 0) FROM records"
-"""Number of the newest record, which is never removed."""
 _log = logging.getLogger(__name__)
 
 

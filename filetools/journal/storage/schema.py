@@ -17,6 +17,8 @@ IS_MOVING: Final = f"state = 'pending' AND {REMOVES_FOLDER}"
 """Conditions on records, each worded like the index that answers it."""
 NO_NUMBER: Final = 2**63 - 1
 """Greater than the number of any record."""
+NEWEST: Final = "SELECT coalesce(max(number), 0) FROM records"
+"""Number of the newest record, which is never removed."""
 FIRST_PENDING: Final = (
     f"coalesce((SELECT min(number) FROM records INDEXED BY records_open WHERE {IS_PENDING}), {NO_NUMBER})"
 )
