@@ -157,21 +157,9 @@ class Retention:
             doomed = [number for number, when in rows if when < made_before]
             if not doomed:
                 break
-            removed += self._remove_records(doomed)
+            removed += self._database.change(_REMOVE_RECORD, [(number,) for number in doomed], may_use_reserve=True)
             after = rows[-1][0]
         return removed
-
-    def _remove_records(self, numbers: list[int]) -> int:
-        def work(connection: sqlite3.Connection) -> int:
-            count = connection.executemany(_REMOVE_RECORD, [(number,) for number in numbers]).rowcount
-            connection.execute(
-                "INSERT INTO meta (name, value) VALUES ('forgotten', ?) ON CONFLICT (name)"
-                " DO UPDATE SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER))",
-                (str(max(numbers)),),
-            )
-            return count
-
-        return self._database.write(work, durable=False, may_use_reserve=True)
 
     def _drop_contents(self, surplus: int) -> int:
         live_since = self._clock() - LIVE_SECONDS

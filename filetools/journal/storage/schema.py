@@ -77,7 +77,9 @@ _TABLES: Final = (
         PRIMARY KEY (number, kind, target)
     ) WITHOUT ROWID""",
     "CREATE INDEX relations_of_target ON relations (target, kind)",
-    "CREATE TRIGGER records_removed AFTER DELETE ON records BEGIN DELETE FROM relations WHERE number = old.number; END",
+    "CREATE TRIGGER records_removed AFTER DELETE ON records BEGIN DELETE FROM relations WHERE number = old.number;"
+    " INSERT INTO meta VALUES ('forgotten', old.number) ON CONFLICT (name)"
+    " DO UPDATE SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER)); END",
     "CREATE TABLE unrestored (number INTEGER PRIMARY KEY)",
     # The entry at each path, now or before. `folder`: key of its folder. `version` NULL: not read yet. `inode` NULL: not
     # looked at since. `number`: of the newest record of a file of this name, also where a folder is now; 0 if there is none.
