@@ -73,12 +73,13 @@ _READ_TEXTS: Final = (
 )
 """Texts beyond a number of bytes, without the most recently used ones."""
 _HELD: Final = (
-    "SELECT count(*), coalesce(max(number), 0),"
-    " (SELECT coalesce(sum(size), 0) FROM contents INDEXED BY contents_by_use) FROM records"
+    "SELECT (SELECT coalesce(sum(size), 0) FROM contents INDEXED BY contents_by_use), count(*),"
+    " (SELECT name FROM checkpoints ORDER BY number, time LIMIT 1),"
+    " coalesce(max(number) - (SELECT min(number) FROM checkpoints), 0) FROM records"
 )
 
 
-class Retained(Struct, frozen=True, kw_only=True):
+class Retained(Struct, frozen=True):
     """What a journal holds."""
 
     bytes: int
@@ -131,11 +132,7 @@ class Retention:
 
     def retained(self) -> Retained:
         """Return what the journal holds now, and which checkpoint keeps retention from removing more."""
-        with self._database.reading() as connection:
-            records, position, contents = connection.execute(_HELD).fetchone()
-            oldest = connection.execute("SELECT name, number FROM checkpoints ORDER BY number, time LIMIT 1").fetchone()
-        name, number = oldest or (None, position)
-        return Retained(bytes=contents, records=records, checkpoint=name, held_records=position - number)
+        return Retained(*self._database.row(_HELD))
 
     def _drop(self, held: int, limit: int, drop: Callable[[int], int]) -> int:
         """Drop what exceeds a limit, expiring automatic checkpoints if needed; returns the amount."""

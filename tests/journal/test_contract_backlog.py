@@ -11,7 +11,7 @@ from filetools.journal.backlog import BacklogEntry
 from filetools.journal.journal import Journal
 from filetools.journal.storage.contents import LARGEST_ROW_BYTES
 from filetools.models.records import Operation
-from tests.support.journals import ALICE, draft, folder, move_folder, put
+from tests.support.journals import ALICE, draft, folder, move_folder, put, watched
 from tests.support.journals import version as v
 
 
@@ -95,6 +95,12 @@ def test_a_position_stays_while_the_move_of_a_folder_waits(journal: Journal) -> 
     assert (position(journal), journal.backlog.below("m", "d")) == (moved.number, [])
     journal.backlog.advance("m", inside.number, [])
     assert position(journal) == moved.number
+
+
+def test_many_paths_are_added_in_slices_between_which_others_commit(journal: Journal) -> None:
+    with watched(journal) as (statements, _):
+        journal.backlog.add("m", [lacked(f"{number}", f"{number}") for number in range(5000)])
+    assert (statements.count("BEGIN IMMEDIATE"), journal.backlog.count("m")) == (3, 5000)
 
 
 def test_what_lies_below_a_folder_counts_as_new_or_refused_names(journal: Journal) -> None:
