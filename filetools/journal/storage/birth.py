@@ -276,11 +276,10 @@ class Identities:
             state = (found.st_dev, found.st_ino, found.st_ctime_ns)
             if state == self._checked:
                 return
-            identities = [*map(_identity, self._files)]
+            if [*map(_identity, self._files)] != self._expected:
+                raise StateDamagedError("the journal's database or its gate was replaced while open")
         except (FileNotFoundError, NotADirectoryError) as exc:
             raise StateDamagedError("the journal's database, its gate or its directory has vanished") from exc
-        if identities != self._expected:
-            raise StateDamagedError("the journal's database or its gate was replaced while open")
         is_sure = _TIMES_TELL and time.time_ns() - found.st_ctime_ns > SURE_AFTER_NS
         self._checked = state if is_sure else None
 
