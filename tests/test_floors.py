@@ -15,8 +15,8 @@ PLANTED: list[tuple[Rule, str, str]] = [
     (house.stands_on_its_floor, "stores/local.py", "import filetools.changes.steps.pipeline"),
     (house.stands_on_its_floor, "stores/local.py", "from filetools.locks import LockTable"),
     (house.stands_on_its_floor, "stores/local.py", "from ..locks import LockTable"),
-    (house.stands_on_its_floor, "stores/local.py", "def f():\n    from filetools.sync import Recovery"),
-    (house.stands_on_its_floor, "stores/local.py", "if TYPE_CHECKING:\n    from filetools.sync import Recovery"),
+    (house.stands_on_its_floor, "stores/local.py", "def f():\n    from filetools.writer import Recovery"),
+    (house.stands_on_its_floor, "stores/local.py", "if TYPE_CHECKING:\n    from filetools.writer import Recovery"),
     (house.stands_on_its_floor, "changes/steps/pipeline.py", "from filetools import open"),
     (house.stands_on_its_floor, "models.py", "from filetools.errors import FileToolsError"),
     (house.stands_on_its_floor, "errors.py", "from filetools.paths import Workspace"),
@@ -54,7 +54,7 @@ PLANTED: list[tuple[Rule, str, str]] = [
 ]
 
 ALLOWED: list[tuple[Rule, str, str]] = [
-    (house.stands_on_its_floor, "changes/steps/pipeline.py", "from filetools.sync import Recovery"),
+    (house.stands_on_its_floor, "changes/steps/pipeline.py", "from filetools.writer import Recovery"),
     (house.stands_on_its_floor, "changes/steps/pipeline.py", "from filetools.changes.parts import Parts"),
     (house.stands_on_its_floor, "cli/app.py", "from filetools.servers import serve"),
     (house.stands_on_its_floor, "__init__.py", "from filetools.app import open_workspace as open"),

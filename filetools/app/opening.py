@@ -22,6 +22,7 @@ from filetools.content.identity_cache import IdentityCache
 from filetools.editors.documents import Documents
 from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, InvalidArgumentError, NoStateError
 from filetools.events.bus import EventBus
+from filetools.events.notifier import Notifier
 from filetools.facade.background.background_tasks import BackgroundTasks
 from filetools.facade.facade import FileToolsFacade, ToolCaller
 from filetools.facade.reading.feed import Feed
@@ -40,9 +41,8 @@ from filetools.settings import STATE_DIRECTORY, Settings, load_settings
 from filetools.stores.local import LocalStore
 from filetools.stores.store import Store
 from filetools.sync.manager import SyncManager
-from filetools.sync.recovery import Recovery
-from filetools.tree.notifier import Notifier
 from filetools.tree.observer import TreeObserver
+from filetools.writer.recovery import Recovery
 from filetools.writer.worker_pool import WorkerPool
 
 _log = logging.getLogger(__name__)

@@ -94,7 +94,7 @@ def prepare_state(root: Path, state_directory: Path | None, *, create: bool = Tr
         create: Create the state if the root has none.
 
     Raises:
-        NoStateError: The root has no state, and `create` is False.
+        NoStateError: The root has no state of this user, and `create` is False.
         NoRootError: The root is not a directory.
         StateElsewhereError: The root keeps its state in another directory.
         StateUntrustedError: Another user owns the state directory, or can write it.
@@ -104,7 +104,9 @@ def prepare_state(root: Path, state_directory: Path | None, *, create: bool = Tr
         raise NoRootError(root.name)
     private = root / STATE_PATH
     directory = private if state_directory is None else state_directory
-    if not create and (is_anothers(directory) or lacks_state(root, state_directory)):
+    if not create and is_anothers(directory):
+        raise NoStateError("another user owns its state", "Keep yours elsewhere: name a folder with state_dir.")
+    if not create and lacks_state(root, state_directory):
         raise NoStateError
     try:
         refuse_owner(directory)

@@ -22,7 +22,7 @@ from filetools.distribution import DISTRIBUTION, install_command, installed_vers
 from filetools.journal.backlog import MirrorRow
 from filetools.models.words import STATE_PATH
 from filetools.settings import Settings
-from filetools.tree.polling import reason_at
+from filetools.tree.watching import reason_at
 
 CheckState = Literal["ok", "note", "warning"]
 LEAST_FREE_BYTES: Final = 200 * 1024 * 1024

@@ -14,8 +14,8 @@ from filetools.permissions.gatekeeper import Gatekeeper
 from filetools.settings import Settings
 from filetools.stores.store import Store
 from filetools.sync.manager import SyncManager
-from filetools.sync.recovery import Recovery
 from filetools.tree.observer import TreeObserver
+from filetools.writer.recovery import Recovery
 from filetools.writer.worker_pool import WorkerPool
 
 

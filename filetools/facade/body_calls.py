@@ -12,9 +12,9 @@ from typing import Final
 
 from aiofiles.tempfile import SpooledTemporaryFile
 
-from filetools.changes.deciding.texts import TextChange, decide_write
+from filetools.changes.deciding.files import TextChange
 from filetools.changes.parts import Parts
-from filetools.changes.writing import WriteRequest
+from filetools.changes.writing import WriteRequest, decide_write
 from filetools.content.identity_cache import IdentityCache
 from filetools.content.patching.patches import apply_file_patch, parse_patch
 from filetools.content.version import hashed_parts

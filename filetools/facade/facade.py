@@ -299,7 +299,7 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
             SyncFailedError: There is no mirror, it is not ready, or a synchronisation is running.
         """
         self._runner.check_open()
-        await self._authorise("sync_all", [], {}, change=True)
+        await self._authorise("sync_all", [], {}, change=not preview)
         seen = await self._runner.look() if verify or not preview else LookResult()
         work = self._parts.sync.sync_all(preview, abort=abort, progress=progress)
         result = await self._runner.while_open(work)

@@ -16,9 +16,9 @@ from filetools.changes.tree_look import TreeLook, compared
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError, WorkspaceGoneError
 from filetools.journal.checkpoints import Checkpoint, SnapshotRow, Tree
+from filetools.locks.deadline import uncounted
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.permissions.deadline import uncounted
 
 PREFIX: Final = "auto: "
 """Prefix of the names of automatic checkpoints."""

@@ -343,20 +343,35 @@ def _allows_removal(folder: int, owner: int) -> bool:
 
 
 class Explained:
-    """Translates a system error inside its `with` block into the typed error of the path concerned."""
+    """Translates a system error inside its `with` block into the typed error of the path concerned.
 
-    __slots__ = ("_path", "_workspace")
+    Args:
+        workspace: The root.
+        path: The path.
+        opening: Opens a descriptor for the block, given the path, such as `Workspace.open_parent`; None if none is needed.
+    """
 
-    def __init__(self, workspace: Workspace, path: WorkspacePath) -> None:
+    __slots__ = ("_descriptor", "_opening", "_path", "_workspace")
+
+    def __init__(
+        self, workspace: Workspace, path: WorkspacePath, opening: Callable[[WorkspacePath], int] | None = None
+    ) -> None:
         self._workspace = workspace
         self._path = path
+        self._opening = opening
+        self._descriptor = -1
 
-    def __enter__(self) -> None:
-        """Begin the block."""
+    def __enter__(self) -> int:
+        """Begin the block; returns the descriptor, or -1."""
+        if self._opening is not None:
+            self._descriptor = self._opening(self._path)
+        return self._descriptor
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Raise the typed error if the block failed with a system error."""
+        """Close the descriptor, and raise the typed error if the block failed with a system error."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
         if isinstance(error, OSError) and not isinstance(error, FileToolsError):
             raise self._workspace.explain(self._path, error) from error

@@ -335,3 +335,30 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Release descriptors; may be called twice."""
+
+
+def make_parents(store: Store, path: WorkspacePath) -> None:
+    """Make the folders above a path that are missing."""
+    for folder in path.folders:
+        store.make_directory(folder)
+
+
+def replace_file(
+    store: Store, path: WorkspacePath, content: bytes, *, is_new: bool, mode: int | None
+) -> tuple[FileStat, Displaced | None]:
+    """Write a file and make it live; returns its facts and the entry that it replaced.
+
+    Args:
+        store: Where to write it.
+        path: The file; its folder exists.
+        content: Its bytes.
+        is_new: True if nothing is at the path.
+        mode: Permission bits; None keeps those of the file that is replaced.
+    """
+    prepared = store.prepare(path, content, new=is_new, mode=mode)
+    try:
+        displaced = prepared.exchange()
+    except BaseException:
+        prepared.discard()
+        raise
+    return prepared.stat, displaced

@@ -1,1 +1,1 @@
-"""Mirrors of the root, and recovery of the root from crashes and power cuts."""
+"""Mirrors of the root."""

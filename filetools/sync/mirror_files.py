@@ -28,7 +28,7 @@ from filetools.models.records import EXTERNAL
 from filetools.models.words import STATE_DIRECTORY, VERSION_PREFIX, EntryType
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.stores.private import foreign_name_for, state_below
-from filetools.stores.store import Displaced, FileStat, Store
+from filetools.stores.store import Displaced, FileStat, Store, make_parents, replace_file
 
 MARKER: Final = WorkspacePath(f"{STATE_DIRECTORY}/mirror")
 """The file with the identity of a mirror's folder."""
@@ -272,33 +272,6 @@ def _alike(store: Store, folder: WorkspacePath, name: str) -> list[str]:
     with suppress(*_OTHER_GROUND):
         return [entry.name for entry in store.scan(folder) if entry.name.casefold() == name.casefold()]
     return []
-
-
-def make_parents(store: Store, path: WorkspacePath) -> None:
-    """Make the folders above a path that are missing."""
-    for folder in path.folders:
-        store.make_directory(folder)
-
-
-def replace_file(
-    store: Store, path: WorkspacePath, content: bytes, *, is_new: bool, mode: int | None
-) -> tuple[FileStat, Displaced | None]:
-    """Write a file and make it live; returns its facts and the entry that it replaced.
-
-    Args:
-        store: Where to write it.
-        path: The file; its folder exists.
-        content: Its bytes.
-        is_new: True if nothing is at the path.
-        mode: Permission bits; None keeps those of the file that is replaced.
-    """
-    prepared = store.prepare(path, content, new=is_new, mode=mode)
-    try:
-        displaced = prepared.exchange()
-    except BaseException:
-        prepared.discard()
-        raise
-    return prepared.stat, displaced
 
 
 def files_below(

@@ -1,1 +1,1 @@
-"""The single writer: all changes of the tree are made in turns, under one lock of the root."""
+"""The single writer: all changes of the tree are made in turns, under one lock; what a crash left half done is finished."""

@@ -13,8 +13,8 @@ from filetools.errors import ChangedMeanwhileError, FileBusyError
 from filetools.journal.commit import CommitDraft, HeadMovedError
 from filetools.journal.journal import Records
 from filetools.journal.tree_rows import Identity
+from filetools.locks.deadline import Deadline, current_deadline
 from filetools.models.records import ChangeRecord
-from filetools.permissions.deadline import Deadline, current_deadline
 from filetools.writer.worker_pool import Hop
 
 T = TypeVar("T")

@@ -9,9 +9,9 @@ import pytest
 
 import filetools
 from filetools import Actor, Edit
-from filetools.changes.syncer import sync_files
 from filetools.errors import VersionMismatchError
 from filetools.facade.facade import FileToolsFacade
+from filetools.writer.file_sync import sync_files
 from tests.support.facade_worker import RELAXED
 from tests.support.opened import steps_until
 
@@ -29,7 +29,7 @@ async def kept_bytes(files: FileToolsFacade) -> int:
     """Run retention with `LIMIT`, and return the bytes of contents kept afterwards."""
     parts = files._parts
     await parts.workers.run(parts.tracker.save)
-    await parts.workers.run(partial(sync_files, parts))
+    await parts.workers.run(partial(sync_files, parts.workspace, parts.store, parts.journal))
     database, unsynced = parts.journal._database, "SELECT count(*) FROM records WHERE synced = 0"
     await steps_until(lambda: database.row(unsynced) == (0,))  # the leader may be running it
     for _ in range(3):  # a round may coincide with the leader's first one, and leave the rest to the next

@@ -319,7 +319,7 @@ async def test_removals_during_an_overflow_of_the_watcher_are_published(tmp_path
         foreign = background_of(files)._foreign
         foreign._watcher._listener.close()  # it receives no hints from now on
         run(tmp_path, "rm -r d; mkdir e; echo x > e/x")
-        foreign._agenda.hints.everything("overflow")
+        foreign._agenda.hint_everything("overflow")
         await steps_until(lambda: len(events) >= 3)
         await tree.refresh(files)
         assert paths_of(tree) == names_in(tmp_path)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import filetools
-from filetools.changes.syncer import sync_files
 from filetools.errors import AccessDeniedError
 from filetools.facade.facade import FileToolsFacade
 from filetools.tree.leader import Leadership
+from filetools.writer.file_sync import sync_files
 from tests.support.crashing import CrashingOpening
 
 OFF = {"sync_after_seconds": 3600.0}
@@ -33,9 +33,13 @@ def unsynced(files: FileToolsFacade) -> list[str]:
     return [record.path for record in files._parts.journal.marks.unfinished("unsynced")]
 
 
+def sync_all(files: FileToolsFacade) -> None:
+    sync_files(files._parts.workspace, files._parts.store, files._parts.journal)
+
+
 async def settled(files: FileToolsFacade) -> None:
     """Sync everything first."""
-    await files._parts.workers.run(lambda: sync_files(files._parts))
+    await files._parts.workers.run(lambda: sync_all(files))
     assert unsynced(files) == []
 
 
@@ -45,7 +49,7 @@ def meddle(
     """Sync all files just before a call of the store."""
 
     def act() -> None:
-        sync_files(files._parts)
+        sync_all(files)
         then()
 
     opening.plan.acts[method] = act

@@ -30,7 +30,7 @@ from filetools.errors import EditConflictError
 from filetools.facade.facade import FileToolsFacade
 from filetools.journal.storage.contents import BlobFolder
 from filetools.models.records import Actor, ChangeRecord
-from filetools.sync import recovery
+from filetools.writer import recovery
 from tests.support.crashing import snapshot
 from tests.support.forgetful_disk import ForgetfulDisk
 from tests.support.fuse import PowerCutError, Server

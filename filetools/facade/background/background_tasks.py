@@ -19,16 +19,16 @@ from filetools.changes.documents.files import sweep_handles
 from filetools.changes.foreign import ForeignChanges
 from filetools.changes.parts import Parts
 from filetools.changes.runner import CallRunner
-from filetools.changes.syncer import sync_files
 from filetools.changes.tree_look import look_at_tree
 from filetools.errors import FileToolsError, LockTimeoutError, WorkspaceGoneError
+from filetools.events.notifier import Notifier
 from filetools.facade.background.leftovers import sweep
 from filetools.facade.reading.feed import Feed
 from filetools.history.checkpoints import SessionCheckpoints
 from filetools.models.records import SYSTEM, ChangeRecord
 from filetools.paths.workspace_path import ROOT
 from filetools.tree.leader import Leadership
-from filetools.tree.notifier import Notifier
+from filetools.writer.file_sync import sync_files
 
 FOLLOW_PAUSE_SECONDS: Final = 0.01
 """Shortest time between two reads of other processes' records; the first one after a silence is immediate."""
@@ -51,6 +51,7 @@ class BackgroundTasks:
         self._runner = runner
         self._parts = runner.parts
         self._feed = feed
+        self._sync_files = partial(sync_files, self._parts.workspace, self._parts.store, self._parts.journal)
         self._notifier = notifier
         runner.turns.publisher.publish_others = self._publish_others
         self._foreign = ForeignChanges(self._parts, runner.record)
@@ -107,7 +108,7 @@ class BackgroundTasks:
             await self._parts.workers.run(self._parts.tracker.save)
         if self.is_leader:
             with suppress(FileToolsError):
-                await self._parts.workers.run(partial(sync_files, self._parts))
+                await self._parts.workers.run(self._sync_files)
         self._leadership.close()
 
     def _note_documents(self, records: Sequence[ChangeRecord]) -> None:
@@ -185,7 +186,7 @@ class BackgroundTasks:
             await self._foreign.watch()
         await sweep(self._runner)
         await self._keep_documents()
-        await self._parts.workers.run(partial(sync_files, self._parts))
+        await self._parts.workers.run(self._sync_files)
         settings = self._parts.settings
         tidy = partial(
             self._parts.journal.maintain,

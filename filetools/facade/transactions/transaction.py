@@ -10,8 +10,8 @@ from typing import Any, Final, Never
 
 from pydantic import Field
 
+from filetools.changes.deciding.files import decide_as_allowed
 from filetools.changes.deciding.proposals import Taken, taken_by
-from filetools.changes.deciding.texts import DecideWrite, decide_as_allowed
 from filetools.changes.decision import PutDecision
 from filetools.changes.parts import Parts
 from filetools.changes.runner import CallRunner
@@ -19,7 +19,7 @@ from filetools.changes.steps.files import Decide, MoveFile, PutFile, RemoveFile
 from filetools.changes.steps.look import Look
 from filetools.changes.steps.pipeline import Outcome
 from filetools.changes.steps.step import Step
-from filetools.changes.writing import WriteRequest
+from filetools.changes.writing import DecideWrite, WriteRequest
 from filetools.errors import EditConflictError, InvalidArgumentError
 from filetools.facade.calls import ActorCalls
 from filetools.facade.read_calls import ReadCalls

@@ -23,7 +23,7 @@ from filetools.errors import StateDamagedError
 from filetools.journal.storage.gate import GATE_FILE, OPEN_OR_NEW, TURN_FILE, read_at, write_at
 from filetools.journal.storage.schema import create_tables, require_known_schema
 from filetools.journal.storage.translation import BUSY_SECONDS, NO_SHARED_MEMORY
-from filetools.paths.birth import birth_ns
+from filetools.paths.library import birth_ns
 from filetools.paths.resolver import NEW_FILE_FLAGS
 
 DATABASE_NAME: Final = "journal.db"

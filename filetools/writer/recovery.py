@@ -11,7 +11,7 @@ their order; then new folders, whose names may be lost, at their current paths; 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -33,8 +33,8 @@ from filetools.journal.records import Change, RecordFilter
 from filetools.models.records import DIRECTORY_REMOVALS, SYSTEM, WITHOUT_BYTES, ChangeRecord, Operation, RecordState
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.store import Store
-from filetools.sync.mirror_files import make_parents, replace_file
+from filetools.stores.store import Store, make_parents, replace_file
+from filetools.writer.places import FolderMoves, own_places, places_of
 
 _log = logging.getLogger(__name__)
 _OF_FOLDERS: Final = (Operation.CREATE_DIRECTORY, *DIRECTORY_REMOVALS)
@@ -48,57 +48,6 @@ class Found(NamedTuple):
     version: str | None
     is_taken: bool = False
     """True if something other than a regular file is there, such as a folder, a link or a pipe."""
-
-
-class FolderMoves(NamedTuple):
-    """Moves and deletions of folders, in order."""
-
-    removals: Sequence[ChangeRecord]
-    """`history.removals_since` of a number before all records in question."""
-    key: Callable[[WorkspacePath], str]
-    """Returns the lock key of a path."""
-
-    def now_at(self, path: WorkspacePath, number: int) -> WorkspacePath | None:
-        """Return the current path of a path in record `number`; None if it was deleted with a folder."""
-        for removal in self.removals:
-            rest = None if removal.number <= number else _below(path, removal.old_path or removal.path, self.key)
-            if rest is None:
-                continue
-            if removal.operation is Operation.DELETE_DIRECTORY:
-                return None
-            path = WorkspacePath(f"{removal.path}{rest}")
-        return path
-
-    def places_of(self, record: ChangeRecord) -> list[WorkspacePath]:
-        """Return the current paths of the entries that a record changed."""
-        own = own_places(record)
-        if record.operation in DIRECTORY_REMOVALS or not self.removals:
-            return own
-        return [place for place in (self.now_at(path, record.number) for path in own) if place is not None]
-
-    def former(self, path: WorkspacePath) -> list[tuple[WorkspacePath, int]]:
-        """Return the former paths of a path before moves of folders above it, each with the number of the move."""
-        found = []
-        for removal in reversed(self.removals):
-            rest = _below(path, removal.path, self.key)
-            if rest is not None and removal.old_path is not None:
-                path = WorkspacePath(f"{removal.old_path}{rest}")
-                found.append((path, removal.number))
-        return found
-
-
-def own_places(record: ChangeRecord) -> list[WorkspacePath]:
-    """Return the paths that a record names."""
-    return [WorkspacePath(path) for path in (record.old_path, record.path) if path is not None]
-
-
-def _below(path: str, folder: str, key: Callable[[WorkspacePath], str]) -> str | None:
-    """Return the rest of a path after a folder, "" for the folder itself; None if the path is not in it."""
-    depth = folder.count("/") + 1
-    names = path.split("/")
-    if len(names) < depth or key(WorkspacePath("/".join(names[:depth]))) != key(WorkspacePath(folder)):
-        return None
-    return "".join(f"/{name}" for name in names[depth:])
 
 
 class Recovery:
@@ -155,7 +104,9 @@ class Recovery:
         is_pending = record.state is RecordState.PENDING
         if is_pending and self._journal.history.select(RecordFilter(numbers=(record.number,))):
             return  # applied along with another one
-        places = own_places(record) if is_pending else self.places_of([record])[record.number]
+        places = own_places(record)
+        if not is_pending:
+            places = places_of(self._journal, self._workspace.key, [record])[record.number]
         if record.operation is Operation.CREATE_DIRECTORY:
             for place in places:
                 self._recover_folder(place, record)
@@ -186,11 +137,6 @@ class Recovery:
             folder = folder.parent
         if not folder.is_root and stat is not None and stat.type == "file":
             self.settle(folder, self._workspace.key(folder))
-
-    def places_of(self, records: Sequence[ChangeRecord]) -> dict[int, list[WorkspacePath]]:
-        """Return the current paths of the changed entries by record number; folders above may have moved or be gone."""
-        moves = self._moves_since(min((record.number for record in records), default=0))
-        return {record.number: moves.places_of(record) for record in records}
 
     def _recover_folder(self, path: WorkspacePath, record: ChangeRecord) -> None:
         """Make a folder, unless another program has since put something else at its path or at that of a folder above."""
@@ -294,7 +240,9 @@ class Recovery:
         records, keys = marks.unsettled(key), {key}
         oldest = [*marks.unfinished("unrestored", 1), *marks.unfinished("unsynced", 1)]
         since = min((record.number for record in oldest), default=None)
-        for former, number in [] if since is None else self._moves_since(since - 1).former(path):
+        for former, number in (
+            [] if since is None else FolderMoves(self._journal, self._workspace.key, since - 1).former(path)
+        ):
             keys.add(self._workspace.key(former))
             older = marks.unsettled(self._workspace.key(former))
             records += [record for record in older if record.number < number]
@@ -346,10 +294,6 @@ class Recovery:
             displaced = self._store.move(source, destination, overwrite=True)
             if displaced is not None:
                 displaced.discard()
-
-    def _moves_since(self, number: int) -> FolderMoves:
-        """Return the moves and deletions of folders after a record."""
-        return FolderMoves(self._journal.history.removals_since(number), self._workspace.key)
 
     def _bring_back(self, path: WorkspacePath, record: ChangeRecord) -> None:
         """Restore the entry that a record takes out of the trash, with everything in it."""
