@@ -24,9 +24,8 @@ from filetools.history import selection, tree_diff, undo, undoing
 from filetools.history.checkpoints import RestoreTarget, require_known, take
 from filetools.history.provenance import AuthoredLines, LineHistory, lineage
 from filetools.history.selection import Moment
-from filetools.journal.changes import RelationKind
 from filetools.journal.checkpoints import Checkpoint, Tree, readable
-from filetools.journal.history import RecordFilter
+from filetools.journal.records import RecordFilter, RelationKind
 from filetools.models.files import DiffResult, VersionsResult
 from filetools.models.history import (
     CheckpointResult,
@@ -273,8 +272,7 @@ class HistoryCalls(ActorCalls):
             InvalidArgumentError: The name is empty, too long, or taken.
         """
         self._runner.check_open()
-        given: object = name
-        if not isinstance(given, str) or not given.strip() or len(given) > LONGEST_NAME:
+        if not name.strip() or len(name) > LONGEST_NAME:
             raise InvalidArgumentError(f"The name of a checkpoint has 1 to {LONGEST_NAME} characters")
         require_printable("The name of a checkpoint", name)
         self._parts.gatekeeper.check_writable()
@@ -330,7 +328,7 @@ class HistoryCalls(ActorCalls):
             InvalidPathError, AbsolutePathError, PathTraversalError: The path is not inside the workspace.
             EditConflictError, ChangedMeanwhileError: As `undo`.
         """
-        where = ROOT if path is None else self._runner.resolve_name(path, allow_root=True)
+        where = ROOT if path is None else self._runner.resolve(path, allow_root=True, as_name=True)
         found, tree = await self._snapshot(name)
 
         async def aim() -> RestoreTarget:
@@ -514,7 +512,7 @@ def line_ranges(parts: Parts, path: WorkspacePath) -> ProvenanceResult:
         InvalidArgumentError: The file is binary.
     """
     journal = parts.journal
-    now = journal.position() + 1  # before the file is read: its lines are older than any later record
+    now = journal.positions().newest + 1  # before the file is read: its lines are older than any later record
     content, _ = parts.store.read(path, limit=parts.settings.max_read_bytes)
     facts, text = inspect(content, name=path)
     if text is None:

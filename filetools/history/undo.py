@@ -19,7 +19,7 @@ from filetools.errors import EncodingError, FileToolsError, VersionGoneError
 from filetools.history.draft_tree import PARENT, DraftNode, DraftTree, EntryNames, within
 from filetools.history.provenance import lineage
 from filetools.history.selection import MOST_NUMBER
-from filetools.journal.history import History, RecordFilter
+from filetools.journal.records import History, RecordFilter
 from filetools.models.records import ChangeRecord, Operation
 from filetools.models.words import EntryType
 

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError
-from filetools.journal.changes import ObservedChanges
+from filetools.journal.commit import ObservedChanges
 from filetools.journal.journal import Journal, Records
 from filetools.journal.tree_rows import Looked, TreeRow, TreeTable
 from filetools.models.records import Operation
@@ -26,8 +26,8 @@ from filetools.settings import Settings
 from filetools.stores.private import is_ours
 from filetools.stores.store import FileStat, Store
 from filetools.tree.hints import Due
-from filetools.tree.observation import Observation
-from filetools.tree.scope import ObservationContext, Scope
+from filetools.tree.moves import ObservationContext
+from filetools.tree.observation import Observation, Scope
 
 WORK_SECONDS: Final = 0.05
 """Time limit for one part of a look at the whole tree, because calls wait meanwhile."""
@@ -123,7 +123,7 @@ class TreeObserver:
 
     def begin_look(self) -> WholeLook:
         """Return a look at the whole tree that begins now."""
-        marker = Looked(self._journal.position(), time.time(), self.rules_version(), self._tracked_files)
+        marker = Looked(self._journal.positions().newest, time.time(), self.rules_version(), self._tracked_files)
         return WholeLook(marker=marker, began_at=time.monotonic())
 
     def due(self, due: Due, whole: WholeLook | None) -> Records:
@@ -161,8 +161,6 @@ class TreeObserver:
         before = self._journal.tree_index.looked()
 
         def work(changes: ObservedChanges, rows: TreeTable) -> None:
-            self._follow_device(rows)
-
             @cache
             def are_rules_changed() -> bool:
                 assert before is not None
@@ -197,14 +195,6 @@ class TreeObserver:
         for path in paths:
             with suppress(FileToolsError):  # it has moved again, and will be found there
                 self._store.sync(WorkspacePath(path).parent)
-
-    def _follow_device(self, rows: TreeTable) -> None:
-        """Update the device number in all rows if the root's has changed, as on some file systems after a reboot."""
-        root = rows.get("")
-        if root is not None and root.identity is not None:
-            own, _ = self._store.look_into(ROOT, ())
-            if own.device != root.identity[0] and own.inode == root.identity[1]:
-                rows.move_device(root.identity[0], own.device)
 
     def _is_ignore_file_changed(self, rows: TreeTable, path: WorkspacePath) -> bool:
         """True if an ignore file above a path differs from its row."""
