@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
 from msgspec import Meta, ValidationError, convert
 
@@ -103,12 +103,6 @@ _EXTENDED: Final = frozenset({"protected_paths", "hidden_paths"})
 _IN_TREE: Final = "settings.toml in the tree"
 
 
-def _check(settings: Settings | DescriptorSettings) -> None:
-    given = {each.name: getattr(settings, each.name) for each in fields(settings)}
-    for name, value in _checked(type(settings), given).items():
-        object.__setattr__(settings, name, value)
-
-
 def _checked(kind: _Kind, given: Mapping[str, Any], sources: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Validate and convert values of settings.
 
@@ -169,8 +163,16 @@ def _types(is_table: bool) -> dict[str, Any]:
     return get_type_hints(DescriptorSettings if is_table else Settings, include_extras=True)
 
 
+class _Validated:
+    """Settings whose values are validated and converted when they are made."""
+
+    def __post_init__(self) -> None:
+        for name, value in _checked(cast(_Kind, type(self)), vars(self)).items():
+            object.__setattr__(self, name, value)
+
+
 @dataclass(frozen=True, kw_only=True)
-class DescriptorSettings:
+class DescriptorSettings(_Validated):
     """How long texts become descriptors; the table `[file_descriptor]`.
 
     Raises:
@@ -194,12 +196,9 @@ class DescriptorSettings:
     max_bytes: Annotated[int, Meta(gt=0)] = 256 * MIB
     """Most bytes of one text and of all together; beyond it the least recently used go."""
 
-    def __post_init__(self) -> None:
-        _check(self)
-
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(_Validated):
     """All settings of an opened workspace. Immutable.
 
     Raises:
@@ -268,9 +267,6 @@ class Settings:
     """Whether agents are informed once about instruction files below the root, when they first read or list there."""
     file_descriptor: DescriptorSettings = DescriptorSettings()
     """How longer texts are handled if descriptors are switched on."""
-
-    def __post_init__(self) -> None:
-        _check(self)
 
     def is_prose(self, path: str) -> bool:
         """True if a file is prose by its name, ignoring case; the last matching pattern decides."""
