@@ -10,25 +10,31 @@ from typing import Final, Literal, TypeAlias, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filetools.changes.decision import EditReport, PutDecision
-from filetools.changes.knowledge import (
+from filetools.changes.decision import (
+    BASE_GONE,
+    EditReport,
     KnownPath,
+    PutDecision,
     facts_now,
     is_version,
+    overlapping,
+    read_as,
     read_now,
     refuse_size,
     require_version,
     stale_error,
+    unmergeable,
 )
-from filetools.changes.rebasing import merged_into
+from filetools.changes.overlay import SeenPath
 from filetools.content.differences.diff import patch_of_edits, structured_patch
+from filetools.content.differences.merging import merge_bytes
 from filetools.content.editing.edits import BytesOutcome
 from filetools.content.editing.text_edits import TextEdit
 from filetools.content.ends import ends_like
 from filetools.content.facts import describe, inspect
-from filetools.content.formats import UTF8, TextFormat, encode, format_named
+from filetools.content.formats import UTF8, TextFormat, decode, encode, format_named
 from filetools.content.version import version_of
-from filetools.errors import EncodingError, InvalidArgumentError, PathExistsError
+from filetools.errors import EncodingError, InvalidArgumentError, PathExistsError, VersionMismatchError
 from filetools.journal.seen_versions import SeenVersion
 from filetools.models.words import OnConflict
 from filetools.paths.workspace_path import WorkspacePath
@@ -36,6 +42,7 @@ from filetools.settings import Settings
 
 OnStale: TypeAlias = Literal["merge", "refuse"]
 NewlineChoice: TypeAlias = Literal["exact", "keep"]
+CHANGED: Final = "others changed it since this transaction first did"
 ON_CONFLICT: Final[tuple[OnConflict, ...]] = get_args(OnConflict)
 
 
@@ -266,6 +273,77 @@ def from_base64(text: str, path: str) -> bytes:
     return content
 
 
+def merged_into(
+    plain: PutDecision, now: KnownPath, known: SeenVersion, proposed: str | None, settings: Settings
+) -> PutDecision:
+    """Merge a proposed text into the current file.
+
+    Args:
+        plain: What would be decided without others' changes.
+        now: The file.
+        known: The version that the text was made from.
+        proposed: The text that the writer wants; None if it is binary.
+        settings: Which files are prose, so that a line that both changed may be merged by words.
+
+    Raises:
+        EditConflictError: The changes overlap, or there is no text to merge; both sides are in the details.
+        VersionMismatchError: The version that the text was made from is no longer kept.
+        EncodingError: The file's encoding lacks a character of the proposal.
+    """
+    path, current = now.seen.path, now.seen.version
+    if now.seen.stat is None:
+        raise unmergeable(path, known.base, None)
+    if proposed is None:
+        raise unmergeable(path, known.base, current)
+    base = now.bytes_of(known.base)
+    if base is None:
+        raise VersionMismatchError(path, known.base, current, reason=BASE_GONE)
+    text_format = facts_now(now).text_format
+    base_format = read_as(base, known.encoding, name=path)[0].text_format
+    if text_format is None or base_format is None:
+        raise unmergeable(path, known.base, current)
+    base_text, content, by_words = decode(base, base_format, path=path), now.content(), settings.is_prose(path)
+    merged = merge_bytes(base_text, content, proposed, text_format=text_format, path=path, by_words=by_words)
+    if merged.content is None:
+        text = decode(content, text_format, path=path)
+        raise overlapping(path, known.base, current, merged.result, text, base_text)
+    made = inspect(merged.content, name=path)[0]
+    return replace(
+        plain,
+        content=merged.content,
+        text=None,
+        facts=made,
+        is_merged=made.version != plain.sent_version,
+        foreign=tuple(dict(hunk.to_dict()) for hunk in merged.result.foreign),
+        newline=None,
+    )
+
+
+def on_top(plain: PutDecision, before: SeenPath, now: KnownPath, *, is_strict: bool, settings: Settings) -> PutDecision:
+    """Return a transaction's text on top of what others have written.
+
+    Args:
+        plain: The text.
+        before: What the transaction has changed.
+        now: What others have made of it.
+        is_strict: True if the caller named the version, so that nothing may be merged.
+        settings: Which files are prose.
+
+    Raises:
+        EditConflictError: Changes of others overlap with the text, or there is no text to merge.
+        VersionMismatchError: The text must not be merged, or what it changed is not kept any more.
+        PathExistsError: Others made a file where there was none.
+    """
+    path, version, content = now.seen.path, before.version or "", before.content
+    if before.kind is None:
+        raise PathExistsError(path)
+    if is_strict:
+        raise VersionMismatchError(path, version, now.seen.version, reason=CHANGED)
+    known = SeenVersion(version=version, base=version, encoding=plain.encoding)
+    kept = now.kept if content is None else lambda _version: content
+    return merged_into(plain, replace(now, rows=(known,), kept=kept), known, plain.text_for(path), settings)
+
+
 CONTEXT_LINES: Final = 3
 ChangeBytes: TypeAlias = Callable[[bytes, TextFormat], BytesOutcome]
 
@@ -303,7 +381,6 @@ def changed_text(
         text=text,
         edits=edits,
         report=EditReport(
-            text=text,
             hunks=hunks,
             counts=made.outcome.counts,
             repairs=made.outcome.repairs,
@@ -331,7 +408,7 @@ def with_text(
     report = decision.report
     if report is not None:
         hunks = tuple(hunk.to_dict() for hunk in structured_patch(before, text, report.context_lines))
-        report = replace(report, text=text, hunks=hunks, counts=())
+        report = replace(report, hunks=hunks, counts=())
     return replace(
         decision,
         content=content,

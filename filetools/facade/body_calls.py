@@ -12,7 +12,7 @@ from typing import Final
 
 from aiofiles.tempfile import SpooledTemporaryFile
 
-from filetools.changes.deciding.texts import TextChange
+from filetools.changes.deciding.files import TextChange
 from filetools.changes.parts import Parts
 from filetools.changes.writing import WriteRequest, decide_write
 from filetools.content.identity_cache import IdentityCache

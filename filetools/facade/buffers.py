@@ -172,7 +172,7 @@ class Buffers:
             others = await self._parts.workers.run(partial(self._parts.documents.since, after, buffer_version))
         return BufferSave(
             path=step.path,
-            version=step.version,
+            version=step.decision.facts.version,
             buffer_version=after.document.version,
             dirty=after.document.is_dirty,
             edits=others,

@@ -11,6 +11,7 @@ from typing import Final
 from filetools.changes.parts import Parts
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError, VersionGoneError
+from filetools.history.names import within
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.walk import walk_tree
@@ -269,10 +270,3 @@ class DraftTree:
         if now.kind in ("directory", "other"):
             return now.kind == "other" or then.mode in (None, now.mode)
         return now == then or (now.mode == then.mode and self.version(now) == self.version(then))
-
-
-def within(key: str) -> Iterator[str]:
-    """Yield a lock key, or path, and those of the folders above it, innermost first."""
-    while key:
-        yield key
-        key = key.rpartition("/")[0]

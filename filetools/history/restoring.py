@@ -14,7 +14,8 @@ from msgspec import Struct, structs
 from filetools.changes.parts import Parts
 from filetools.changes.tree_look import TreeLook
 from filetools.errors import AccessDeniedError, InvalidArgumentError
-from filetools.history.draft_tree import DraftNode, DraftTree, within
+from filetools.history.draft_tree import DraftNode, DraftTree
+from filetools.history.names import within
 from filetools.history.undo import Clash, UndoFinding
 from filetools.journal.checkpoints import SnapshotRow
 from filetools.models.records import Operation

@@ -26,8 +26,8 @@ from filetools.settings import Settings
 from filetools.stores.private import is_ours
 from filetools.stores.store import FileStat, Store
 from filetools.tree.hints import Due
-from filetools.tree.observation import Observation
-from filetools.tree.scope import ObservationContext, Scope
+from filetools.tree.moves import ObservationContext
+from filetools.tree.observation import Observation, Scope
 
 WORK_SECONDS: Final = 0.05
 """Time limit for one part of a look at the whole tree, because calls wait meanwhile."""
@@ -161,8 +161,6 @@ class TreeObserver:
         before = self._journal.tree_index.looked()
 
         def work(changes: ObservedChanges, rows: TreeTable) -> None:
-            self._follow_device(rows)
-
             @cache
             def are_rules_changed() -> bool:
                 assert before is not None
@@ -197,14 +195,6 @@ class TreeObserver:
         for path in paths:
             with suppress(FileToolsError):  # it has moved again, and will be found there
                 self._store.sync(WorkspacePath(path).parent)
-
-    def _follow_device(self, rows: TreeTable) -> None:
-        """Update the device number in all rows if the root's has changed, as on some file systems after a reboot."""
-        root = rows.get("")
-        if root is not None and root.identity is not None:
-            own, _ = self._store.look_into(ROOT, ())
-            if own.device != root.identity[0] and own.inode == root.identity[1]:
-                rows.move_device(root.identity[0], own.device)
 
     def _is_ignore_file_changed(self, rows: TreeTable, path: WorkspacePath) -> bool:
         """True if an ignore file above a path differs from its row."""

@@ -8,8 +8,7 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
-from filetools.changes.decision import PutDecision
-from filetools.changes.knowledge import KnownPath, UnsavedText
+from filetools.changes.decision import KnownPath, PutDecision, UnsavedText
 from filetools.changes.steps.look import Look
 from filetools.changes.writing import WriteRequest, decide_append, decide_write
 from filetools.content.editing.text_edits import TextEdit

@@ -9,9 +9,8 @@ from typing import Final
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from filetools.changes.decision import PutDecision
+from filetools.changes.decision import PutDecision, overlapping, unmergeable
 from filetools.changes.parts import Parts
-from filetools.changes.rebasing import overlapping, unmergeable
 from filetools.changes.steps.look import Look, content_of
 from filetools.changes.steps.unsaved import aside, disk_text, replaced
 from filetools.content.differences.diff import minimal_edits, refined

@@ -256,8 +256,6 @@ def _with_parents(parts: Parts, steps: Sequence[Step]) -> Sequence[Step]:
     Raises:
         HeadMovedError: A missing folder has a row: its removal must be recorded before it is made again.
     """
-    if not [folder for step in steps for folder in step.missing]:
-        return steps
     found: list[Step] = []
     made = set[str]()
     for step in steps:

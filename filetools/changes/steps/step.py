@@ -106,41 +106,33 @@ class Step(ABC):
 
     def finish(self, parts: Parts) -> None:
         """Discard the displaced file, or keep it if a program has it open; called last after a success."""
-        displaced = self._taken()
-        if displaced is None:
-            return
-        if displaced.is_untouched():
-            displaced.discard()
-        else:
-            self._keep_displaced(displaced)
+        self._dispose(lambda displaced: displaced.is_untouched())
 
     def shelve(self, parts: Parts) -> None:
         """Keep the displaced file for the leader's sweep, because it cannot be recorded now."""
-        displaced = self._taken()
-        if displaced is not None:
-            self._keep_displaced(displaced)
+        self._dispose(lambda _: False)
 
     def abandon(self, parts: Parts) -> None:
         """Discard what `prepare` made; called before another try and after a failure, perhaps twice.
 
         A displaced file that could not be put back is discarded if its bytes are kept; otherwise it is kept.
         """
-        displaced = self._taken()
-        if displaced is None or not displaced.temporary:
-            return
-        if displaced.stat.type == "file" and not parts.journal.contents.has(version_of(displaced.read())):
-            self._keep_displaced(displaced)
-        else:
-            displaced.discard()
+        contents = parts.journal.contents
+        self._dispose(
+            lambda displaced: (
+                not displaced.temporary or displaced.stat.type != "file" or contents.has(version_of(displaced.read()))
+            )
+        )
 
-    def _taken(self) -> Displaced | None:
-        """Return the displaced file to dispose of, once."""
+    def _dispose(self, is_superfluous: Callable[[Displaced], bool]) -> None:
+        """Discard the displaced file, or keep it, named by the record that displaced it; once."""
         displaced, self._displaced = self._displaced, None
-        return displaced
-
-    def _keep_displaced(self, displaced: Displaced) -> None:
-        """Keep a displaced file, named by the record that displaced it."""
-        displaced.keep(f"{self._number}-{secrets.token_hex(4)}")
+        if displaced is None:
+            return
+        if is_superfluous(displaced):
+            displaced.discard()
+        else:
+            displaced.keep(f"{self._number}-{secrets.token_hex(4)}")
 
 
 def sync_names(parts: Parts, *paths: WorkspacePath) -> None:

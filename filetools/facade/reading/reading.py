@@ -16,7 +16,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from filetools.changes.deciding.actor_knowledge import versions_had
+from filetools.changes.deciding.files import versions_had
 from filetools.changes.parts import Parts
 from filetools.changes.read_tracker import END_OF_FILE, Span
 from filetools.changes.requests import ReadRequest
@@ -52,8 +52,8 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 def read_now(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) -> ReadResult | None:
     """Read a small file on the event loop; None if that would have to wait for the disk."""
-    key = parts.workspace.key(path)
-    if not request.is_whole or parts.documents.known.is_dirty(key):
+    known = parts.documents.known
+    if not request.is_whole or (known.is_any and known.is_dirty(parts.workspace.key(path))):
         return None
     taken_ns = time.time_ns()
     found = parts.store.read_now(path, min(NO_HOP_BYTES, parts.settings.max_read_bytes))

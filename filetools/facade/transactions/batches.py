@@ -7,10 +7,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from filetools.changes.deciding.actor_knowledge import permit_removal
+from filetools.changes.deciding.files import decide_as_asked, permit_removal
 from filetools.changes.deciding.outcomes import delete_result, write_result
 from filetools.changes.deciding.proposals import REFUSALS
-from filetools.changes.deciding.texts import decide_as_asked
 from filetools.changes.requests import refuse_many
 from filetools.changes.runner import CallRunner
 from filetools.changes.steps.files import PutFile, RemoveFile
@@ -60,7 +59,7 @@ def delete_steps(runner: CallRunner, paths: Sequence[AnyPath], actor: Actor) -> 
     """
     refuse_many(paths)
     permit = partial(permit_removal, runner.parts, actor, None)
-    steps = [RemoveFile(runner.resolve_name(path), permit) for path in paths]
+    steps = [RemoveFile(runner.resolve(path, as_name=True), permit) for path in paths]
     refuse_repeats(runner, steps)
     return steps
 

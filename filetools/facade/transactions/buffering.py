@@ -10,7 +10,7 @@ from typing import Final, cast
 
 from msgspec import structs
 
-from filetools.changes.deciding.actor_knowledge import record_steps
+from filetools.changes.deciding.files import record_steps
 from filetools.changes.parts import Parts
 from filetools.changes.read_tracker import ReadTracker, Rows, added, owner_of
 from filetools.changes.runner import CallRunner
@@ -169,8 +169,8 @@ class TransactionTracker(ReadTracker):
             decision = step.decision
             if decision.sent is not None:
                 self._outer._hold(owner_of(actor), decision.sent_version, decision.sent)
-            if step.version not in known:
-                self._outer.record_reported(actor, key, step.version)
+            if step.decision.facts.version not in known:
+                self._outer.record_reported(actor, key, step.decision.facts.version)
 
     def _add(
         self,

@@ -10,8 +10,8 @@ from typing import Any, Final, Never
 
 from pydantic import Field
 
+from filetools.changes.deciding.files import decide_as_allowed
 from filetools.changes.deciding.proposals import Taken, taken_by
-from filetools.changes.deciding.texts import decide_as_allowed
 from filetools.changes.decision import PutDecision
 from filetools.changes.parts import Parts
 from filetools.changes.runner import CallRunner
