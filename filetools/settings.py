@@ -10,10 +10,10 @@ import logging
 import os
 import sys
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
@@ -97,9 +97,19 @@ _STRICTEST_FIRST: Final[Mapping[str, tuple[Any, ...]]] = {
     "hard_links": ("refuse", "break"),
     "announce_instructions": (False, True),
 }
-_LOWERED: Final = frozenset({"max_read_bytes", "max_write_bytes", "max_text_lines", "max_text_characters"})
-_EXTENDED: Final = frozenset({"protected_paths", "hidden_paths"})
-"""The settings that a tree's own settings can narrow, by how they are compared; all others are ignored."""
+_EXTENDED: Final = ("protected_paths", "hidden_paths")
+
+
+def _extended(mine: Iterable[str], theirs: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*mine, *(each for each in theirs if not each.startswith("!")))))
+
+
+_NARROWER: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    **{name: partial(min, key=order.index) for name, order in _STRICTEST_FIRST.items()},
+    **dict.fromkeys(("max_read_bytes", "max_write_bytes", "max_text_lines", "max_text_characters"), min),
+    **dict.fromkeys(_EXTENDED, _extended),
+}
+"""What applies of the user's value and the tree's, for the settings that a tree can narrow; all others are ignored."""
 _IN_TREE: Final = "settings.toml in the tree"
 
 
@@ -342,15 +352,7 @@ def _narrowed(settings: Settings, file: Path, sources: dict[str, str]) -> Settin
     narrower: dict[str, Any] = {}
     for name, theirs in _asked(file).items():
         mine = getattr(settings, name)
-        if name in _STRICTEST_FIRST:
-            order = _STRICTEST_FIRST[name]
-            value = min(mine, theirs, key=order.index)
-        elif name in _LOWERED:
-            value = min(mine, theirs)
-        elif name in _EXTENDED:
-            value = tuple(dict.fromkeys((*mine, *(each for each in theirs if not each.startswith("!")))))
-        else:
-            value = mine
+        value = _NARROWER[name](mine, theirs) if name in _NARROWER else mine
         if value != mine:
             narrower[name], sources[name] = value, _IN_TREE
         if value != theirs and name not in _EXTENDED:
