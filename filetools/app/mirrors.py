@@ -16,7 +16,7 @@ from msgspec import Struct
 from filetools.app.state import prepare_state
 from filetools.app.trust import is_anothers
 from filetools.errors import InvalidArgumentError, SyncFailedError
-from filetools.journal.changes import MirrorRow
+from filetools.journal.backlog import MirrorRow
 from filetools.journal.journal import Journal
 from filetools.models.words import STATE_DIRECTORY, STATE_PATH
 from filetools.paths.lexical import AnyPath

@@ -19,7 +19,7 @@ from msgspec import Struct
 from filetools.app.mirrors import home_of, presence
 from filetools.app.trust import is_anothers
 from filetools.distribution import DISTRIBUTION, install_command, installed_version
-from filetools.journal.changes import MirrorRow
+from filetools.journal.backlog import MirrorRow
 from filetools.models.words import STATE_PATH
 from filetools.settings import Settings
 from filetools.tree.watching import reason_at

@@ -29,7 +29,7 @@ from filetools.errors import (
     ResyncRequiredError,
     VersionGoneError,
 )
-from filetools.journal.changes import HeadMovedError
+from filetools.journal.commit import HeadMovedError
 from filetools.journal.documents import Document, DocumentChange, DocumentEdit, EditReason, Handle
 from filetools.journal.journal import Journal
 from filetools.models.buffers import BufferChange

@@ -24,9 +24,8 @@ from filetools.history import restoring, selection, tree_diff, undo, undoing
 from filetools.history.checkpoints import take
 from filetools.history.provenance import AuthoredLines, LineHistory, lineage
 from filetools.history.selection import Moment
-from filetools.journal.changes import RelationKind
 from filetools.journal.checkpoints import Checkpoint, Tree, readable
-from filetools.journal.history import RecordFilter
+from filetools.journal.records import RecordFilter, RelationKind
 from filetools.models.files import DiffResult, VersionsResult
 from filetools.models.history import (
     CheckpointResult,
@@ -513,7 +512,7 @@ def line_ranges(parts: Parts, path: WorkspacePath) -> ProvenanceResult:
         InvalidArgumentError: The file is binary.
     """
     journal = parts.journal
-    now = journal.position() + 1  # before the file is read: its lines are older than any later record
+    now = journal.positions().newest + 1  # before the file is read: its lines are older than any later record
     content, _ = parts.store.read(path, limit=parts.settings.max_read_bytes)
     facts, text = inspect(content, name=path)
     if text is None:

@@ -17,7 +17,7 @@ from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.facade.reading.feed import Feed, number_of
 from filetools.history.checkpoints import PREFIX
 from filetools.history.selection import MOST_NUMBER
-from filetools.journal.history import RecordFilter
+from filetools.journal.records import RecordFilter
 from filetools.models.history import UndoResult
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.names import require_printable

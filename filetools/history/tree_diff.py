@@ -18,7 +18,7 @@ from filetools.errors import FileToolsError
 from filetools.history.names import Entry, Names, within
 from filetools.history.selection import MOST_NUMBER
 from filetools.journal.checkpoints import Checkpoint, SnapshotRow, Tree
-from filetools.journal.history import RecordFilter
+from filetools.journal.records import RecordFilter
 from filetools.models.history import ActorChanges, TreeChange, TreeChangeKind, TreeDiffResult
 from filetools.models.records import EXTERNAL, Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import ActorKind

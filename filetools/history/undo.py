@@ -20,7 +20,7 @@ from filetools.history.draft_tree import PARENT, DraftNode, DraftTree
 from filetools.history.names import Entry, Names, within
 from filetools.history.provenance import lineage
 from filetools.history.selection import MOST_NUMBER
-from filetools.journal.history import History, RecordFilter
+from filetools.journal.records import History, RecordFilter
 from filetools.models.records import ChangeRecord, Operation
 from filetools.models.words import EntryType
 

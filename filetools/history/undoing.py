@@ -43,8 +43,7 @@ from filetools.history.undo_steps import (
     split_buffered,
     with_blocked,
 )
-from filetools.journal.changes import Relation, RelationKind
-from filetools.journal.history import History, RecordFilter
+from filetools.journal.records import History, RecordFilter, Relation, RelationKind
 from filetools.models.history import NotUndone, UndoConflict, UndoneChange, UndoneFile, UndoResult
 from filetools.models.records import Actor, ChangeRecord
 from filetools.paths.protected import matches_protected
@@ -202,7 +201,7 @@ def make_plan(
         try:
             plan = make()
         except FileToolsError:
-            if parts.journal.position() == began:
+            if parts.journal.positions().newest == began:
                 raise
         else:
             if not _is_overtaken(parts, plan, began):

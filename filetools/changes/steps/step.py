@@ -12,7 +12,7 @@ from filetools.changes.parts import Parts
 from filetools.changes.steps.look import Look
 from filetools.content.identity_cache import tick_of
 from filetools.content.version import version_of
-from filetools.journal.changes import Change, Relation
+from filetools.journal.records import Change, Relation
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Displaced, FileStat

@@ -221,17 +221,13 @@ class BackgroundTasks:
                 await self._runner.record(self._recovered, "", SYSTEM.id, RECOVERY_WAIT_SECONDS)
 
     def _is_unrecovered(self) -> bool:
-        journal = self._parts.journal
-        return journal.needs_restoring() or bool(
-            journal.marks.unfinished("pending", 1) or journal.marks.unfinished("unrestored", 1)
-        )
+        marks = self._parts.journal.marks
+        return bool(marks.unfinished("pending", 1) or marks.unfinished("unrestored", 1))
 
     def _recovered(self) -> Sequence[ChangeRecord]:
-        journal = self._parts.journal
-        if journal.needs_restoring():
-            journal.begin_restoring()
+        marks = self._parts.journal.marks
         self._parts.recovery.settle_all(
-            [*journal.marks.unfinished("unrestored", RESTORED_RECORDS), *journal.marks.unfinished("pending")]
+            [*marks.unfinished("unrestored", RESTORED_RECORDS), *marks.unfinished("pending")]
         )
         return ()
 

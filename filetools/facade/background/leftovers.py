@@ -20,7 +20,7 @@ from filetools.changes.parts import Parts
 from filetools.changes.runner import CallRunner
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError, LockTimeoutError
-from filetools.journal.changes import Change
+from filetools.journal.records import Change
 from filetools.models.records import SYSTEM, ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Displaced
