@@ -10,7 +10,7 @@ from typing import TypeAlias
 from msgspec import Struct, structs
 
 from filetools.errors import FileToolsError
-from filetools.journal.changes import ObservedChanges
+from filetools.journal.commit import ObservedChanges
 from filetools.journal.storage.contents import Contents
 from filetools.journal.tree_rows import TreeRow, TreeTable
 from filetools.models.records import Operation

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError
-from filetools.journal.changes import ObservedChanges
+from filetools.journal.commit import ObservedChanges
 from filetools.journal.journal import Journal, Records
 from filetools.journal.tree_rows import Looked, TreeRow, TreeTable
 from filetools.models.records import Operation
@@ -122,7 +122,7 @@ class TreeObserver:
 
     def begin_look(self) -> WholeLook:
         """Return a look at the whole tree that begins now."""
-        marker = Looked(self._journal.position(), time.time(), self.rules_version(), self._tracked_files)
+        marker = Looked(self._journal.positions().newest, time.time(), self.rules_version(), self._tracked_files)
         return WholeLook(marker=marker, began_at=time.monotonic())
 
     def due(self, due: Due, whole: WholeLook | None) -> Records:

@@ -15,7 +15,7 @@ from msgspec import structs
 from filetools.content.identity_cache import CLOCK_TICK_NS
 from filetools.content.version import version_of
 from filetools.errors import StorageFailedError
-from filetools.journal.changes import ObservedChanges
+from filetools.journal.commit import ObservedChanges
 from filetools.journal.journal import Journal
 from filetools.journal.storage.contents import version_from
 from filetools.journal.tree_rows import Looked, TreeRow, TreeTable
