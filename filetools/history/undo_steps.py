@@ -28,10 +28,11 @@ from filetools.content.formats import TextFormat, decode
 from filetools.editors.documents import changed
 from filetools.errors import ChangedMeanwhileError, EditConflictError, EncodingError, FileToolsError, VersionGoneError
 from filetools.history.draft_tree import Drafted, DraftNode, DraftTree, Origin, within
-from filetools.history.undo import SETTLED, Clash, UndoFinding, shown_name
+from filetools.history.undo import SETTLED, Clash, UndoFinding
 from filetools.journal.commit import HeadMovedError
 from filetools.journal.records import History
 from filetools.models.records import ChangeRecord, Operation, RecordState
+from filetools.paths.names import escaped
 from filetools.paths.workspace_path import WorkspacePath
 
 OF_FOLDERS: Final = frozenset((Operation.CREATE_DIRECTORY, Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY))
@@ -65,7 +66,7 @@ def with_blocked(findings: Sequence[UndoFinding], blocked: Mapping[str, Clash]) 
                 finding = structs.replace(finding, path=finding.places[-1])
         found.append(finding)
     return found + [
-        UndoFinding(records=(), path=shown_name(path), outcome=clash)
+        UndoFinding(records=(), path=escaped(path), outcome=clash)
         for path, clash in blocked.items()
         if told.isdisjoint(within(path))
     ]
@@ -301,7 +302,7 @@ def _turn(step: Step) -> tuple[int, int]:
 
 
 def _impossible(path: str) -> Clash:
-    return Clash(reason=f"an entry there, or in it, cannot be removed or restored ({shown_name(path)})")
+    return Clash(reason=f"an entry there, or in it, cannot be removed or restored ({escaped(path)})")
 
 
 def place_of(step: Step) -> WorkspacePath:
