@@ -172,7 +172,6 @@ def test_an_observation_is_recorded_with_its_rows(journal: Journal) -> None:
         assert folder_row is not None
         found.add(Operation.LINK, "link", "link")
         gone = found.add(Operation.DELETE_DIRECTORY, "d", "d")
-        rows.take_away("d", gone)
         rows.put([structs.replace(folder_row, kind="absent", number=gone)])
 
     (record,) = journal.observe(str, look)
