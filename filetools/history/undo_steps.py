@@ -27,8 +27,7 @@ from filetools.content.facts import inspect
 from filetools.content.formats import TextFormat, decode
 from filetools.editors.documents import changed
 from filetools.errors import ChangedMeanwhileError, EditConflictError, EncodingError, FileToolsError, VersionGoneError
-from filetools.history.draft_tree import Drafted, DraftNode, DraftTree, Origin
-from filetools.history.names import within
+from filetools.history.draft_tree import Drafted, DraftNode, DraftTree, Origin, within
 from filetools.history.undo import SETTLED, Clash, UndoFinding, shown_name
 from filetools.journal.commit import HeadMovedError
 from filetools.journal.records import History

@@ -30,9 +30,8 @@ from filetools.content.differences.diff import structured_patch
 from filetools.content.facts import text_of
 from filetools.content.version import version_of
 from filetools.errors import EditConflictError, FileToolsError
-from filetools.history.draft_tree import Drafted, DraftTree
-from filetools.history.names import within
-from filetools.history.restoring import RestoreTarget, completed
+from filetools.history.checkpoints import RestoreTarget, completed
+from filetools.history.draft_tree import Drafted, DraftTree, within
 from filetools.history.undo import SETTLED, Clash, UndoFinding, Undoing
 from filetools.history.undo_steps import (
     StepMaker,
