@@ -61,7 +61,8 @@ class FileToolsError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Without the constructor: those of subclasses take other arguments than the message.
-        return copyreg.__newobj__, (type(self), self.message), {**self.__dict__, "args": self.args}
+        state = {**self.__dict__, "args": self.args}
+        return copyreg.__newobj__, (type(self), self.message), state  # type: ignore[attr-defined]
 
 
 class _AtPathError(FileToolsError):
