@@ -99,14 +99,14 @@ def _filled(ctx: click.Context | None, param: click.Parameter | None, value: Any
 
 FOLDER: Final = _FilledPath(path_type=Path)
 _SHARED: Final = {
-    "root": click.option("--root", type=FOLDER, metavar="DIR", help="Root; default: nearest parent with .filetools, or here."),
+    "root": click.option("--root", type=FOLDER, metavar="DIR", help="Root; default: nearest parent with .filetools, else here."),
     "state_dir": click.option("--state-dir", type=FOLDER, metavar="DIR", help="State directory of the root."),
     "mirror": click.option("--mirror", type=FOLDER, metavar="DIR", help="Folder that gets a copy of every change."),
     "durability": click.option(
         "--durability", type=click.Choice(get_args(Durability)), help="commit: changes survive a power cut; relaxed: a crash."
     ),
     "actor": click.option(
-        "--actor", metavar="NAME", callback=_filled, help="Act as this agent, with its permissions; else as you."
+        "--actor", metavar="NAME", callback=_filled, help="Act as this agent, with its permissions, not as you."
     ),
     "as_json": click.option("--json", "as_json", is_flag=True, help="Print results and errors as JSON, one per line."),
 }  # fmt: skip

@@ -37,7 +37,7 @@ async def find(
 ) -> None:
     """Find files and folders by name.
 
-    A pattern without * ? [ is any part of the path, in any case; other patterns are globs. Exit code 1 if nothing is found.
+    A pattern without * ? [ matches any part of the path, ignoring case; others are globs. Exit code 1 if nothing is found.
     """
     await _search(runner, files, (path,), partial(files.search_files, pattern, all=everything), limit, show_entries)
 
@@ -71,7 +71,7 @@ async def find(
 @click.option("-o", "--only-matching", is_flag=True, help="Print only what matches.")
 @click.option("-l", "--files", "files_only", is_flag=True, help="Print only the paths of files.")
 @click.option("-c", "--count", is_flag=True, help="Print how many lines of each file match.")
-@click.option("-n", "--line-number", "numbers", is_flag=True, help="Accepted; line numbers are always shown.")
+@click.option("-n", "--line-number", "numbers", is_flag=True, help="No effect: line numbers are always shown.")
 @click.option("-r", "-R", "-E", "-H", "-I", "habits", is_flag=True, hidden=True, help="Accepted without effect.")
 @all_option
 @limit_option
