@@ -99,7 +99,7 @@ def _filled(ctx: click.Context | None, param: click.Parameter | None, value: Any
 
 FOLDER: Final = _FilledPath(path_type=Path)
 _SHARED: Final = {
-    "root": click.option("--root", type=FOLDER, metavar="DIR", help="Root; default: nearest parent with .filetools, else here."),
+    "root": click.option("--root", type=FOLDER, metavar="DIR", help="Root; default: nearest parent with .filetools, or here."),
     "state_dir": click.option("--state-dir", type=FOLDER, metavar="DIR", help="State directory of the root."),
     "mirror": click.option("--mirror", type=FOLDER, metavar="DIR", help="Folder that gets a copy of every change."),
     "durability": click.option(

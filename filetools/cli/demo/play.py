@@ -266,9 +266,7 @@ async def _write_together(play: Play) -> None:
     async with asyncio.TaskGroup() as group:
         for each in (work("alice"), work("bob"), shell()):
             group.create_task(each)
-    await play.say(
-        "Each of them added lines to the shared files, such as", *(f"+ {each}" for each in newest.values())
-    )
+    await play.say("Each of them added lines to the shared files, such as", *(f"+ {each}" for each in newest.values()))
     await play.say(
         f"{play.repeated} writes of the agents were refused because the file had changed, and repeated on the newer text."
     )
