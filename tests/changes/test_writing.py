@@ -14,7 +14,7 @@ from filetools.changes.writing import WriteRequest, decide_append, decide_write
 from filetools.content.editing.text_edits import TextEdit
 from filetools.content.ends import ends_like
 from filetools.content.version import version_of
-from filetools.journal.changes import View
+from filetools.journal.journal import View
 from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath
