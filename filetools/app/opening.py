@@ -26,7 +26,7 @@ from filetools.events.notifier import Notifier
 from filetools.facade.background.background_tasks import BackgroundTasks
 from filetools.facade.facade import FileToolsFacade, ToolCaller
 from filetools.facade.reading.feed import Feed
-from filetools.journal.changes import MirrorRow
+from filetools.journal.backlog import MirrorRow
 from filetools.journal.journal import Journal
 from filetools.journal.storage.database import Reserve
 from filetools.models.records import Actor

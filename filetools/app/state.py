@@ -166,23 +166,16 @@ def temporary_state(
     """
     if state_directory is not None and state_directory.exists() and not os.access(state_directory, os.R_OK | os.X_OK):
         raise refusal  # it may hold rules that restrict reading
-    rules = own_directory(root, state_directory)
+    told, rules = copy.copy(refusal), own_directory(root, state_directory)
+    remedy = refusal.suggested_action if isinstance(refusal, NoStateError) else _REMEDIES[refusal.code]
+    told.suggested_action = f"The workspace is open for reading only. {remedy}"
     for parent in (tempfile.gettempdir(), *_MEMORY):
         with suppress(OSError):
             if shutil.disk_usage(parent).free > _ROOM_BYTES:
                 directory = Path(tempfile.mkdtemp(prefix="filetools-", dir=parent))
                 on_made(directory)
-                return StateLocation(
-                    private=directory, directory=directory, rules=rules, refusal=_only_reading(refusal)
-                )
+                return StateLocation(private=directory, directory=directory, rules=rules, refusal=told)
     raise refusal
-
-
-def _only_reading(refusal: FileToolsError) -> FileToolsError:
-    told = copy.copy(refusal)
-    remedy = refusal.suggested_action if isinstance(refusal, NoStateError) else _REMEDIES[refusal.code]
-    told.suggested_action = f"The workspace is open for reading only. {remedy}"
-    return told
 
 
 def _make_private(directory: Path) -> None:

@@ -24,8 +24,8 @@ from filetools.errors import (
     InvalidArgumentError,
     VersionMismatchError,
 )
-from filetools.journal.changes import Relation
 from filetools.journal.documents import DocumentChange
+from filetools.journal.records import Relation
 from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor
 from filetools.models.words import VERSION_PREFIX, Newline, OnConflict

@@ -176,5 +176,5 @@ class ForeignChanges:
     def _report_loss(self, reasons: Set[str]) -> None:
         for reason in sorted(_LOST & reasons):
             _log.warning("changes by other programs may have been missed (%s); looking at the whole tree", reason)
-            event = events.Resync(position=self._parts.journal.position(), reason=reason)
+            event = events.Resync(position=self._parts.journal.positions().newest, reason=reason)
             self._loop.call_soon_threadsafe(self._parts.bus.publish, event)

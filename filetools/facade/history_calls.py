@@ -20,13 +20,12 @@ from filetools.facade.reading import information
 from filetools.facade.reading.feed import PAGE_RECORDS, number_of
 from filetools.facade.reading.reading import full_version
 from filetools.facade.run_calls import runs_of
-from filetools.history import restoring, selection, tree_diff, undo, undoing
-from filetools.history.checkpoints import take
+from filetools.history import selection, tree_diff, undo, undoing
+from filetools.history.checkpoints import RestoreTarget, require_known, take
 from filetools.history.provenance import AuthoredLines, LineHistory, lineage
 from filetools.history.selection import Moment
-from filetools.journal.changes import RelationKind
 from filetools.journal.checkpoints import Checkpoint, Tree, readable
-from filetools.journal.history import RecordFilter
+from filetools.journal.records import RecordFilter, RelationKind
 from filetools.models.files import DiffResult, VersionsResult
 from filetools.models.history import (
     CheckpointResult,
@@ -212,7 +211,8 @@ class HistoryCalls(ActorCalls):
             actor: Whose changes: an actor, a name, or "*" for everybody. By default an agent's own; also people's and
                 programs' own, unless call, session or numbers are given.
             numbers: The changes with these journal numbers, undone already or not.
-            run: All changes of the run with this id; the other filters are ignored.
+            run: All changes of the run with this id, including foreign changes that are attributed to it; the other filters
+                are ignored.
             dry_run: Only return what would happen.
             partial: Undo what is possible, and list the rest.
 
@@ -273,8 +273,7 @@ class HistoryCalls(ActorCalls):
             InvalidArgumentError: The name is empty, too long, or taken.
         """
         self._runner.check_open()
-        given: object = name
-        if not isinstance(given, str) or not given.strip() or len(given) > LONGEST_NAME:
+        if not name.strip() or len(name) > LONGEST_NAME:
             raise InvalidArgumentError(f"The name of a checkpoint has 1 to {LONGEST_NAME} characters")
         require_printable("The name of a checkpoint", name)
         self._parts.gatekeeper.check_writable()
@@ -333,9 +332,9 @@ class HistoryCalls(ActorCalls):
         where = ROOT if path is None else self._runner.resolve(path, allow_root=True, as_name=True)
         found, tree = await self._snapshot(name)
 
-        async def aim() -> restoring.RestoreTarget:
-            target = restoring.RestoreTarget(found.number, tree, *await self._tree_now(found, tree), where)
-            restoring.require_known(target, name, self._parts.workspace.key)
+        async def aim() -> RestoreTarget:
+            target = RestoreTarget(found.number, tree, *await self._tree_now(found, tree), where)
+            require_known(target, name, self._parts.workspace.key)
             return target
 
         since = RecordFilter(since=found.number + 1)
@@ -408,7 +407,7 @@ class HistoryCalls(ActorCalls):
         partly: bool,
         tool: str = "undo_changes",
         kind: RelationKind = "undoes",
-        aim: Callable[[], Awaitable[restoring.RestoreTarget]] | None = None,
+        aim: Callable[[], Awaitable[RestoreTarget]] | None = None,
     ) -> UndoResult:
         self._runner.check_open()
         tries, refused = 0, dict[str, undo.Clash]()
@@ -514,7 +513,7 @@ def line_ranges(parts: Parts, path: WorkspacePath) -> ProvenanceResult:
         InvalidArgumentError: The file is binary.
     """
     journal = parts.journal
-    now = journal.position() + 1  # before the file is read: its lines are older than any later record
+    now = journal.positions().newest + 1  # before the file is read: its lines are older than any later record
     content, _ = parts.store.read(path, limit=parts.settings.max_read_bytes)
     facts, text = inspect(content, name=path)
     if text is None:

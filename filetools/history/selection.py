@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import structs
 
 from filetools.errors import InvalidArgumentError
-from filetools.journal.history import History, RecordFilter
+from filetools.journal.records import History, RecordFilter
 from filetools.models.records import Actor, ChangeRecord
 from filetools.models.words import ActorKind
 

@@ -15,10 +15,10 @@ from filetools.content.facts import text_of
 from filetools.content.patching.file_patch import quoted_name
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError
-from filetools.history.names import Entry, Names, within
+from filetools.history.draft_tree import EntryNames, within
 from filetools.history.selection import MOST_NUMBER
 from filetools.journal.checkpoints import Checkpoint, SnapshotRow, Tree
-from filetools.journal.history import RecordFilter
+from filetools.journal.records import RecordFilter
 from filetools.models.history import ActorChanges, TreeChange, TreeChangeKind, TreeDiffResult
 from filetools.models.records import EXTERNAL, Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import ActorKind
@@ -243,7 +243,7 @@ def compare_trees(
         undos: Numbers of those that undo or redo others.
         key_of: Returns the key of a path.
     """
-    names = Names()
+    names = EntryNames()
     first = {key: names.at(key) for key in old}
     origins = {entry: key for key, entry in first.items()}
     hands = _hands(names, records, undos, key_of)
@@ -267,16 +267,18 @@ def compare_trees(
         change = "moved" if key in moves else _kind_of_change(one, other)
         if change is not None:
             entries = [first.get(source or ""), None if key is None else names.at(key)]
-            who = {name: actor for entry in entries if entry for name, actor in hands.get(entry, {}).items()}
+            who = {
+                name: actor for entry in entries if entry is not None for name, actor in hands.get(entry, {}).items()
+            }
             found.append(Difference(change, one, other, tuple(who.values())))
     return sorted(found, key=lambda each: each.row.path)
 
 
 def _hands(
-    names: Names, records: Iterable[ChangeRecord], undos: Set[int], key_of: Callable[[str], str]
-) -> dict[Entry, Hands]:
+    names: EntryNames, records: Iterable[ChangeRecord], undos: Set[int], key_of: Callable[[str], str]
+) -> dict[int, Hands]:
     """Advance the names over some records, and return who has changed each entry; what an undo creates is not another one."""
-    hands = defaultdict[Entry, Hands](dict)
+    hands = defaultdict[int, Hands](dict)
     for record in records:
         if record.state is RecordState.BUFFER:
             continue

@@ -16,11 +16,10 @@ from filetools.content.differences.merging import merge_bytes
 from filetools.content.facts import inspect, text_of
 from filetools.content.version import version_of
 from filetools.errors import EncodingError, FileToolsError, VersionGoneError
-from filetools.history.draft_tree import PARENT, DraftNode, DraftTree
-from filetools.history.names import Entry, Names, within
+from filetools.history.draft_tree import PARENT, DraftNode, DraftTree, EntryNames, within
 from filetools.history.provenance import lineage
 from filetools.history.selection import MOST_NUMBER
-from filetools.journal.history import History, RecordFilter
+from filetools.journal.records import History, RecordFilter
 from filetools.models.records import ChangeRecord, Operation
 from filetools.models.words import EntryType
 
@@ -108,16 +107,16 @@ class Undoing:
         self._tree = tree
         self._history = history
         self._is_prose = is_prose
-        self._names = Names()
+        self._names = EntryNames()
         """As of now and, while records are inverted, in the draft."""
-        self._entries: dict[int, Entry] = {}
+        self._entries: dict[int, int] = {}
         """What each record changed, by number."""
-        self._homes: dict[int, Entry] = {}
+        self._homes: dict[int, int] = {}
         """What each move left behind at its old path, by number."""
         self._records = records
         self._unknown = unknown_creations(history, records)
         self._runs: dict[str, _UndoRun] = {}
-        self._findings: list[tuple[UndoFinding, Entry | None]] = []
+        self._findings: list[tuple[UndoFinding, int | None]] = []
 
     def invert(self) -> list[UndoFinding]:
         """Invert all records in the draft, and return their outcomes."""
@@ -135,9 +134,13 @@ class Undoing:
             self._settle(run)
         return [self._final(finding, entry) for finding, entry in self._findings]
 
-    def _final(self, finding: UndoFinding, entry: Entry | None) -> UndoFinding:
+    def _place(self, record: ChangeRecord) -> str | None:
+        """Return the path in the draft of what a record changed; None if another file was moved there since."""
+        return self._names.paths[self._entries[record.number]]
+
+    def _final(self, finding: UndoFinding, entry: int | None) -> UndoFinding:
         """Return a finding with its final path. A folder below which an entry is restored is kept."""
-        path = finding.path if entry is None or entry.path is None else entry.path
+        path = (None if entry is None else self._names.paths[entry]) or finding.path
         is_folder = finding.records[0].operation is Operation.CREATE_DIRECTORY
         is_kept = is_folder and finding.outcome == "undone" and self._tree.at(path) == PARENT
         return structs.replace(finding, path=path, outcome="kept" if is_kept else finding.outcome)
@@ -156,7 +159,7 @@ class Undoing:
             self._extend(record, _KINDS[record.operation])
 
     def _extend(self, record: ChangeRecord, kind: EntryType) -> None:
-        where = self._entries[record.number].path
+        where = self._place(record)
         if where is None:
             self._find([record], None, Clash(reason="another file has taken its place since"))
             return
@@ -243,7 +246,7 @@ class Undoing:
         return replace(here, version=version_of(merged.content), mode=mode, made=merged.content)
 
     def _move_back(self, record: ChangeRecord) -> None:
-        where, home = self._entries[record.number].path, self._homes[record.number].path
+        where, home = self._place(record), self._names.paths[self._homes[record.number]]
         is_folder = record.operation is Operation.MOVE_DIRECTORY
         _, here = self._settled(home), self._settled(where)
         if where is None or home is None or here is None or (here.kind == "directory") != is_folder:
@@ -256,7 +259,7 @@ class Undoing:
             self._names.move(where, home)
 
     def _remove_folder(self, record: ChangeRecord) -> None:
-        where = self._entries[record.number].path
+        where = self._place(record)
         here = self._settled(where)
         if where is None or here is None or here.kind != "directory":
             self._find([record], None, "unchanged")
@@ -274,7 +277,7 @@ class Undoing:
             self._tree.wholes.add(self._tree.key(where))
 
     def _restore(self, record: ChangeRecord) -> None:
-        where = self._entries[record.number].path
+        where = self._place(record)
         if where is None:
             self._find([record], None, Clash(reason="something else is there now"))
             return

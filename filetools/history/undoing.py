@@ -30,9 +30,8 @@ from filetools.content.differences.diff import structured_patch
 from filetools.content.facts import text_of
 from filetools.content.version import version_of
 from filetools.errors import EditConflictError, FileToolsError
-from filetools.history.draft_tree import Drafted, DraftTree
-from filetools.history.names import within
-from filetools.history.restoring import RestoreTarget, completed
+from filetools.history.checkpoints import RestoreTarget, completed
+from filetools.history.draft_tree import Drafted, DraftTree, within
 from filetools.history.undo import SETTLED, Clash, UndoFinding, Undoing
 from filetools.history.undo_steps import (
     StepMaker,
@@ -43,8 +42,7 @@ from filetools.history.undo_steps import (
     split_buffered,
     with_blocked,
 )
-from filetools.journal.changes import Relation, RelationKind
-from filetools.journal.history import History, RecordFilter
+from filetools.journal.records import History, RecordFilter, Relation, RelationKind
 from filetools.models.history import NotUndone, UndoConflict, UndoneChange, UndoneFile, UndoResult
 from filetools.models.records import Actor, ChangeRecord
 from filetools.paths.protected import matches_protected
@@ -202,7 +200,7 @@ def make_plan(
         try:
             plan = make()
         except FileToolsError:
-            if parts.journal.position() == began:
+            if parts.journal.positions().newest == began:
                 raise
         else:
             if not _is_overtaken(parts, plan, began):

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from filetools.journal.storage.contents import digest_of
-from filetools.journal.storage.database import Database, slices
+from filetools.journal.storage.database import Database
 from filetools.paths.ignore import IGNORE_FILE
 
 RowKind = Literal["file", "directory", "symlink", "other", "absent"]
@@ -334,8 +334,7 @@ class TreeIndex:
     def note_read(self, read: Iterable[ReadVersion]) -> None:
         """Store the versions that were read in rows that have none, if the entry is unchanged."""
         values = [(one.version, one.ctime, one.key, one.kind, *one.identity[1:]) for one in read]
-        for several in slices(values):
-            self._database.change(_NOTE_READ, several)
+        self._database.change(_NOTE_READ, values)
 
     def note_opened(self, key: str, path: str, version: str) -> None:
         """Remember the version of a file without records, so that a later change is detected."""

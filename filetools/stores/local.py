@@ -105,7 +105,7 @@ class LocalStore(LocalReading):
     def _find_tick(self) -> int:
         private = self._disk.private
         with Explained(self._disk.workspace, WorkspacePath(STATE_DIRECTORY)):
-            return 0 if stamps_every_change(private.folder("tmp"), private.owner.new_name()) else CLOCK_TICK_NS
+            return 0 if stamps_every_change(private.folder("tmp"), private.new_name()) else CLOCK_TICK_NS
 
     def open(self, path: WorkspacePath) -> Reader:
         """Open a regular file for reading parts.

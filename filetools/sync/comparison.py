@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError
-from filetools.journal.changes import Head, View
+from filetools.journal.journal import Head, View
 from filetools.journal.tree_rows import TreeRow
 from filetools.models.records import ChangeRecord, Operation, RecordState
 from filetools.models.words import EntryType

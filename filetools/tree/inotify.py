@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Final
 
 from filetools.errors import FileToolsError, RateLimitedError
-from filetools.journal.storage.forks import abandon_in_child
+from filetools.journal.storage.gate import abandon_in_child
 from filetools.paths.library import call_library
 from filetools.paths.resolver import O_DIRECTORY, O_PATH
 from filetools.paths.workspace import Workspace

@@ -10,8 +10,7 @@ from contextlib import suppress
 from typing import Final, Generic, Protocol, TypeVar
 
 from filetools.errors import ChangedMeanwhileError, FileBusyError
-from filetools.journal.changes import HeadMovedError
-from filetools.journal.commit import CommitDraft
+from filetools.journal.commit import CommitDraft, HeadMovedError
 from filetools.journal.journal import Records
 from filetools.journal.tree_rows import Identity
 from filetools.locks.deadline import Deadline, current_deadline

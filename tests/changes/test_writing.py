@@ -15,8 +15,8 @@ from filetools.content.ends import ends_like
 from filetools.content.formats import UTF8
 from filetools.content.version import version_of
 from filetools.editors.documents import OpenText
-from filetools.journal.changes import View
 from filetools.journal.documents import Document
+from filetools.journal.journal import View
 from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor
 from filetools.paths.workspace_path import WorkspacePath

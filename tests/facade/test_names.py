@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from filetools.history.names import Entry, Names, within
+from filetools.history.draft_tree import EntryNames, within
 from tests.support.dose import dose
 
 FOLDERS = ("", "a/", "b/", "a/b/", "b/c/")
@@ -24,10 +24,10 @@ def is_free(files: Files, place: str) -> bool:
 
 @pytest.mark.parametrize("seed", range(dose(100)))
 def test_each_former_name_leads_to_its_file(seed: int) -> None:
-    chance, names = random.Random(seed), Names()
+    chance, names = random.Random(seed), EntryNames()
     files = {file: f"{folder}{file}" for file, folder in enumerate(FOLDERS)}
-    known: list[dict[int, Entry]] = []
-    story: list[tuple[Entry, Entry]] = []
+    known: list[dict[int, int]] = []
+    story: list[tuple[int, int]] = []
     for _ in range(30):
         old = "/".join(chance.choice(list(files.values())).split("/")[: chance.randint(1, 3)])
         new = chance.choice(FOLDERS) + chance.choice("abcxyz")
@@ -38,23 +38,24 @@ def test_each_former_name_leads_to_its_file(seed: int) -> None:
             story.append((entry, names.at(old)))
             files = moved(files, old, new)
     for entry, home in reversed(story):
-        if entry.path and home.path and is_free(files, home.path) and chance.random() < 0.5:
-            files = moved(files, entry.path, home.path)
-            names.move(entry.path, home.path)
-        assert all({file: each.path for file, each in entries.items()} == files for entries in known)
+        where, free = names.paths[entry], names.paths[home]
+        if where and free and is_free(files, free) and chance.random() < 0.5:
+            files = moved(files, where, free)
+            names.move(where, free)
+        assert all({file: names.paths[each] for file, each in entries.items()} == files for entries in known)
 
 
 def test_a_name_comes_back_once_the_entry_that_took_it_is_moved_away() -> None:
-    names = Names()
-    former, inside, taker = (names.at(path) for path in ("d", "d/x", "e"))
+    names = EntryNames()
+    assert [names.at(path) for path in ("d", "d/x", "e")] == [0, 1, 2]
     names.move("e", "d")
-    assert [each.path for each in (former, inside, taker)] == [None, None, "d"]
+    assert names.paths == [None, None, "d"]
     names.move("d", "f")
-    assert [each.path for each in (former, inside, taker)] == ["d", "d/x", "f"]
+    assert names.paths == ["d", "d/x", "f"]
 
 
 def calls_of_moves(count: int) -> int:
-    names, calls = Names(), list[str]()
+    names, calls = EntryNames(), list[str]()
     sys.setprofile(lambda _frame, event, _argument: calls.append(event))
     for number in range(count):
         names.move(f"b{number}", f"a{number}")

@@ -10,8 +10,7 @@ import pytest
 from msgspec import structs
 
 from filetools.errors import LockTimeoutError, StateDamagedError
-from filetools.journal.changes import HeadMovedError
-from filetools.journal.commit import CommitDraft
+from filetools.journal.commit import CommitDraft, HeadMovedError
 from filetools.journal.documents import DocumentClosing
 from filetools.journal.journal import Journal
 from filetools.models.records import ChangeRecord
@@ -76,7 +75,7 @@ def test_a_vanished_journal_fails_all_and_takes_nothing(state: Path, relaxed: Jo
     (state / "journal.db").rename(state / "elsewhere.db")
     assert [type(outcome) for outcome in relaxed.commit_all(drafts)] == [StateDamagedError] * 4
     (state / "elsewhere.db").rename(state / "journal.db")
-    assert relaxed.position() == 1
+    assert relaxed.positions().newest == 1
     assert put(relaxed, "f0", b"0").number == 2
 
 
@@ -87,7 +86,7 @@ def test_a_waiting_commit_times_out(state: Path) -> None:
         assert [type(outcome) for outcome in journal.commit_all(drafts_of(journal, 3))] == [LockTimeoutError] * 3
         holder.tell()
         assert holder.said() == "left"
-    assert journal.position() == 0
+    assert journal.positions().newest == 0
     assert put(journal, "a", b"1").number == 1
     journal.close()
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from filetools.content.editing.text_edits import TextEdit
 from filetools.content.formats import TextFormat
-from filetools.journal.changes import HeadMovedError
+from filetools.journal.commit import HeadMovedError
 from filetools.journal.documents import Document, DocumentChange, DocumentClosing, Handle
 from filetools.journal.journal import Journal
 from filetools.models.records import Actor, RecordState
@@ -56,7 +56,7 @@ def test_a_commit_on_an_older_document_records_nothing(journal: Journal) -> None
         journal.commit([change], ALICE)
     with pytest.raises(HeadMovedError):
         journal.commit([replace(change)], ALICE)
-    assert (journal.position(), text_of(journal, document)) == (0, "typed\n")
+    assert (journal.positions().newest, text_of(journal, document)) == (0, "typed\n")
 
 
 def test_a_document_with_a_handle_is_not_closed(journal: Journal) -> None:

@@ -6,7 +6,7 @@ import time
 
 from filetools.journal.journal import Journal
 from filetools.journal.retention import LIVE_SECONDS
-from filetools.journal.seen_versions import MOST_SEEN, SLICE, SeenVersion, tidy_seen_versions
+from filetools.journal.seen_versions import MOST_SEEN, SeenVersion, tidy_seen_versions
 from tests.support.journals import version as v
 
 MUCH = 10**9
@@ -25,20 +25,20 @@ def noted(journal: Journal, owner: str, count: int, *, since: float, prefix: str
     )
 
 
-def test_old_rows_go_in_slices_and_young_ones_stay(relaxed: Journal) -> None:
+def test_old_rows_go_and_young_ones_stay(relaxed: Journal) -> None:
     for owner in ("alice", "bob"):
-        noted(relaxed, owner, 2 * SLICE + 1, since=NOW - 10_000, prefix="old-")
+        noted(relaxed, owner, 401, since=NOW - 10_000, prefix="old-")
         noted(relaxed, owner, 2, since=NOW, prefix="young-")
     tidy_seen_versions(relaxed._database, NOW - 1)
     assert [keys_of(relaxed, owner) for owner in ("alice", "bob")] == [["young-0", "young-1"]] * 2
 
 
 def test_of_too_many_rows_the_oldest_go(relaxed: Journal) -> None:
-    noted(relaxed, "alice", MOST_SEEN + SLICE + 1, since=NOW)
+    noted(relaxed, "alice", MOST_SEEN + 201, since=NOW)
     noted(relaxed, "bob", 2, since=NOW)
     tidy_seen_versions(relaxed._database, 0.0)
     (rows,) = relaxed._database.row("SELECT count(*) FROM seen_versions WHERE owner = 'alice'")
-    assert (rows, keys_of(relaxed, "alice")[0]) == (MOST_SEEN, str(SLICE + 1))
+    assert (rows, keys_of(relaxed, "alice")[0]) == (MOST_SEEN, "201")
     assert len(keys_of(relaxed, "bob")) == 2
 
 

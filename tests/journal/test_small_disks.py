@@ -80,7 +80,7 @@ def test_it_works_without_shared_memory(tmp_path: Path) -> None:
             numbers = [put(journal, f"f{number}", b"1").number for number in range(3)]
             assert [record.number for record in other.records()] == numbers
         with closing(Journal(place)) as journal:
-            assert journal.position() == numbers[-1]
+            assert journal.positions().newest == numbers[-1]
 
 
 def test_a_journal_without_shared_memory_keeps_its_epoch_and_what_a_killed_process_committed(
@@ -97,8 +97,8 @@ def test_a_journal_without_shared_memory_keeps_its_epoch_and_what_a_killed_proce
                 acknowledged = said
         with closing(Journal(place)) as journal:
             assert journal.epoch == epoch
-            assert journal.position() >= int(acknowledged.split()[1])
-            assert put(journal, "b", b"2").number == journal.position()
+            assert journal.positions().newest >= int(acknowledged.split()[1])
+            assert put(journal, "b", b"2").number == journal.positions().newest
 
 
 def test_the_rows_below_a_folder_are_those_with_its_name_and_a_slash(tmp_path: Path) -> None:

@@ -19,8 +19,7 @@ import filetools
 from filetools.app.opening import Opening
 from filetools.events.notifier import Notifier
 from filetools.facade.facade import FileToolsFacade
-from filetools.journal.changes import ObservedChanges
-from filetools.journal.commit import CommitDraft
+from filetools.journal.commit import CommitDraft, ObservedChanges
 from filetools.journal.journal import Journal, Records
 from filetools.journal.tree_rows import TreeTable
 from filetools.models.words import Durability

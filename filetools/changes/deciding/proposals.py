@@ -32,7 +32,7 @@ from filetools.errors import (
     PathNotFoundError,
     VersionMismatchError,
 )
-from filetools.journal.changes import HeadMovedError
+from filetools.journal.commit import HeadMovedError
 from filetools.models.records import Actor
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath

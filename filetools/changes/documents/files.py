@@ -17,8 +17,9 @@ from filetools.content.facts import inspect
 from filetools.content.formats import UTF8, TextFormat, encode
 from filetools.editors.documents import OpenText
 from filetools.errors import BufferClosedError, InvalidArgumentError, PathNotFoundError, VersionGoneError
-from filetools.journal.changes import HeadMovedError, Relation
+from filetools.journal.commit import HeadMovedError
 from filetools.journal.documents import Document, DocumentChange, DocumentClosing
+from filetools.journal.records import Relation
 from filetools.models.records import EXTERNAL, Actor
 from filetools.models.words import OnConflict
 from filetools.paths.workspace_path import WorkspacePath

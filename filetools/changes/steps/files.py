@@ -23,7 +23,7 @@ from filetools.errors import (
     PathNotFoundError,
     SymlinkNotAllowedError,
 )
-from filetools.journal.changes import Change
+from filetools.journal.records import Change
 from filetools.journal.tree_rows import Identity
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import ROOT, WorkspacePath

@@ -23,7 +23,8 @@ from filetools.errors import (
     PathNotDirectoryError,
     SymlinkNotAllowedError,
 )
-from filetools.journal.changes import Change, HeadMovedError
+from filetools.journal.commit import HeadMovedError
+from filetools.journal.records import Change
 from filetools.models.records import Operation
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath

@@ -24,8 +24,7 @@ from filetools.errors import (
     PathNotFoundError,
     SyncFailedError,
 )
-from filetools.journal.changes import HeadMovedError
-from filetools.journal.commit import CommitDraft
+from filetools.journal.commit import CommitDraft, HeadMovedError
 from filetools.journal.journal import Records
 from filetools.journal.tree_rows import Identity
 from filetools.models.records import SYSTEM, Actor, ChangeRecord, RecordState

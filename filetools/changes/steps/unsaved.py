@@ -25,8 +25,8 @@ from filetools.content.formats import TextFormat, decode, encode
 from filetools.content.version import version_of
 from filetools.editors.documents import OpenText, changed, typed
 from filetools.errors import EditConflictError, VersionGoneError, VersionMismatchError
-from filetools.journal.changes import Change
 from filetools.journal.documents import Document, DocumentChange, EditReason
+from filetools.journal.records import Change
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 
