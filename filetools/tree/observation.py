@@ -482,8 +482,6 @@ class Observation:
             kind, before = _REMOVALS.get(row.kind, Operation.DELETE), row.version
             number = self._context.found.add(kind, row.path, row.key, before=before, mode=row.mode)
         self._rows.put((structs.replace(row, kind="absent", identity=None, number=number),))
-        if below:
-            self._rows.take_away(row.key, number)
         for each in (row, *below):
             if each.kind == "file":
                 self._look_at_links(each.path, each.identity)
