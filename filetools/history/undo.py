@@ -75,11 +75,6 @@ class UndoFinding(Struct, frozen=True, kw_only=True):
         return (self.path, self.now) if self.now else (self.path,)
 
 
-def shown_name(path: str) -> str:
-    """Return a path for a message, with bytes that are not UTF-8 escaped."""
-    return path.encode("utf-8", "backslashreplace").decode()
-
-
 class _UndoRun(Struct, kw_only=True):
     """Consecutive changes of one file, link or folder's mode, without changes by others in between."""
 
