@@ -13,6 +13,7 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
@@ -35,7 +36,7 @@ from filetools.journal.backlog import MAX_TRIES, KeptFile
 from filetools.journal.changes import BacklogEntry, RecordsForgottenError
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.sync.comparison import REMOVALS, Plan, UnsettledError, Wanted, compared, wanted
+from filetools.sync.comparison import REMOVALS, Plan, UnsettledError, Wanted, compared, large_parts, wanted
 from filetools.sync.context import SyncContext
 from filetools.sync.mirror_files import GONE, MirrorFiles, spellings
 from filetools.tree.reading import is_text
@@ -116,6 +117,13 @@ class BacklogWorker:
         """Time from which the backlog is processed."""
         self._look_at = 0.0
         """Time of the next check of the mirror's folder; 0 if it is unknown which folder that is."""
+        self._large: dict[str, BacklogEntry] = {}
+        """Large files to be copied, by key; each is in the backlog, too."""
+        self._copied = ROOT
+        """The large file that is being copied."""
+        self._is_overtaken = False
+        """True if another change of the copied file, or of a folder above it, was followed."""
+        self._between_at = 0.0
         self._fill_at = time.monotonic() + context.settings.sync_after_seconds
 
     def round(self, *, is_whole: bool, is_hasty: bool) -> float:
@@ -139,15 +147,41 @@ class BacklogWorker:
                 self._fill_at = now + self._context.settings.mirror_probe_seconds
             else:
                 self._fill()
+        self._work(is_whole=is_whole, is_hasty=is_hasty)
+        while self._large:
+            self._copy_large(self._large.popitem()[1])
+        fill_at = math.inf if self.identity.is_filled else self._fill_at
+        soonest = min(self._backlog_at, self._sync_at, fill_at, now + self._context.settings.mirror_probe_seconds)
+        return max(0.0, soonest - time.monotonic())
+
+    def _work(self, *, is_whole: bool = False, is_hasty: bool = False) -> None:
         self._follow()
         if is_whole or self._backlog_at <= time.monotonic():
             self._process_backlog()
             self._follow()
         if is_hasty or self._sync_at <= time.monotonic():
             self.make_durable()
-        fill_at = math.inf if self.identity.is_filled else self._fill_at
-        soonest = min(self._backlog_at, self._sync_at, fill_at, now + self._context.settings.mirror_probe_seconds)
-        return max(0.0, soonest - time.monotonic())
+
+    def _copy_large(self, entry: BacklogEntry) -> None:
+        self._copied = WorkspacePath(entry.path)
+        try:
+            self._process(entry, is_large=True)
+        finally:
+            self._copied, self._is_overtaken = ROOT, False
+        self.make_durable()  # at once: a copy that must be made again takes long
+
+    def _between(self) -> None:
+        """While a large file is copied or compared, do all other work.
+
+        Raises:
+            StoppedError: The mirror was paused or closed, or a change of the file or of a folder above it was followed.
+        """
+        self._mirror.go_on()
+        if time.monotonic() >= self._between_at:
+            self._work()
+            self._between_at = time.monotonic() + _LONGEST_LOOK_SECONDS
+        if self._is_overtaken:
+            raise StoppedError
 
     def _look_at_folder(self, now: float) -> None:
         """Check that the place still holds the folder that was filled, and at times that it was not emptied."""
@@ -167,6 +201,7 @@ class BacklogWorker:
         """Discard all facts about the mirror's folder: another folder may be at its place."""
         self._backlog_at = self._look_at = 0.0
         self._unsynced.clear()
+        self._large.clear()
         self._sync_at = math.inf
 
     def make_durable(self) -> None:
@@ -214,6 +249,8 @@ class BacklogWorker:
             (entry,) = entries
             after = entry.key
             self._go_on()
+            if entry.path == self._copied:
+                continue
             retry = self._retries.get(entry.key)
             is_written = entry.number > 0 and self.has_written(entry)
             if retry is not None and retry.is_refused and entry.tries and retry.at > time.monotonic():
@@ -259,7 +296,8 @@ class BacklogWorker:
         if len(self._unsynced) >= MOST_UNSYNCED:
             self.make_durable()
 
-    def _process(self, entry: BacklogEntry, known: KeptFile | None = None) -> None:
+    def _process(self, entry: BacklogEntry, known: KeptFile | None = None, *, is_large: bool = False) -> None:
+        """Bring one path to what it should be; a large file only if `is_large`, else it waits for all others."""
         path = WorkspacePath(entry.path)
         if self._context.left_out(path, False):
             self._note_done(entry)
@@ -273,12 +311,18 @@ class BacklogWorker:
                     self._context, path, entry.key, record=record, is_recorded=bool(entry.number), is_late=is_late
                 )
             else:
-                goal = Wanted(kind="file", **known._asdict())
+                goal = Wanted(kind="file", size=len(known.content), **known._asdict())
         except UnsettledError:
             self._defer(entry)
             return
         except FileToolsError as exc:  # of the primary, or of the journal
             self._refuse(entry, exc)
+            return
+        if not is_large and (path == self._copied or (goal.kind != "directory" and self._copied.is_below(path))):
+            self._is_overtaken = True
+        if goal.content is None and not is_large:
+            self._large[entry.key] = entry
+            self._defer(entry)
             return
         try:
             self._apply(path, goal, entry, record)
@@ -314,7 +358,10 @@ class BacklogWorker:
             self._retry(twins, is_free=False)
         if goal.kind == "file":
             must_write = entry.number == 0 or entry.key in self._doubtful
-            self.files.put(path, goal.content, goal.version, goal.mode, must_write=must_write)
+            content = (
+                partial(large_parts, self._context, path, goal, self._between) if goal.content is None else goal.content
+            )
+            self.files.put(path, content, goal.version, goal.mode, size=goal.size, must_write=must_write)
             return
         is_renamed = record is not None and self._move_again(record, path)
         self.files.make_folder(path, goal.mode)
@@ -422,7 +469,7 @@ class BacklogWorker:
 
         Only from a folder that is an older state of this mirror, paths that were deleted since are removed.
         """
-        plan = self.compare(ROOT, self._mirror.go_on)
+        plan = self.compare(ROOT, self._between)
         if ROOT in plan.failed:
             raise plan.failed[ROOT]
         self.add_to_backlog(plan.failed, below=True)
