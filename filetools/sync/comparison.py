@@ -104,19 +104,17 @@ def wanted(
     return Wanted(kind="file", content=content, size=stat.size, version=version_of(content), mode=stat.mode)
 
 
-def large_parts(
-    context: SyncContext, path: WorkspacePath, goal: Wanted, between: Callable[[], None]
-) -> Iterator[bytes]:
+def large_parts(context: SyncContext, path: WorkspacePath, goal: Wanted) -> Iterator[bytes]:
     """Yield a large file in parts, from the journal if it has the bytes, else from the primary.
 
     Args:
         context: The journal and the primary.
         path: The file.
         goal: As from `wanted`.
-        between: Called before each part.
 
     Raises:
-        ChangedMeanwhileError: The primary's file does not have the version, or has changed.
+        UnsettledError: Another change of the path was made meanwhile.
+        ChangedMeanwhileError: The primary's file does not have the version, or is being written.
         FileToolsError: It cannot be read.
     """
     kept = context.journal.contents
@@ -124,20 +122,23 @@ def large_parts(
     if is_hashed and kept.has(goal.version):
         content = kept.get(goal.version)
         for offset in range(0, len(content), PART_BYTES):
-            between()
             yield content[offset : offset + PART_BYTES]
+        head = context.journal.view(context.key(path)).head
+        if head is None or head.version != goal.version:
+            raise UnsettledError
         return
     with closing(context.primary.open(path)) as reader:
         digest, offset = hashlib.sha256(), 0
         while part := reader.read_at(offset, PART_BYTES):
-            between()
             if is_hashed:
                 digest.update(part)
             yield part
             offset += len(part)
         now, found = context.primary.stat(path), reader.stat
+        if now is None or now.inode != found.inode:
+            raise UnsettledError
         version = VERSION_PREFIX + digest.hexdigest() if is_hashed else stat_version((*found.identity[:4], 0))
-        if now is None or now.identity != found.identity or version != goal.version:
+        if now.identity != found.identity or version != goal.version:
             raise ChangedMeanwhileError(path, 1)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -71,6 +71,18 @@ class StoppedError(Exception):
     """Raised to end a round early: the mirror was paused or closed, or must be compared as a whole."""
 
 
+class UnreadableError(Exception):
+    """Raised if the primary's file cannot be copied, which says nothing about the mirror.
+
+    Attributes:
+        error: The reason.
+    """
+
+    def __init__(self, error: FileToolsError) -> None:
+        super().__init__(error)
+        self.error = error
+
+
 class _Retry(NamedTuple):
     """The next try of a path in the backlog that the mirror refused, or that others are changing."""
 
@@ -121,8 +133,6 @@ class BacklogWorker:
         """Large files to be copied, by key; each is in the backlog, too."""
         self._copied = ROOT
         """The large file that is being copied."""
-        self._is_overtaken = False
-        """True if another change of the copied file, or of a folder above it, was followed."""
         self._between_at = 0.0
         self._fill_at = time.monotonic() + context.settings.sync_after_seconds
 
@@ -167,21 +177,27 @@ class BacklogWorker:
         try:
             self._process(entry, is_large=True)
         finally:
-            self._copied, self._is_overtaken = ROOT, False
+            self._copied = ROOT
         self.make_durable()  # at once: a copy that must be made again takes long
 
     def _between(self) -> None:
-        """While a large file is copied or compared, do all other work.
-
-        Raises:
-            StoppedError: The mirror was paused or closed, or a change of the file or of a folder above it was followed.
-        """
+        """While a large file is copied or compared, do all other work; may raise StoppedError."""
         self._mirror.go_on()
         if time.monotonic() >= self._between_at:
             self._work()
             self._between_at = time.monotonic() + _LONGEST_LOOK_SECONDS
-        if self._is_overtaken:
-            raise StoppedError
+
+    def _parts(self, path: WorkspacePath, goal: Wanted) -> Iterator[bytes]:
+        parts = large_parts(self._context, path, goal)
+        while True:
+            try:
+                part = next(parts, None)
+            except FileToolsError as exc:
+                raise UnreadableError(exc) from exc
+            if part is None:
+                return
+            self._between()
+            yield part
 
     def _look_at_folder(self, now: float) -> None:
         """Check that the place still holds the folder that was filled, and at times that it was not emptied."""
@@ -318,14 +334,16 @@ class BacklogWorker:
         except FileToolsError as exc:  # of the primary, or of the journal
             self._refuse(entry, exc)
             return
-        if not is_large and (path == self._copied or (goal.kind != "directory" and self._copied.is_below(path))):
-            self._is_overtaken = True
         if goal.content is None and not is_large:
             self._large[entry.key] = entry
             self._defer(entry)
             return
         try:
             self._apply(path, goal, entry, record)
+        except UnsettledError:
+            self._defer(entry)
+        except UnreadableError as exc:
+            self._refuse(entry, exc.error)
         except FileToolsError as exc:
             self._raise_unless_of_path(exc)
             self._refuse(entry, exc)
@@ -358,9 +376,7 @@ class BacklogWorker:
             self._retry(twins, is_free=False)
         if goal.kind == "file":
             must_write = entry.number == 0 or entry.key in self._doubtful
-            content = (
-                partial(large_parts, self._context, path, goal, self._between) if goal.content is None else goal.content
-            )
+            content = partial(self._parts, path, goal) if goal.content is None else goal.content
             self.files.put(path, content, goal.version, goal.mode, size=goal.size, must_write=must_write)
             return
         is_renamed = record is not None and self._move_again(record, path)
