@@ -16,6 +16,7 @@ from filetools.errors import (
     DirectoryNotFoundError,
     FileToolsError,
     HoldsStateError,
+    MountPointError,
     NotRegularFileError,
     PathExistsError,
     PathIsDirectoryError,
@@ -179,6 +180,7 @@ class MirrorFiles:
 
         Raises:
             HoldsStateError: Another root lies in it.
+            MountPointError: It is a mount point, which is left empty.
         """
         with suppress(*GONE):
             found = self.store.stat(path)
@@ -189,7 +191,13 @@ class MirrorFiles:
                 self._keep_below(path)
             if found is not None:
                 self._identify_large(path, found)
-            self.discard_displaced(path, self.store.remove(path))
+            try:
+                displaced = self.store.remove(path)
+            except MountPointError:
+                for entry in tuple(self.store.scan(path)):
+                    self.remove(path.child(entry.name))
+                raise
+            self.discard_displaced(path, displaced)
 
     def make_folder(self, path: WorkspacePath, mode: int | None) -> None:
         """Make a directory and its parents, whatever is in the way; one that exists gets the mode."""

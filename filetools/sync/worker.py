@@ -26,6 +26,7 @@ from filetools.errors import (
     FileToolsError,
     HoldsStateError,
     InvalidPathError,
+    MountPointError,
     NotRegularFileError,
     PathIsDirectoryError,
     PathNotDirectoryError,
@@ -427,7 +428,7 @@ class BacklogWorker:
     def _prune(self, folder: WorkspacePath) -> None:
         """Remove a directory and those above it as far as they are empty and the primary does not have them."""
         while not folder.is_root and self._context.primary.stat(folder) is None:
-            with suppress(*GONE, HoldsStateError):
+            with suppress(*GONE, HoldsStateError, MountPointError):
                 if not self.files.remove_if_empty(folder):
                     return
             folder = folder.parent
