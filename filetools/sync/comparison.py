@@ -36,6 +36,10 @@ class UnsettledError(Exception):
     """Raised if a change of a path is not applied yet, or if a path is too young to be judged."""
 
 
+class UnreadableError(Exception):
+    """Raised with the error of a large file that cannot be copied, which says nothing about the mirror."""
+
+
 class Wanted(Struct, frozen=True, kw_only=True):
     """The entry that should be at a path."""
 
@@ -114,32 +118,33 @@ def large_parts(context: SyncContext, path: WorkspacePath, goal: Wanted) -> Iter
 
     Raises:
         UnsettledError: Another change of the path was made meanwhile.
-        ChangedMeanwhileError: The primary's file does not have the version, or is being written.
-        FileToolsError: It cannot be read.
+        UnreadableError: The primary's file cannot be read, does not have the version, or is being written.
     """
     kept = context.journal.contents
     is_hashed = goal.version.startswith(VERSION_PREFIX)
-    if is_hashed and kept.has(goal.version):
-        content = kept.get(goal.version)
-        for offset in range(0, len(content), PART_BYTES):
-            yield content[offset : offset + PART_BYTES]
-        head = context.journal.view(context.key(path)).head
-        if head is None or head.version != goal.version:
-            raise UnsettledError
-        return
-    with closing(context.primary.open(path)) as reader:
-        digest, offset = hashlib.sha256(), 0
-        while part := reader.read_at(offset, PART_BYTES):
-            if is_hashed:
-                digest.update(part)
-            yield part
-            offset += len(part)
-        now, found = context.primary.stat(path), reader.stat
-        if now is None or now.inode != found.inode:
-            raise UnsettledError
-        version = VERSION_PREFIX + digest.hexdigest() if is_hashed else stat_version((*found.identity[:4], 0))
-        if now.identity != found.identity or version != goal.version:
-            raise ChangedMeanwhileError(path, 1)
+    try:
+        if is_hashed and kept.has(goal.version):
+            content = kept.get(goal.version)
+            yield from (content[offset : offset + PART_BYTES] for offset in range(0, len(content), PART_BYTES))
+            head = context.journal.view(context.key(path)).head
+            if head is None or head.version != goal.version:
+                raise UnsettledError
+            return
+        with closing(context.primary.open(path)) as reader:
+            digest, offset = hashlib.sha256(), 0
+            while part := reader.read_at(offset, PART_BYTES):
+                if is_hashed:
+                    digest.update(part)
+                yield part
+                offset += len(part)
+            now, found = context.primary.stat(path), reader.stat
+            if now is None or now.inode != found.inode:
+                raise UnsettledError
+            version = VERSION_PREFIX + digest.hexdigest() if is_hashed else stat_version((*found.identity[:4], 0))
+            if now.identity != found.identity or version != goal.version:
+                raise ChangedMeanwhileError(path, 1)
+    except FileToolsError as exc:
+        raise UnreadableError(exc) from exc
 
 
 def _is_made(primary: Store, path: WorkspacePath, record: ChangeRecord) -> bool:
@@ -195,25 +200,18 @@ class Plan(Struct, kw_only=True):
         return [*self.added, *self.modified, *self.deleted]
 
 
-def compared(
-    top: WorkspacePath,
-    primary: Store,
-    mirror: Store,
-    left_out: Callable[[str, bool], bool],
-    go_on: Callable[[], None],
-) -> Plan:
+def compared(context: SyncContext, mirror: Store, top: WorkspacePath, go_on: Callable[[], None]) -> Plan:
     """Compare both trees below `top`, which may be missing in either. Blocks; holds no lock, so paths may change meanwhile.
 
     Files that agree in size and mode are read and hashed.
 
     Args:
-        top: The folder.
-        primary: The tree that the mirror should equal.
+        context: The primary.
         mirror: The tree of the mirror.
-        left_out: As in `SyncContext`.
+        top: The folder.
         go_on: Called before each folder and part of a file; an exception ends the comparison.
     """
-    plan, pending, emptied = Plan(), [top], list[WorkspacePath]()
+    primary, plan, pending, emptied = context.primary, Plan(), [top], list[WorkspacePath]()
     while pending:
         folder = pending.pop()
         go_on()
@@ -226,7 +224,7 @@ def compared(
         for name in sorted({*here, *there}):
             path = folder.child(name)
             is_directory = "directory" in (here.get(name), there.get(name))
-            if left_out(path, is_directory):
+            if context.left_out(path, is_directory):
                 continue
             if (kind := here.get(name)) == there.get(name) == "file":
                 _compare_files(plan, path, primary, mirror, go_on)

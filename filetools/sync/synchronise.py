@@ -15,7 +15,7 @@ from filetools.journal.changes import BacklogEntry
 from filetools.models.files import SyncResult
 from filetools.paths.explain import shown
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.sync.comparison import Plan
+from filetools.sync.comparison import Plan, compared
 from filetools.sync.context import SyncContext
 from filetools.sync.mirror import Mirror
 from filetools.writer.worker_pool import WorkerPool
@@ -61,7 +61,9 @@ class Synchronisation:
             await in_thread(partial(mirror.wait_for_round, PROBE_SECONDS))
             mirror.check()
             await self._context.workers.run(partial(self._context.journal.backlog.reset, mirror.place))
-        plan = await in_thread(partial(mirror.worker.compare, ROOT, self._refuse_if_aborted))
+        plan = await in_thread(
+            partial(compared, self._context, mirror.worker.files.store, ROOT, self._refuse_if_aborted)
+        )
         self._total = len(plan.changes) + len(plan.failed)
         if not is_preview:
             await self._repair(plan)

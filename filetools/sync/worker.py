@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -37,7 +37,7 @@ from filetools.journal.backlog import MAX_TRIES, KeptFile
 from filetools.journal.changes import BacklogEntry, RecordsForgottenError
 from filetools.models.records import ChangeRecord
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.sync.comparison import REMOVALS, Plan, UnsettledError, Wanted, compared, large_parts, wanted
+from filetools.sync.comparison import REMOVALS, UnreadableError, UnsettledError, Wanted, compared, large_parts, wanted
 from filetools.sync.context import SyncContext
 from filetools.sync.mirror_files import GONE, MirrorFiles, spellings
 from filetools.tree.reading import is_text
@@ -70,18 +70,6 @@ _log = logging.getLogger(__name__)
 
 class StoppedError(Exception):
     """Raised to end a round early: the mirror was paused or closed, or must be compared as a whole."""
-
-
-class UnreadableError(Exception):
-    """Raised if the primary's file cannot be copied, which says nothing about the mirror.
-
-    Attributes:
-        error: The reason.
-    """
-
-    def __init__(self, error: FileToolsError) -> None:
-        super().__init__(error)
-        self.error = error
 
 
 class _Retry(NamedTuple):
@@ -131,9 +119,7 @@ class BacklogWorker:
         self._look_at = 0.0
         """Time of the next check of the mirror's folder; 0 if it is unknown which folder that is."""
         self._large: dict[str, BacklogEntry] = {}
-        """Large files to be copied, by key; each is in the backlog, too."""
-        self._copied = ROOT
-        """The large file that is being copied."""
+        """Large files to be copied, and the one that is being copied, by key; each is in the backlog, too."""
         self._between_at = 0.0
         self._fill_at = time.monotonic() + context.settings.sync_after_seconds
 
@@ -160,7 +146,11 @@ class BacklogWorker:
                 self._fill()
         self._work(is_whole=is_whole, is_hasty=is_hasty)
         while self._large:
-            self._copy_large(self._large.popitem()[1])
+            entry = next(iter(self._large.values()))
+            self._process(entry, is_large=True)
+            self.make_durable()  # at once: a copy that must be made again takes long
+            if self._large[entry.key].number == entry.number:
+                del self._large[entry.key]
         fill_at = math.inf if self.identity.is_filled else self._fill_at
         soonest = min(self._backlog_at, self._sync_at, fill_at, now + self._context.settings.mirror_probe_seconds)
         return max(0.0, soonest - time.monotonic())
@@ -173,14 +163,6 @@ class BacklogWorker:
         if is_hasty or self._sync_at <= time.monotonic():
             self.make_durable()
 
-    def _copy_large(self, entry: BacklogEntry) -> None:
-        self._copied = WorkspacePath(entry.path)
-        try:
-            self._process(entry, is_large=True)
-        finally:
-            self._copied = ROOT
-        self.make_durable()  # at once: a copy that must be made again takes long
-
     def _between(self) -> None:
         """While a large file is copied or compared, do all other work; may raise StoppedError."""
         self._mirror.go_on()
@@ -189,21 +171,13 @@ class BacklogWorker:
             self._between_at = time.monotonic() + _LONGEST_LOOK_SECONDS
 
     def _parts(self, path: WorkspacePath, goal: Wanted) -> Iterator[bytes]:
-        parts = large_parts(self._context, path, goal)
-        while True:
-            try:
-                part = next(parts, None)
-            except FileToolsError as exc:
-                raise UnreadableError(exc) from exc
-            if part is None:
-                return
+        for part in large_parts(self._context, path, goal):
             self._between()
             yield part
 
     def _look_at_folder(self, now: float) -> None:
         """Check that the place still holds the folder that was filled, and at times that it was not emptied."""
         if now < self._look_at:
-            self.files.store.stat(ROOT)  # fails if the folder is not there, or another one is
             return
         is_unknown, self._look_at = self._look_at == 0.0, now + _LOOK_SECONDS
         if is_unknown:
@@ -244,10 +218,6 @@ class BacklogWorker:
         """True if a path was written and only needs to be synced; callable from any thread."""
         return _slot(entry) in self._unsynced
 
-    def compare(self, top: WorkspacePath, go_on: Callable[[], None]) -> Plan:
-        """Compare the mirror with the primary, as `compared`; callable from any thread."""
-        return compared(top, self._context.primary, self.files.store, self._context.left_out, go_on)
-
     def add_to_backlog(self, paths: Iterable[WorkspacePath], *, below: bool = False) -> list[str]:
         """Add paths that may differ to the backlog, with all below them if `below`; returns their keys. Thread-safe."""
         entries = [BacklogEntry(key=self._context.key(path), path=path, number=0, below=below) for path in paths]
@@ -266,8 +236,6 @@ class BacklogWorker:
             (entry,) = entries
             after = entry.key
             self._go_on()
-            if entry.path == self._copied:
-                continue
             retry = self._retries.get(entry.key)
             is_written = entry.number > 0 and self.has_written(entry)
             if retry is not None and retry.is_refused and entry.tries and retry.at > time.monotonic():
@@ -344,7 +312,7 @@ class BacklogWorker:
         except UnsettledError:
             self._defer(entry)
         except UnreadableError as exc:
-            self._refuse(entry, exc.error)
+            self._refuse(entry, exc.args[0])
         except FileToolsError as exc:
             self._raise_unless_of_path(exc)
             self._refuse(entry, exc)
@@ -415,7 +383,7 @@ class BacklogWorker:
 
     def _compare_below(self, folder: WorkspacePath) -> None:
         """Compare a folder with the primary's, and copy all that the mirror lacks below it."""
-        plan = self.compare(folder, self._mirror.go_on)
+        plan = compared(self._context, self.files.store, folder, self._mirror.go_on)
         self._process_all(plan.changes)
         for error in plan.failed.values():
             raise error
@@ -486,7 +454,7 @@ class BacklogWorker:
 
         Only from a folder that is an older state of this mirror, paths that were deleted since are removed.
         """
-        plan = self.compare(ROOT, self._between)
+        plan = compared(self._context, self.files.store, ROOT, self._between)
         if ROOT in plan.failed:
             raise plan.failed[ROOT]
         self.add_to_backlog(plan.failed, below=True)
