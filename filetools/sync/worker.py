@@ -35,7 +35,7 @@ from filetools.errors import (
 )
 from filetools.journal.backlog import MAX_TRIES, KeptFile
 from filetools.journal.changes import BacklogEntry, RecordsForgottenError
-from filetools.models.records import ChangeRecord
+from filetools.models.records import ChangeRecord, RecordState
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sync.comparison import REMOVALS, UnreadableError, UnsettledError, Wanted, compared, large_parts, wanted
 from filetools.sync.context import SyncContext
@@ -350,8 +350,9 @@ class BacklogWorker:
             return
         is_renamed = record is not None and self._move_again(record, path)
         self.files.make_folder(path, goal.mode)
-        # A folder that exists although its record removed it was made since.
-        is_followed = record is not None and record.old_path is None and record.operation not in REMOVALS
+        # A folder that exists although its record removed it was made since; one that was set back has its former content.
+        is_made = record is not None and record.operation not in REMOVALS and record.state is not RecordState.ABORTED
+        is_followed = record is not None and record.old_path is None and is_made
         is_unknown = entry.number > 0 and not is_followed and not is_renamed
         older = self._context.journal.backlog.get(self._place, entry.key)
         is_older = older is not None and older.number != entry.number
