@@ -22,6 +22,7 @@ from filetools.errors import (
 )
 from filetools.events.types import SyncError, SyncPaused, SyncResumed
 from filetools.stores.local import LocalStore
+from filetools.sync.mirror import MirrorIdentity
 from filetools.sync.mirror_files import MARKER
 from filetools.sync.worker import BacklogWorker
 from tests.support.crashing import grow, snapshot
@@ -41,6 +42,11 @@ from tests.support.mirror_worlds import (
 )
 from tests.support.mounts import CASELESS, caseless
 from tests.support.opened import Once, ScriptedOpening, failing, steps_until
+
+
+def identity_of(opened: World) -> MirrorIdentity:
+    """The identity of the world's mirror, which nobody else looks at."""
+    return MirrorIdentity(opened.journal.mirrors.register("mirror"), opened.mirror, opened.manager.context)
 
 
 async def test_a_small_file_is_brought_over_without_a_look_at_the_primary(tmp_path: Path) -> None:
@@ -397,6 +403,20 @@ async def test_a_first_file_that_is_not_recorded_yet_does_not_fail_an_empty_mirr
     (opened.root / "b").write_bytes(b"2")  # by another program, and nobody has looked
     await opened.until(lambda: tree(inner) == {"b": b"2"})
     assert (await opened.write("c", b"3"), opened.events) == ("in_sync", [])
+
+
+async def test_a_chmod_copies_no_bytes(tmp_path: Path) -> None:
+    root, mirror = tmp_path / "root", tmp_path / "mirror"
+    root.mkdir()
+    async with filetools.open(root, mirror=mirror, settings=QUICK) as files:
+        await files.write_file("a", "1")
+        await caught_up(files)
+        before = (mirror / "a").stat()
+        (root / "a").chmod(0o755)
+        await files.look()
+        await caught_up(files)
+        after = (mirror / "a").stat()
+    assert (after.st_ino, after.st_mode & 0o777) == (before.st_ino, 0o755)
 
 
 async def test_each_file_of_a_batch_whose_sync_failed_is_written_anew(
