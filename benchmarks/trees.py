@@ -17,8 +17,8 @@ from typing import Final
 
 import filetools
 from filetools.content.version import version_of
-from filetools.journal.changes import Change
 from filetools.journal.journal import Journal
+from filetools.journal.records import Change
 from filetools.models.records import EXTERNAL, Operation
 from filetools.paths.workspace_path import WorkspacePath
 
@@ -102,7 +102,7 @@ async def root_with_records(root: Path, files: int, records: int) -> None:
         journal.commit([_change(number) for number in range(start, start + _BATCH)], EXTERNAL)
         if start % (20 * _BATCH) == 0:
             journal.checkpoint()
-    assert journal.position() >= records
+    assert journal.positions().newest >= records
     journal.close()
     # The last record of every path agrees with the disk, so that opening finds nothing new.
     (root / "changed").mkdir()

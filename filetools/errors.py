@@ -271,12 +271,12 @@ class MountPointError(AccessDeniedError):
 class NoStateError(AccessDeniedError):
     """Raised when something is changed in a root that has no state and was opened without creating one."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "the workspace",
-            "it has no state yet, and was opened without creating one",
-            suggested_action="Create the state with 'filetools init', or open the root without create=False.",
-        )
+    def __init__(
+        self,
+        reason: str = "it has no state yet, and was opened without creating one",
+        suggested_action: str = "Create the state with 'filetools init', or open the root without create=False.",
+    ) -> None:
+        super().__init__("the workspace", reason, suggested_action=suggested_action)
 
 
 class HoldsStateError(AccessDeniedError):

@@ -10,12 +10,12 @@ import logging
 import os
 import sys
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
 from msgspec import Meta, ValidationError, convert
 
@@ -97,16 +97,20 @@ _STRICTEST_FIRST: Final[Mapping[str, tuple[Any, ...]]] = {
     "hard_links": ("refuse", "break"),
     "announce_instructions": (False, True),
 }
-_LOWERED: Final = frozenset({"max_read_bytes", "max_write_bytes", "max_text_lines", "max_text_characters"})
-_EXTENDED: Final = frozenset({"protected_paths", "hidden_paths"})
-"""The settings that a tree's own settings can narrow, by how they are compared; all others are ignored."""
+_EXTENDED: Final = ("protected_paths", "hidden_paths")
+
+
+def _extended(mine: Iterable[str], theirs: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*mine, *(each for each in theirs if not each.startswith("!")))))
+
+
+_NARROWER: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    **{name: partial(min, key=order.index) for name, order in _STRICTEST_FIRST.items()},
+    **dict.fromkeys(("max_read_bytes", "max_write_bytes", "max_text_lines", "max_text_characters"), min),
+    **dict.fromkeys(_EXTENDED, _extended),
+}
+"""What applies of the user's value and the tree's, for the settings that a tree can narrow; all others are ignored."""
 _IN_TREE: Final = "settings.toml in the tree"
-
-
-def _check(settings: Settings | DescriptorSettings) -> None:
-    given = {each.name: getattr(settings, each.name) for each in fields(settings)}
-    for name, value in _checked(type(settings), given).items():
-        object.__setattr__(settings, name, value)
 
 
 def _checked(kind: _Kind, given: Mapping[str, Any], sources: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -169,8 +173,16 @@ def _types(is_table: bool) -> dict[str, Any]:
     return get_type_hints(DescriptorSettings if is_table else Settings, include_extras=True)
 
 
+class _Validated:
+    """Settings whose values are validated and converted when they are made."""
+
+    def __post_init__(self) -> None:
+        for name, value in _checked(cast(_Kind, type(self)), vars(self)).items():
+            object.__setattr__(self, name, value)
+
+
 @dataclass(frozen=True, kw_only=True)
-class DescriptorSettings:
+class DescriptorSettings(_Validated):
     """How long texts become descriptors; the table `[file_descriptor]`.
 
     Raises:
@@ -194,12 +206,9 @@ class DescriptorSettings:
     max_bytes: Annotated[int, Meta(gt=0)] = 256 * MIB
     """Most bytes of one text and of all together; beyond it the least recently used go."""
 
-    def __post_init__(self) -> None:
-        _check(self)
-
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(_Validated):
     """All settings of an opened workspace. Immutable.
 
     Raises:
@@ -268,9 +277,6 @@ class Settings:
     """Whether agents are informed once about instruction files below the root, when they first read or list there."""
     file_descriptor: DescriptorSettings = DescriptorSettings()
     """How longer texts are handled if descriptors are switched on."""
-
-    def __post_init__(self) -> None:
-        _check(self)
 
     def is_prose(self, path: str) -> bool:
         """True if a file is prose by its name, ignoring case; the last matching pattern decides."""
@@ -346,15 +352,7 @@ def _narrowed(settings: Settings, file: Path, sources: dict[str, str]) -> Settin
     narrower: dict[str, Any] = {}
     for name, theirs in _asked(file).items():
         mine = getattr(settings, name)
-        if name in _STRICTEST_FIRST:
-            order = _STRICTEST_FIRST[name]
-            value = min(mine, theirs, key=order.index)
-        elif name in _LOWERED:
-            value = min(mine, theirs)
-        elif name in _EXTENDED:
-            value = tuple(dict.fromkeys((*mine, *(each for each in theirs if not each.startswith("!")))))
-        else:
-            value = mine
+        value = _NARROWER[name](mine, theirs) if name in _NARROWER else mine
         if value != mine:
             narrower[name], sources[name] = value, _IN_TREE
         if value != theirs and name not in _EXTENDED:

@@ -133,6 +133,10 @@ class AgentRun(AsyncIterator[Mapping[str, Any]]):
             if self._is_stopped or not self._is_read:
                 await self._process.stop()
             result = await self._process.result()
+            if result.left_behind:
+                logger.warning("%s left a program behind that keeps its output open; it still runs", self.run.id)
+            if result.skipped:
+                logger.warning("%s: %d messages of its agent were too long, and skipped", self.run.id, result.skipped)
             code, self.failure = result.exit_code, self.failure or _failure(result)
         status: RunStatus = "cancelled" if self._is_stopped else "failed" if self.failure else "completed"
         kept = b"\n".join(self._kept)

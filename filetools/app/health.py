@@ -39,7 +39,7 @@ class Health(Struct, frozen=True, kw_only=True):
     has_state: bool
     """True if it has a state directory; a root without one was never opened."""
     journal: JournalReport | None = None
-    """None if there is no journal yet."""
+    """None if there is no journal yet, or it is another user's."""
     misplaced: tuple[str, ...] = ()
     """Entries besides the journal that prevent opening: unreadable or of the wrong type; relative to the state directory."""
 
@@ -67,10 +67,11 @@ class StateRepair(Struct, frozen=True, kw_only=True):
 def examine(root: Path, state_directory: Path | None = None) -> Health:
     """Examine a root and its journal. Reads the whole journal and blocks: do not call it on an event loop."""
     directory = state_directory or root / STATE_PATH
-    if blocking(directory) is not None or is_anothers(directory) or not directory.is_dir():
-        is_planted = blocking(directory) is not None
+    is_planted = blocking(directory) is not None
+    is_refused = is_planted or is_anothers(directory)
+    if is_refused or not directory.is_dir():
         problem = JournalReport(problem=planted_state()) if is_planted else None
-        return Health(exists=root.is_dir(), has_state=is_planted, journal=problem)
+        return Health(exists=root.is_dir(), has_state=is_refused, journal=problem)
     rules = own_directory(root, state_directory) or directory
     return Health(
         exists=root.is_dir(),

@@ -15,7 +15,7 @@ from msgspec import Struct
 from filetools.app.state import prepare_state
 from filetools.app.trust import is_anothers
 from filetools.errors import InvalidArgumentError, SyncFailedError
-from filetools.journal.changes import MirrorRow
+from filetools.journal.backlog import MirrorRow
 from filetools.journal.journal import Journal
 from filetools.models.words import STATE_DIRECTORY, STATE_PATH
 from filetools.paths.lexical import AnyPath
@@ -65,15 +65,6 @@ class MirrorFolders:
             raise SyncFailedError(None, reason)
         # One may have been mounted inside the other since.
         refuse_overlaps(self._root, folder, self._state_directory)
-
-
-def _missing(folder: Path) -> str:
-    """Return the reason why a folder without a marker is not a mirror."""
-    if not folder.is_dir():
-        return "its folder is not there"
-    return (
-        f"its folder was emptied or its disk is not mounted; 'filetools mirror add {shlex.quote(str(folder))}' fills it"
-    )
 
 
 def home_of(root: Path) -> bytes:
@@ -223,12 +214,12 @@ def remove_mirror(root: Path, folder: AnyPath, *, state_directory: Path | None =
     name = os.fsdecode(folder)
     if _has_state(root, state_directory):
         with _journal(root, state_directory) as journal:
-            for place in (name, os.path.abspath(name), os.path.realpath(name)):
-                row = journal.mirrors.get(place)
-                if row is not None:
-                    found = _listed(journal, row, home_of(root))
-                    journal.mirrors.remove(place)
-                    return found
+            spelled = map(journal.mirrors.get, (name, os.path.abspath(name), os.path.realpath(name)))
+            row = next(filter(None, spelled), None)
+            if row is not None:
+                found = _listed(journal, row, home_of(root))
+                journal.mirrors.remove(row.place)
+                return found
     raise InvalidArgumentError(
         f"The root has no mirror {name!r}", suggested_action="See which it has with 'filetools mirror list'."
     )
@@ -261,10 +252,13 @@ def presence(row: MirrorRow, home: bytes) -> tuple[MirrorPresence, str | None]:
         marker = _marker(Path(row.place))
     except OSError as exc:
         return "away", exc.strerror or str(exc)
-    if marker is None and row.root is None and os.path.isdir(row.place):
+    if marker is None and not os.path.isdir(row.place):
+        return "away", "its folder is not there"
+    if marker is None and row.root is None:
         return "filling", None  # a mirror that is only named gets its marker when it is complete
     if marker is None:
-        return "away", _missing(Path(row.place))
+        fill = f"'filetools mirror add {shlex.quote(row.place)}' fills it"
+        return "away", f"its folder was emptied or its disk is not mounted; {fill}"
     if not row.is_or_was(marker):
         return "away", "another folder is at its place"
     return ("attached" if marker == row.identity and row.is_filled else "filling"), None

@@ -22,10 +22,11 @@ from filetools.content.identity_cache import IdentityCache
 from filetools.editors.documents import Documents
 from filetools.errors import AccessDeniedError, DiskFullError, FileToolsError, InvalidArgumentError, NoStateError
 from filetools.events.bus import EventBus
+from filetools.events.notifier import Notifier
 from filetools.facade.background.background_tasks import BackgroundTasks
 from filetools.facade.facade import FileToolsFacade, ToolCaller
 from filetools.facade.reading.feed import Feed
-from filetools.journal.changes import MirrorRow
+from filetools.journal.backlog import MirrorRow
 from filetools.journal.journal import Journal
 from filetools.journal.storage.database import Reserve
 from filetools.models.records import Actor
@@ -40,7 +41,6 @@ from filetools.settings import STATE_DIRECTORY, Settings, load_settings
 from filetools.stores.local import LocalStore
 from filetools.stores.store import Store
 from filetools.sync.manager import SyncManager
-from filetools.tree.notifier import Notifier
 from filetools.tree.observer import TreeObserver
 from filetools.writer.recovery import Recovery
 from filetools.writer.worker_pool import WorkerPool

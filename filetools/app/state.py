@@ -94,7 +94,7 @@ def prepare_state(root: Path, state_directory: Path | None, *, create: bool = Tr
         create: Create the state if the root has none.
 
     Raises:
-        NoStateError: The root has no state, and `create` is False.
+        NoStateError: The root has no state of this user, and `create` is False.
         NoRootError: The root is not a directory.
         StateElsewhereError: The root keeps its state in another directory.
         StateUntrustedError: Another user owns the state directory, or can write it.
@@ -104,7 +104,9 @@ def prepare_state(root: Path, state_directory: Path | None, *, create: bool = Tr
         raise NoRootError(root.name)
     private = root / STATE_PATH
     directory = private if state_directory is None else state_directory
-    if not create and (is_anothers(directory) or lacks_state(root, state_directory)):
+    if not create and is_anothers(directory):
+        raise NoStateError("another user owns its state", "Keep yours elsewhere: name a folder with state_dir.")
+    if not create and lacks_state(root, state_directory):
         raise NoStateError
     try:
         refuse_owner(directory)
@@ -164,23 +166,16 @@ def temporary_state(
     """
     if state_directory is not None and state_directory.exists() and not os.access(state_directory, os.R_OK | os.X_OK):
         raise refusal  # it may hold rules that restrict reading
-    rules = own_directory(root, state_directory)
+    told, rules = copy.copy(refusal), own_directory(root, state_directory)
+    remedy = refusal.suggested_action if isinstance(refusal, NoStateError) else _REMEDIES[refusal.code]
+    told.suggested_action = f"The workspace is open for reading only. {remedy}"
     for parent in (tempfile.gettempdir(), *_MEMORY):
         with suppress(OSError):
             if shutil.disk_usage(parent).free > _ROOM_BYTES:
                 directory = Path(tempfile.mkdtemp(prefix="filetools-", dir=parent))
                 on_made(directory)
-                return StateLocation(
-                    private=directory, directory=directory, rules=rules, refusal=_only_reading(refusal)
-                )
+                return StateLocation(private=directory, directory=directory, rules=rules, refusal=told)
     raise refusal
-
-
-def _only_reading(refusal: FileToolsError) -> FileToolsError:
-    told = copy.copy(refusal)
-    remedy = refusal.suggested_action if isinstance(refusal, NoStateError) else _REMEDIES[refusal.code]
-    told.suggested_action = f"The workspace is open for reading only. {remedy}"
-    return told
 
 
 def _make_private(directory: Path) -> None:

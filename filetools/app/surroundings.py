@@ -19,10 +19,10 @@ from msgspec import Struct
 from filetools.app.mirrors import home_of, presence
 from filetools.app.trust import is_anothers
 from filetools.distribution import DISTRIBUTION, install_command, installed_version
-from filetools.journal.changes import MirrorRow
+from filetools.journal.backlog import MirrorRow
 from filetools.models.words import STATE_PATH
 from filetools.settings import Settings
-from filetools.tree.polling import reason_at
+from filetools.tree.watching import reason_at
 
 CheckState = Literal["ok", "note", "warning"]
 LEAST_FREE_BYTES: Final = 200 * 1024 * 1024
@@ -161,14 +161,6 @@ def facts() -> dict[str, str | None]:
     }
 
 
-def _git() -> Check:
-    if which("git"):
-        return Check(name="git", state="ok", text="found")
-    return Check(
-        name="git", state="note", text="nothing is known of the history", remedy="install git with your system"
-    )
-
-
 def extras() -> dict[str, dict[str, list[str]]]:
     """Return, for each optional extra, its `present` and `missing` packages."""
     found: dict[str, dict[str, list[str]]] = {}
@@ -182,7 +174,10 @@ def extras() -> dict[str, dict[str, list[str]]]:
 
 def installation() -> list[Check]:
     """Check if git and the extras are installed, with the command to install the missing ones."""
-    return [_git(), *(_extra(name, **packages) for name, packages in extras().items())]
+    git = Check(name="git", state="ok", text="found")
+    if not which("git"):
+        git = Check(name="git", state="note", text="its history is unknown", remedy="install git with your system")
+    return [git, *(_extra(name, **packages) for name, packages in extras().items())]
 
 
 def _extra(name: str, present: list[str], missing: list[str]) -> Check:

@@ -66,7 +66,7 @@ class ForeignChanges:
     async def watch(self) -> None:
         """Start watching the tree unless already started; only the leader calls it."""
         if self._watcher is None:
-            self._watcher = TreeWatcher(self._parts.workspace, self._agenda.hints)
+            self._watcher = TreeWatcher(self._parts.workspace, self._agenda)
             await self._parts.workers.run(partial(self._start, self._watcher))
 
     def _start(self, watcher: TreeWatcher) -> None:
@@ -105,7 +105,7 @@ class ForeignChanges:
         async with self._looking:
             await self._parts.workers.run(self._parts.observer.read_tracked)
             earlier, timeout = (self._current, self._finished), self._parts.settings.lock_timeout_seconds
-            self._agenda.hints.everything("asked")
+            self._agenda.hint_everything("asked")
             while (found := self._finished) is None or any(found is each for each in earlier):
                 await self._record(self._observe, "", _OWNER, timeout)
             for _ in range(MOST_ROUNDS):
@@ -157,8 +157,7 @@ class ForeignChanges:
             raise
         if (whole := self._current) is not None and not whole.left:
             self._current, self._finished = None, whole
-            if self._watcher is not None:
-                self._watcher.note_look(time.monotonic() - whole.began_at)
+            self._agenda.note_whole_look(time.monotonic() - whole.began_at)
         return records
 
     def _note(self, observation: Observation) -> None:
@@ -177,5 +176,5 @@ class ForeignChanges:
     def _report_loss(self, reasons: Set[str]) -> None:
         for reason in sorted(_LOST & reasons):
             _log.warning("changes by other programs may have been missed (%s); looking at the whole tree", reason)
-            event = events.Resync(position=self._parts.journal.position(), reason=reason)
+            event = events.Resync(position=self._parts.journal.positions().newest, reason=reason)
             self._loop.call_soon_threadsafe(self._parts.bus.publish, event)

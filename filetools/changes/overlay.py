@@ -7,10 +7,22 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from filetools.changes.knowledge import SeenPath
 from filetools.errors import InvalidArgumentError, PathNotDirectoryError, PathNotFoundError
 from filetools.models.words import EntryType
 from filetools.paths.workspace_path import ROOT, WorkspacePath
+
+
+class SeenPath(Struct, frozen=True, kw_only=True):
+    """What is at a path below the overlay."""
+
+    path: WorkspacePath
+    kind: EntryType | None = None
+    """None if nothing is there."""
+    version: str | None = None
+    """Of a file its bytes', of a link its target's; None for the rest."""
+    mode: int | None = None
+    content: bytes | None = None
+    """Bytes of a file, or target of a link, if they are known."""
 
 
 class OverlayNode(Struct, frozen=True, kw_only=True):

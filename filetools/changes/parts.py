@@ -8,8 +8,7 @@ from filetools.changes.read_tracker import ReadTracker
 from filetools.content.facts import FactsCache
 from filetools.editors.documents import Documents
 from filetools.events.bus import EventBus
-from filetools.journal.changes import View
-from filetools.journal.journal import Journal
+from filetools.journal.journal import Journal, View
 from filetools.paths.workspace import Workspace
 from filetools.permissions.gatekeeper import Gatekeeper
 from filetools.settings import Settings

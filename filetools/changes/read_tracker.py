@@ -23,10 +23,17 @@ from msgspec import Struct, field, structs
 
 from filetools.content.version import version_of
 from filetools.errors import VersionGoneError
-from filetools.journal.changes import DIRECTORY_REMOVALS
 from filetools.journal.journal import Journal
 from filetools.journal.seen_versions import MOST_SEEN, MOST_SEEN_OF_PATH, SeenVersion
-from filetools.models.records import WITHOUT_BYTES, Actor, ChangedFile, ChangeRecord, Operation, RecordState
+from filetools.models.records import (
+    DIRECTORY_REMOVALS,
+    WITHOUT_BYTES,
+    Actor,
+    ChangedFile,
+    ChangeRecord,
+    Operation,
+    RecordState,
+)
 from filetools.paths.workspace_path import WorkspacePath
 
 MOST_ACTORS: Final = 1000

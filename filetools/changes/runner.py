@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from filetools.changes.deciding.actor_knowledge import record_steps
+from filetools.changes.deciding.files import record_steps
 from filetools.changes.documents.document_news import DocumentNews
 from filetools.changes.parts import Parts
 from filetools.changes.steps import pipeline
@@ -28,12 +28,12 @@ from filetools.errors import (
     WorkspaceGoneError,
 )
 from filetools.events.types import Event, from_record
+from filetools.locks.deadline import current_deadline
 from filetools.models.history import LookResult
 from filetools.models.records import Actor, ChangeRecord
 from filetools.paths.lexical import AnyPath, names_folder, plain_path
 from filetools.paths.unmeant import refuse_unmeant
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.permissions.deadline import current_deadline
 from filetools.permissions.gatekeeper import Permit
 from filetools.writer.turn_calls import Publication, TurnCall, TurnTask, quietly
 from filetools.writer.turns import Turns
@@ -84,31 +84,34 @@ class CallRunner:
         await self.turns.aclose()
         await self._changes.none()
 
-    def resolve(self, raw_path: AnyPath, *, allow_root: bool = False) -> WorkspacePath:
+    def resolve(
+        self, raw_path: AnyPath, *, allow_root: bool = False, as_name: bool = False, is_new: bool = False
+    ) -> WorkspacePath:
         """Return the normal form of a caller's path, with symbolic links resolved if the settings say so.
+
+        Args:
+            raw_path: The caller's path.
+            allow_root: True to accept the root.
+            as_name: True to not follow a link at the end, as unlink and rename do.
+            is_new: True if the path may be created, so that one that is almost certainly a mistake is refused.
 
         Raises:
             WorkspaceGoneError: The workspace was closed.
+            InvalidPathError, AbsolutePathError
         """
-        path = self._meant(plain_path(raw_path), allow_root=allow_root)
-        return self.parts.workspace.locate(path) if self.parts.workspace.follow_symlinks else path
-
-    def resolve_name(self, raw_path: AnyPath, *, allow_root: bool = False) -> WorkspacePath:
-        """As `resolve`, but without following a link at the end of the path, as unlink and rename do."""
-        path = self._meant(plain_path(raw_path), allow_root=allow_root)
-        return path if path.is_root else self.parts.workspace.locate(path.parent).child(path.name)
-
-    def _meant(self, raw_path: str, *, allow_root: bool) -> WorkspacePath:
         self.check_open()
-        path = self.parts.workspace.resolve(raw_path, allow_root=allow_root)
-        if raw_path.startswith("/"):
-            refuse_unmeant(self.parts.workspace, raw_path, path)
-        return path
+        workspace, text = self.parts.workspace, plain_path(raw_path)
+        path = workspace.resolve(text, allow_root=allow_root)
+        if is_new or text.startswith("/"):
+            refuse_unmeant(workspace, text, path)
+        if not workspace.follow_symlinks or path.is_root:
+            return path
+        return workspace.locate(path.parent).child(path.name) if as_name else workspace.locate(path)
 
     def resolve_new(
         self, raw_path: AnyPath, *, as_name: bool = False, is_folder: bool = False, source: WorkspacePath | None = None
     ) -> WorkspacePath:
-        """As `resolve` or `resolve_name`, for a path that may be created: one that is almost certainly a mistake is refused.
+        """As `resolve`, for a path that may be created.
 
         A path that ends in a slash is a folder: `source` goes into it, as with `mv`; without a source it is refused.
 
@@ -121,19 +124,15 @@ class CallRunner:
         Raises:
             InvalidPathError, AbsolutePathError
         """
-        resolve, text = self.resolve_name if as_name else self.resolve, plain_path(raw_path)
-        if is_folder or not names_folder(text):
-            path = resolve(text)
-        elif source is None:
-            path = resolve(text)
+        text = plain_path(raw_path)
+        is_into = not is_folder and names_folder(text)
+        path = self.resolve(text, allow_root=is_into and source is not None, as_name=as_name, is_new=True)
+        if not is_into:
+            return path
+        if source is None:
             action = "Name a file in the folder, or leave out the '/' at the end."
             raise InvalidPathError(text, "it ends in '/', so it names a folder", suggested_action=action)
-        else:
-            path = resolve(text, allow_root=True)
-            if path != source and not self._is_renamed(source, path):
-                path = path.child(source.name)
-        refuse_unmeant(self.parts.workspace, text, path)
-        return path
+        return path if path == source or self._is_renamed(source, path) else path.child(source.name)
 
     def _is_renamed(self, source: WorkspacePath, destination: WorkspacePath) -> bool:
         """True if a folder is renamed, because its destination does not exist."""
@@ -287,15 +286,11 @@ class CallRunner:
             timeout_seconds=timeout,
             collect=collect,
         )
-        is_cancelled = False
         try:
             await self.turns.run(call)
         except asyncio.CancelledError:
-            if call.hop.cancelled() or not call.hop.done():
+            if call.hop.cancelled() or not call.hop.done() or applying.outcome is None or not is_late():
                 raise
-            is_cancelled = True
-        if is_cancelled and not (applying.outcome is not None and is_late()):
-            raise asyncio.CancelledError
         call.hop.result()
         assert applying.outcome is not None
         return await self._followed(applying.outcome)

@@ -10,31 +10,31 @@ from typing import Final, Literal, TypeAlias, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filetools.changes.decision import EditReport, PutDecision
-from filetools.changes.knowledge import (
-    Knowledge,
-    SeenPath,
-    base_bytes,
-    bytes_now,
+from filetools.changes.decision import (
+    BASE_GONE,
+    EditReport,
+    KnownPath,
+    PutDecision,
     facts_now,
-    is_at,
     is_version,
+    overlapping,
     read_as,
     read_now,
     refuse_size,
-    require_file_or_nothing,
     require_version,
     stale_error,
+    unmergeable,
 )
-from filetools.changes.rebasing import merged_into, unmergeable
+from filetools.changes.overlay import SeenPath
 from filetools.content.differences.diff import patch_of_edits, structured_patch
+from filetools.content.differences.merging import merge_bytes
 from filetools.content.editing.edits import BytesOutcome
 from filetools.content.editing.text_edits import TextEdit
 from filetools.content.ends import ends_like
 from filetools.content.facts import describe, inspect
-from filetools.content.formats import UTF8, TextFormat, encode, format_named
+from filetools.content.formats import UTF8, TextFormat, decode, encode, format_named
 from filetools.content.version import version_of
-from filetools.errors import EncodingError, InvalidArgumentError
+from filetools.errors import EncodingError, InvalidArgumentError, PathExistsError, VersionMismatchError
 from filetools.journal.seen_versions import SeenVersion
 from filetools.models.words import OnConflict
 from filetools.paths.workspace_path import WorkspacePath
@@ -42,6 +42,7 @@ from filetools.settings import Settings
 
 OnStale: TypeAlias = Literal["merge", "refuse"]
 NewlineChoice: TypeAlias = Literal["exact", "keep"]
+CHANGED: Final = "others changed it since this transaction first did"
 ON_CONFLICT: Final[tuple[OnConflict, ...]] = get_args(OnConflict)
 
 
@@ -95,15 +96,16 @@ class EncodedText(Struct, frozen=True, kw_only=True):
     """True if LF became CRLF, because the file has only that."""
 
 
-def decide_write(
-    now: SeenPath, *, new: WriteRequest, knowledge: Knowledge, settings: Settings, is_forced: bool = False
-) -> PutDecision:
+DecideWrite: TypeAlias = Callable[[KnownPath, WriteRequest, Settings], PutDecision]
+"""One of the following three functions."""
+
+
+def decide_write(now: KnownPath, new: WriteRequest, settings: Settings, *, is_forced: bool = False) -> PutDecision:
     """Replace or create a file. What its writer knows is replaced; what others have changed since is merged or refused.
 
     Args:
-        now: The file.
+        now: The file, and what the writer knows of it.
         new: What is asked for.
-        knowledge: What the writer knows of the file.
         settings: Limits, and which files are prose.
         is_forced: True to replace the file whatever the writer knows.
 
@@ -111,33 +113,65 @@ def decide_write(
         VersionMismatchError: The file is not at the named version, or must be read first.
         EditConflictError: Changes of others overlap with these; both sides are in the details.
         EncodingError: The file's encoding lacks a character, or base64 is malformed.
-        FileTooLargeError, PathIsDirectoryError, SymlinkNotAllowedError, NotRegularFileError, InvalidArgumentError
+        FileTooLargeError, InvalidArgumentError
     """
-    require_file_or_nothing(now, settings)
-    coded = encoded(now, new, knowledge)
-    refuse_size(now.path, len(coded.content), settings)
+    path = now.seen.path
+    coded = encoded(now, new)
+    refuse_size(path, len(coded.content), settings)
     version = version_of(coded.content)
-    named = None if isinstance(new.content, bytes) or new.encoding == "base64" else new.encoding or knowledge.encoding
+    named = None if isinstance(new.content, bytes) or new.encoding == "base64" else new.encoding or now.encoding
     plain = PutDecision(
         content=coded.content, sent=coded.content, sent_version=version, encoding=named,
         newline="crlf" if coded.keeps_crlf else None,
-        facts=describe(coded.content, coded.text, coded.text_format, name=now.path, version=version),
+        facts=describe(coded.content, coded.text, coded.text_format, name=path, version=version),
         is_strict=new.is_strict, text=coded.text, on_conflict=new.on_conflict,
     )  # fmt: skip
-    is_new = version != now.version
+    is_new = version != now.seen.version
     if is_new and not is_forced:
-        require_read(now, knowledge, new)
-    known = base_of_write(now, knowledge, new)
+        require_read(now, new)
+    known = base_of_write(now, new)
     if not is_new or known is None:
         return plain
     if now.unsaved is not None:  # it is merged with that
         return replace(plain, base=known.base)
-    if is_forced or known.base == now.version:
+    if is_forced or known.base == now.seen.version:
         return plain
-    return _merged(now, plain, new, coded, knowledge, known, settings)
+    # Of bytes there is no text that could be merged, even if they hold one.
+    proposed = new.content if coded.text is not None and isinstance(new.content, str) else None
+    return merged_into(plain, now, known, proposed, settings)
 
 
-def require_read(now: SeenPath, knowledge: Knowledge, new: WriteRequest) -> None:
+def decide_create(now: KnownPath, new: WriteRequest, settings: Settings) -> PutDecision:
+    """Create only; what the writer knew of an earlier file is not its base.
+
+    Raises:
+        PathExistsError: Something is there.
+    """
+    if now.seen.stat is not None:
+        raise PathExistsError(now.seen.path)
+    return decide_write(replace(now, rows=()), replace(new, expected_version=None), settings)
+
+
+def decide_append(now: KnownPath, new: WriteRequest, settings: Settings) -> PutDecision:
+    """Add to the end of a file, whatever its content; a missing one is created. Otherwise as `decide_write`."""
+    require_version(now, new.expected_version)
+    if now.seen.stat is None:
+        return decide_create(now, new, settings)
+    path = now.seen.path
+    added = encoded(now, new, is_continuation=True)
+    before = now.content()
+    refuse_size(path, len(before) + len(added.content), settings)
+    content = before + added.content
+    facts, text = inspect(content, name=path)
+    place = len(text or "") - len(added.text or "")
+    return PutDecision(
+        content=content, facts=facts, added_bytes=len(added.content), is_strict=new.is_strict,
+        edits=None if added.text is None else (TextEdit(place, place, added.text),),
+        newline="crlf" if added.keeps_crlf else None, encoding=now.encoding, on_conflict=new.on_conflict,
+    )  # fmt: skip
+
+
+def require_read(now: KnownPath, new: WriteRequest) -> None:
     """Refuse to replace a file whose version the writer does not name, or which it has not read, if that is required.
 
     An agent that has read only a part of a version cannot replace the file, even if it names the version.
@@ -145,12 +179,12 @@ def require_read(now: SeenPath, knowledge: Knowledge, new: WriteRequest) -> None
     Raises:
         VersionMismatchError: The current version is in the details.
     """
-    if now.kind is None:
+    if now.seen.stat is None:
         return
-    known, expected = knowledge.newest, new.expected_version
+    known, expected = now.newest, new.expected_version
     if expected is not None:
-        known = next((row for row in reversed(knowledge.rows) if is_version(row.version, expected)), known)
-    if knowledge.actor.kind == "agent" and known is not None and not known.is_whole:
+        known = next((row for row in reversed(now.rows) if is_version(row.version, expected)), known)
+    if now.actor.kind == "agent" and known is not None and not known.is_whole:
         reason = "you have read only a part of it; read the rest first, or change what you have read with an edit"
     elif expected is not None:
         return
@@ -160,10 +194,10 @@ def require_read(now: SeenPath, knowledge: Knowledge, new: WriteRequest) -> None
         reason = "you have not read all of it; read the whole file first"
     else:
         return
-    raise stale_error(now, knowledge, None, reason=f"{reason}; it is at {now.standing[0]}")
+    raise stale_error(now, None, reason=f"{reason}; it is at {now.standing[0]}")
 
 
-def base_of_write(now: SeenPath, knowledge: Knowledge, new: WriteRequest) -> SeenVersion | None:
+def base_of_write(now: KnownPath, new: WriteRequest) -> SeenVersion | None:
     """Return the version that a text was made from; None if its writer knows none, and replaces the file.
 
     Raises:
@@ -172,14 +206,14 @@ def base_of_write(now: SeenPath, knowledge: Knowledge, new: WriteRequest) -> See
     """
     expected = new.expected_version
     if expected is None:
-        return knowledge.newest
-    current = next((version for version in now.standing if is_at(now, expected, version)), None)
+        return now.newest
+    current = next((version for version in now.standing if now.is_at(expected, version)), None)
     named = current
     if named is None and new.on_stale == "merge" and not expected.startswith("stat:"):
-        named = knowledge.named(expected)
+        named = now.named(expected)
     if named is None:
-        raise stale_error(now, knowledge, expected)
-    known = knowledge.of_version(named)
+        raise stale_error(now, expected)
+    known = now.of_version(named)
     # A text that was made from an older version than its writer has read since would undo the changes in between.
     is_older = known is not None and known.version != named and current is None and known.base in now.standing
     if known is None or is_older or expected.startswith("stat:"):
@@ -187,41 +221,24 @@ def base_of_write(now: SeenPath, knowledge: Knowledge, new: WriteRequest) -> See
     return known
 
 
-def decide_append(now: SeenPath, *, new: WriteRequest, knowledge: Knowledge, settings: Settings) -> PutDecision:
-    """Add to the end of a file, whatever its content. Otherwise as `decide_write`."""
-    require_file_or_nothing(now, settings)
-    require_version(now, knowledge, new.expected_version)
-    added = encoded(now, new, knowledge, is_continuation=True)
-    before = bytes_now(now)
-    refuse_size(now.path, len(before) + len(added.content), settings)
-    content = before + added.content
-    facts, text = inspect(content, name=now.path)
-    place = len(text or "") - len(added.text or "")
-    return PutDecision(
-        content=content, facts=facts, added_bytes=len(added.content), is_strict=new.is_strict,
-        edits=None if added.text is None else (TextEdit(place, place, added.text),),
-        newline="crlf" if added.keeps_crlf else None, encoding=knowledge.encoding, on_conflict=new.on_conflict,
-    )  # fmt: skip
-
-
-def encoded(now: SeenPath, new: WriteRequest, knowledge: Knowledge, *, is_continuation: bool = False) -> EncodedText:
+def encoded(now: KnownPath, new: WriteRequest, *, is_continuation: bool = False) -> EncodedText:
     """Return the bytes of a new text, in the form of the file that it replaces.
 
     Args:
-        now: The file.
+        now: The file, and what the writer knows of it.
         new: The text.
-        knowledge: What its writer knows of the file.
         is_continuation: True for text that follows existing text, so that it gets no byte-order mark.
 
     Raises:
         EncodingError: The file's encoding cannot hold a character, or base64 is malformed.
         InvalidArgumentError: There is no such encoding.
     """
+    path = now.seen.path
     if isinstance(new.content, bytes):
         return EncodedText(content=new.content)
     if new.encoding == "base64":
-        return EncodedText(content=from_base64(new.content, now.path))
-    facts = None if now.kind is None else facts_now(now, knowledge)
+        return EncodedText(content=from_base64(new.content, path))
+    facts = None if now.seen.stat is None else facts_now(now)
     text_format = (facts and facts.text_format) or UTF8
     if new.encoding:
         text_format = format_named(new.encoding)
@@ -234,8 +251,8 @@ def encoded(now: SeenPath, new: WriteRequest, knowledge: Knowledge, *, is_contin
     if keeps_crlf:
         text = text.replace("\n", "\r\n")
     elif new.newline == "keep" and newline in ("cr", "mixed"):
-        text = ends_like(text, read_now(now, knowledge)[1] or "")
-    content = encode(text, text_format, path=now.path)
+        text = ends_like(text, read_now(now)[1] or "")
+    content = encode(text, text_format, path=path)
     return EncodedText(content=content, text=text, text_format=text_format, keeps_crlf=keeps_crlf)
 
 
@@ -256,33 +273,75 @@ def from_base64(text: str, path: str) -> bytes:
     return content
 
 
-def _merged(
-    now: SeenPath,
-    plain: PutDecision,
-    new: WriteRequest,
-    coded: EncodedText,
-    knowledge: Knowledge,
-    known: SeenVersion,
-    settings: Settings,
+def merged_into(
+    plain: PutDecision, now: KnownPath, known: SeenVersion, proposed: str | None, settings: Settings
 ) -> PutDecision:
-    """Merge a text that was made from another version into the file's."""
-    path = now.path
-    if now.kind is None:
-        raise unmergeable(path, known.base, None, reason="it is no longer there")
-    facts = facts_now(now, knowledge)
-    if coded.text is None or not isinstance(new.content, str):
-        raise unmergeable(path, known.base, now.version, reason="it is binary and cannot be merged")
-    base = base_bytes(now, knowledge, known.base)
-    return merged_into(
+    """Merge a proposed text into the current file.
+
+    Args:
+        plain: What would be decided without others' changes.
+        now: The file.
+        known: The version that the text was made from.
+        proposed: The text that the writer wants; None if it is binary.
+        settings: Which files are prose, so that a line that both changed may be merged by words.
+
+    Raises:
+        EditConflictError: The changes overlap, or there is no text to merge; both sides are in the details.
+        VersionMismatchError: The version that the text was made from is no longer kept.
+        EncodingError: The file's encoding lacks a character of the proposal.
+    """
+    path, current = now.seen.path, now.seen.version
+    if now.seen.stat is None:
+        raise unmergeable(path, known.base, None)
+    if proposed is None:
+        raise unmergeable(path, known.base, current)
+    base = now.bytes_of(known.base)
+    if base is None:
+        raise VersionMismatchError(path, known.base, current, reason=BASE_GONE)
+    text_format = facts_now(now).text_format
+    base_format = read_as(base, known.encoding, name=path)[0].text_format
+    if text_format is None or base_format is None:
+        raise unmergeable(path, known.base, current)
+    base_text, content, by_words = decode(base, base_format, path=path), now.content(), settings.is_prose(path)
+    merged = merge_bytes(base_text, content, proposed, text_format=text_format, path=path, by_words=by_words)
+    if merged.content is None:
+        text = decode(content, text_format, path=path)
+        raise overlapping(path, known.base, current, merged.result, text, base_text)
+    made = inspect(merged.content, name=path)[0]
+    return replace(
         plain,
-        path,
-        base=base,
-        base_facts=read_as(base, known.encoding, name=path)[0],
-        current=bytes_now(now),
-        facts=facts,
-        proposed=new.content,
-        by_words=settings.is_prose(path),
+        content=merged.content,
+        text=None,
+        facts=made,
+        is_merged=made.version != plain.sent_version,
+        foreign=tuple(dict(hunk.to_dict()) for hunk in merged.result.foreign),
+        newline=None,
     )
+
+
+def on_top(plain: PutDecision, before: SeenPath, now: KnownPath, *, is_strict: bool, settings: Settings) -> PutDecision:
+    """Return a transaction's text on top of what others have written.
+
+    Args:
+        plain: The text.
+        before: What the transaction has changed.
+        now: What others have made of it.
+        is_strict: True if the caller named the version, so that nothing may be merged.
+        settings: Which files are prose.
+
+    Raises:
+        EditConflictError: Changes of others overlap with the text, or there is no text to merge.
+        VersionMismatchError: The text must not be merged, or what it changed is not kept any more.
+        PathExistsError: Others made a file where there was none.
+    """
+    path, version, content = now.seen.path, before.version or "", before.content
+    if before.kind is None:
+        raise PathExistsError(path)
+    if is_strict:
+        raise VersionMismatchError(path, version, now.seen.version, reason=CHANGED)
+    known = SeenVersion(version=version, base=version, encoding=plain.encoding)
+    kept = now.kept if content is None else lambda _version: content
+    return merged_into(plain, replace(now, rows=(known,), kept=kept), known, plain.text_for(path), settings)
 
 
 CONTEXT_LINES: Final = 3
@@ -322,7 +381,6 @@ def changed_text(
         text=text,
         edits=edits,
         report=EditReport(
-            text=text,
             hunks=hunks,
             counts=made.outcome.counts,
             repairs=made.outcome.repairs,
@@ -350,7 +408,7 @@ def with_text(
     report = decision.report
     if report is not None:
         hunks = tuple(hunk.to_dict() for hunk in structured_patch(before, text, report.context_lines))
-        report = replace(report, text=text, hunks=hunks, counts=())
+        report = replace(report, hunks=hunks, counts=())
     return replace(
         decision,
         content=content,

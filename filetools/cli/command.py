@@ -168,7 +168,8 @@ def command(
     *,
     examples: Sequence[str],
     group: click.Group | None = None,
-    reads: bool | None = None,
+    reads: bool = False,
+    needs_state: bool = False,
     watch: bool = False,
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Turn a function into a command; its first argument is the `CommandRunner`, its docstring the help.
@@ -180,7 +181,8 @@ def command(
         shared: Names of the fields of `SharedOptions` that it supports.
         examples: Command lines that show how to use it.
         group: The command group that it belongs to.
-        reads: True to open the workspace for reading; by default if the options are those of reading, or in a dry run.
+        reads: True to open the workspace for reading, as with the options of reading, in a dry run, and for a preview.
+        needs_state: True if there is nothing to change in a root without state, so that it does not create one.
         watch: True to watch for foreign changes while it runs.
     """
 
@@ -195,10 +197,11 @@ def command(
             }
             options = SharedOptions(**{each: value for each, value in given.items() if value})
             runner = CommandRunner(options)
+            changes_nothing = shared == READING or values.get("dry_run") or values.get("preview")
             try:
                 if not inspect.iscoroutinefunction(body):
                     body(runner, **values)
-                elif reads or (reads is None and (shared == READING or values.get("dry_run"))):
+                elif reads or changes_nothing or (needs_state and runner.lacks_state):
                     runner.read(lambda files: body(runner, files, **values))
                 else:
                     runner.perform(lambda files: body(runner, files, **values), watch=watch)

@@ -276,8 +276,6 @@ def find_references(text: str) -> list[tuple[str, str]]:
 
 def _id_of(attributes: str) -> str:
     """Return the ID in the attributes of a tag; empty if there is no valid one."""
-    for name, double, single in _ATTRIBUTE.findall(attributes):
-        if name == "id":
-            value: str = double or single
-            return "" if '"' in value or "'" in value else value
-    return ""
+    values = (double or single for name, double, single in _ATTRIBUTE.findall(attributes) if name == "id")
+    value: str = next(values, "")
+    return "" if '"' in value or "'" in value else value

@@ -99,20 +99,18 @@ class OwnedRows(Struct, frozen=True, kw_only=True):
 
     def _put(self, row: TableRow, name: str | None) -> str:
         """Put a row under a name, replacing an existing one; without a name, under a new unused ID."""
-        table = self.table
+        table, counted = self.table, self._key("")
         while True:
-            counter = table.get(self._key("")) or TableRow(key=self._key(""), value={"last": 0}, used=row.used)
-            rows = []
+            there, rows = None, list[TableRow]()
             if name is not None:
                 given, there = name, table.get(self._key(name))
-                rows = [structs.replace(row, key=self._key(name), revision=0 if there is None else there.revision)]
             elif self.is_opaque:
                 given = f"fd:{secrets.token_urlsafe(16)}"
-                rows = [structs.replace(row, key=self._key(given))]
             else:
-                number = counter.value["last"] + 1
-                given = f"fd:{number}"
-                rows = [structs.replace(row, key=self._key(given)), structs.replace(counter, value={"last": number})]
+                counter = table.get(counted) or TableRow(key=counted, value={"last": 0}, used=row.used)
+                rows = [structs.replace(counter, value={"last": counter.value["last"] + 1})]
+                given = f"fd:{rows[0].value['last']}"
+            rows.append(structs.replace(row, key=self._key(given), revision=0 if there is None else there.revision))
             if table.put(rows):  # otherwise another process has just taken the number
                 return given
 
@@ -136,11 +134,6 @@ class OwnedRows(Struct, frozen=True, kw_only=True):
     def _is_expired(self, row: TableRow) -> bool:
         return row.version is None or (self.is_opaque and self.clock() - row.used > SHARED_SECONDS)
 
-    def rows(self) -> list[TableRow]:
-        """Return the rows of all readable descriptors."""
-        counter = self._key("")
-        return [row for row in self.table.scan(counter) if row.key != counter and not self._is_expired(row)]
-
     def opened(self, fd: str) -> tuple[DescriptorInfo, PagedText]:
         """Return the facts and the paged text of a descriptor, and record its use."""
         row = self.row(fd)
@@ -161,7 +154,8 @@ class OwnedRows(Struct, frozen=True, kw_only=True):
 
     def all(self) -> list[DescriptorInfo]:
         """Return the readable descriptors: numbered ones in order, then the others by name."""
-        return sorted((info_of(_name_in(row.key), row) for row in self.rows()), key=lambda info: _natural(info.id))
+        rows = [row for row in self.table.scan(self._key("")) if _name_in(row.key) and not self._is_expired(row)]
+        return sorted((info_of(_name_in(row.key), row) for row in rows), key=lambda info: _natural(info.id))
 
     def given(self, owner: str, rows: Iterable[TableRow]) -> list[str]:
         """Copy rows to another owner's descriptors, and return their IDs there."""

@@ -20,13 +20,12 @@ from filetools.facade.reading import information
 from filetools.facade.reading.feed import PAGE_RECORDS, number_of
 from filetools.facade.reading.reading import full_version
 from filetools.facade.run_calls import runs_of
-from filetools.history import restoring, selection, tree_diff, undo, undoing
-from filetools.history.checkpoints import take
+from filetools.history import selection, tree_diff, undo, undoing
+from filetools.history.checkpoints import RestoreTarget, require_known, take
 from filetools.history.provenance import AuthoredLines, LineHistory, lineage
 from filetools.history.selection import Moment
-from filetools.journal.changes import RelationKind
 from filetools.journal.checkpoints import Checkpoint, Tree, readable
-from filetools.journal.history import RecordFilter
+from filetools.journal.records import RecordFilter, RelationKind
 from filetools.models.files import DiffResult, VersionsResult
 from filetools.models.history import (
     CheckpointResult,
@@ -197,7 +196,7 @@ class HistoryCalls(ActorCalls):
         dry_run: bool = False,
         partial: bool = False,
     ) -> UndoResult:
-        """Undo changes, all or nothing; without arguments this actor's last change that is not undone.
+        """Undo changes, all or nothing; without arguments this actor's last change that still has an effect.
 
         Later changes by others are kept: the text of each file is merged, and overlapping changes are a conflict, never
         an overwrite. The undo is a change itself, which `redo` or another undo reverts. With call, session, since,
@@ -212,7 +211,8 @@ class HistoryCalls(ActorCalls):
             actor: Whose changes: an actor, a name, or "*" for everybody. By default an agent's own; also people's and
                 programs' own, unless call, session or numbers are given.
             numbers: The changes with these journal numbers, undone already or not.
-            run: All changes of the run with this id; the other filters are ignored.
+            run: All changes of the run with this id, including foreign changes that are attributed to it; the other filters
+                are ignored.
             dry_run: Only return what would happen.
             partial: Undo what is possible, and list the rest.
 
@@ -232,8 +232,8 @@ class HistoryCalls(ActorCalls):
         is_span = any(each is not None for each in (call, session, since, until, path, run))
         seen = await self._runner.look() if is_span else LookResult()
         choose = await self._choosing_run(run) if run is not None else lambda history: (
-            selection.choose(history, self.actor, wanted) if is_span or wanted.numbers is not None
-            else selection.choose_last(history, wanted)
+            [selection.choose(history, self.actor, wanted)] if is_span or wanted.numbers is not None
+            else selection.last_calls(history, wanted)
         )  # fmt: skip
         result = await self._take_back(choose, dry_run=dry_run, partly=partial)
         if (
@@ -253,7 +253,7 @@ class HistoryCalls(ActorCalls):
         """Undo this actor's last undo or restore; otherwise as `undo`."""
         wanted = selection.filter_of(self.actor)
         return await self._take_back(
-            lambda history: selection.choose_last(history, wanted, redo=True),
+            lambda history: selection.last_calls(history, wanted, redo=True),
             dry_run=dry_run, partly=partial, kind="redoes",
         )  # fmt: skip
 
@@ -273,8 +273,7 @@ class HistoryCalls(ActorCalls):
             InvalidArgumentError: The name is empty, too long, or taken.
         """
         self._runner.check_open()
-        given: object = name
-        if not isinstance(given, str) or not given.strip() or len(given) > LONGEST_NAME:
+        if not name.strip() or len(name) > LONGEST_NAME:
             raise InvalidArgumentError(f"The name of a checkpoint has 1 to {LONGEST_NAME} characters")
         require_printable("The name of a checkpoint", name)
         self._parts.gatekeeper.check_writable()
@@ -330,17 +329,17 @@ class HistoryCalls(ActorCalls):
             InvalidPathError, AbsolutePathError, PathTraversalError: The path is not inside the workspace.
             EditConflictError, ChangedMeanwhileError: As `undo`.
         """
-        where = ROOT if path is None else self._runner.resolve_name(path, allow_root=True)
+        where = ROOT if path is None else self._runner.resolve(path, allow_root=True, as_name=True)
         found, tree = await self._snapshot(name)
 
-        async def aim() -> restoring.RestoreTarget:
-            target = restoring.RestoreTarget(found.number, tree, *await self._tree_now(found, tree), where)
-            restoring.require_known(target, name, self._parts.workspace.key)
+        async def aim() -> RestoreTarget:
+            target = RestoreTarget(found.number, tree, *await self._tree_now(found, tree), where)
+            require_known(target, name, self._parts.workspace.key)
             return target
 
         since = RecordFilter(since=found.number + 1)
         return await self._take_back(
-            lambda history: selection.effective(history, history.select(since, limit=selection.MOST_NUMBER)),
+            lambda history: [selection.effective(history, history.select(since, limit=selection.MOST_NUMBER))],
             dry_run=dry_run, partly=partial, tool="restore", aim=aim,
         )  # fmt: skip
 
@@ -364,7 +363,7 @@ class HistoryCalls(ActorCalls):
         run, filters = await self._parts.workers.run(partial(_run_and_filters, self._parts, run_id, RecordFilter()))
         if run.ended is None:
             raise InvalidArgumentError(f"The run {run_id} is under way", suggested_action="Stop it first.")
-        return lambda history: selection.effective(history, selection.selected(history, filters))
+        return lambda history: [selection.effective(history, selection.selected(history, filters))]
 
     async def _tree_now(self, found: Checkpoint, rows: Tree) -> tuple[Tree, TreeLook]:
         """Return the rows of the current tree, from those of a checkpoint, and what the look could not determine."""
@@ -408,7 +407,7 @@ class HistoryCalls(ActorCalls):
         partly: bool,
         tool: str = "undo_changes",
         kind: RelationKind = "undoes",
-        aim: Callable[[], Awaitable[restoring.RestoreTarget]] | None = None,
+        aim: Callable[[], Awaitable[RestoreTarget]] | None = None,
     ) -> UndoResult:
         self._runner.check_open()
         tries, refused = 0, dict[str, undo.Clash]()
@@ -514,7 +513,7 @@ def line_ranges(parts: Parts, path: WorkspacePath) -> ProvenanceResult:
         InvalidArgumentError: The file is binary.
     """
     journal = parts.journal
-    now = journal.position() + 1  # before the file is read: its lines are older than any later record
+    now = journal.positions().newest + 1  # before the file is read: its lines are older than any later record
     content, _ = parts.store.read(path, limit=parts.settings.max_read_bytes)
     facts, text = inspect(content, name=path)
     if text is None:

@@ -7,11 +7,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from filetools.changes.deciding import folders
-from filetools.changes.deciding.actor_knowledge import permit_move, permit_removal, record_steps
+from filetools.changes.deciding.files import permit_move, permit_removal, record_steps
 from filetools.changes.deciding.outcomes import delete_result, directory_result, move_result
 from filetools.changes.steps.files import MoveFile, RemoveFile
-from filetools.changes.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
+from filetools.changes.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep, survey
 from filetools.errors import AbortedError, DiskFullError
 from filetools.facade.calls import ActorCalls
 from filetools.facade.progress import Abort, Progress, progress_reporter
@@ -36,7 +35,7 @@ class TreeCalls(ActorCalls):
         Raises:
             PathNotFoundError, PathIsDirectoryError, VersionMismatchError
         """
-        where = self._runner.resolve_name(path)
+        where = self._runner.resolve(path, as_name=True)
         permit = partial(permit_removal, self._parts, self.actor, expected_version)
         step = RemoveFile(where, permit)
         allowed = await self._authorise("delete_file", [where], {}, change=True, steps=[step])
@@ -72,9 +71,9 @@ class TreeCalls(ActorCalls):
             PathExistsError: The destination exists, and is a folder or `overwrite` is False.
             InvalidArgumentError: The destination is inside the source.
         """
-        origin = self._runner.resolve_name(source)
+        origin = self._runner.resolve(source, as_name=True)
         where = self._runner.resolve_new(destination, as_name=True, source=origin)
-        inside = await self._parts.workers.run(partial(folders.survey, self._parts, origin, where))
+        inside = await self._parts.workers.run(partial(survey, self._parts, origin, where))
         permit = partial(permit_move, self._parts, self.actor)
         file = MoveFile(origin, where, overwrite=overwrite, permit=permit)
         step = MoveFolder(origin, where) if inside.is_folder else file
@@ -112,8 +111,8 @@ class TreeCalls(ActorCalls):
             DirectoryNotFoundError, PathNotDirectoryError, DirectoryNotEmptyError
             AbortedError: `abort` returned True; nothing was changed.
         """
-        where = self._runner.resolve_name(path)
-        inside = await self._parts.workers.run(partial(folders.survey, self._parts, where))
+        where = self._runner.resolve(path, as_name=True)
+        inside = await self._parts.workers.run(partial(survey, self._parts, where))
         if inside.is_link and self._parts.workspace.follow_symlinks:
             return await self.delete_file(path)  # as rm -r: delete the link, not its target
         report_progress = progress_reporter(abort, progress)

@@ -8,23 +8,28 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from filetools.changes.deciding.outcomes import edit_result, number_of, write_result
-from filetools.changes.deciding.proposals import Texts, conflict_proposal
-from filetools.changes.deciding.texts import (
+from filetools.changes.deciding.files import (
     AnsweredPut,
-    DecideWrite,
     TextChange,
-    decide_append,
     decide_as_allowed,
+    decide_as_asked,
     decide_copy,
-    decide_create,
-    decide_write,
 )
+from filetools.changes.deciding.outcomes import edit_result, number_of, write_result
+from filetools.changes.deciding.proposals import Act, reported_proposal
 from filetools.changes.requests import chosen_edits
 from filetools.changes.steps import unsaved
 from filetools.changes.steps.files import Decide, PutFile
 from filetools.changes.steps.pipeline import Outcome, try_steps
-from filetools.changes.writing import NewlineChoice, OnStale, WriteRequest
+from filetools.changes.writing import (
+    DecideWrite,
+    NewlineChoice,
+    OnStale,
+    WriteRequest,
+    decide_append,
+    decide_create,
+    decide_write,
+)
 from filetools.content.editing.edits import Edit, apply_edits, edited_bytes, insert_lines
 from filetools.errors import (
     ApprovalDeniedError,
@@ -41,6 +46,8 @@ from filetools.models.words import OnConflict
 from filetools.paths.lexical import AnyPath, plain_path
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.audience import Case
+from filetools.permissions.gatekeeper import Permit
+from filetools.permissions.requests import Proposal
 
 IS_DIRTY: Final = "editor:is_dirty"
 """Query {path} for editors that do not use `buffers`: they answer true, or {text}, if they have unsaved changes."""
@@ -233,7 +240,7 @@ class WriteCalls(ActorCalls):
         where = self._runner.resolve_new(path)
         step, outcome = await self._decided(
             tool, where, {"content": request.content, "encoding": request.encoding}, request.on_conflict,
-            partial(decide, request=request, actor=self.actor),
+            partial(decide_as_asked, decide=decide, request=request, actor=self.actor),
             create_parents=request.create_parents, timeout_seconds=lock_timeout_seconds,
         )  # fmt: skip
         return write_result(step, outcome)
@@ -268,45 +275,30 @@ class WriteCalls(ActorCalls):
             EditConflictError: There is unsaved text that can neither be merged nor replaced.
             ChangedMeanwhileError: The unsaved text kept changing while a person was asked.
         """
-        step = PutFile(where, decide, create_parents=create_parents)
+        wanted, step = decide, PutFile(where, decide)
         permit = await self._authorise(tool, [where], arguments, change=True, steps=[step], is_text=True)
         if permit is not None:
             wanted = decide_as_allowed(permit, decide, self.actor)
-            step = PutFile(where, wanted, create_parents=create_parents)
         is_whole = "content" in arguments
         await self._ask_editors(tool, where, arguments.get("content", ""), on_conflict if is_whole else "merge")
         for _ in range(MOST_QUESTIONS):
+            step = PutFile(where, wanted, create_parents=create_parents)
             # An `AnsweredPut` itself checks that the file is what the person saw.
-            permits = [] if isinstance(step.wanted, AnsweredPut) else [permit]
+            permits = [] if isinstance(wanted, AnsweredPut) else [permit]
             change = self._runner.change([step], self.actor, lock_timeout_seconds=timeout_seconds, permits=permits)
             try:
                 return step, await change
             except unsaved.UnsavedQuestion as question:
-                text = await self._settled(tool, question, arguments, on_conflict)
-                wanted = AnsweredPut(
-                    text=question.proposed if text is None else text, unsaved_version=question.unsaved_version,
-                    disk_version=question.disk_version, own=decide, drops_unsaved=True, actor=self.actor,
-                )  # fmt: skip
-                step = PutFile(where, wanted, create_parents=create_parents)
+                overlap = question.__cause__
+                if on_conflict == "ask_if_attended" and overlap is not None and not await self._is_attended():
+                    raise overlap from None
+                act = Act(tool=tool, paths=[where], arguments=arguments, actor=self.actor, steps=[step], is_text=True)
+                proposal = await self._parts.workers.run(partial(act.propose, self._parts))
+                if proposal.replacing_unsaved is not None:  # else the text was saved meanwhile
+                    text = await self._ask_about(tool, where, proposal, question.opened.document.version)
+                    answered = Permit(proposal=proposal, edited_text=text)
+                    wanted = decide_as_allowed(answered, decide, self.actor)
         raise ChangedMeanwhileError(where, MOST_QUESTIONS)
-
-    async def _settled(
-        self, tool: str, question: unsaved.UnsavedQuestion, arguments: Mapping[str, Any], on_conflict: OnConflict
-    ) -> str | None:
-        """Ask a person about unsaved text; the answer is valid for the texts that they saw.
-
-        Returns:
-            The text that they gave in place of the call's; None for the call's own.
-
-        Raises:
-            EditConflictError: They declined.
-            ApprovalRequiredError: Nobody answered.
-        """
-        overlap = question.__cause__
-        if on_conflict == "ask_if_attended" and overlap is not None and not await self._is_attended():
-            raise overlap
-        texts = (question.base_text, question.opened.text, question.proposed)
-        return await self._ask_about(tool, question.path, texts, arguments, question.opened.document.version)
 
     async def _ask_editors(
         self, tool: str, where: WorkspacePath, content: str | bytes, on_conflict: OnConflict
@@ -324,8 +316,9 @@ class WriteCalls(ActorCalls):
         text = answer.get("text") if isinstance(answer, Mapping) else None
         attended = on_conflict == "ask_if_attended" and await self._is_attended()
         if attended or on_conflict in ("ask", "merge_or_ask"):
-            texts = (None, text if isinstance(text, str) else "", content if isinstance(content, str) else "")
-            if await self._ask_about(tool, where, texts, {"content": content}, None) is not None:
+            texts = (each if isinstance(each, str) else "" for each in (text, content))
+            proposal = await self._parts.workers.run(partial(reported_proposal, tool, where, *texts))
+            if await self._ask_about(tool, where, proposal, None) is not None:
                 raise unsaved.unsaved_error(where, None, _REFUSED)
         elif on_conflict != "allow":
             raise unsaved.unsaved_error(where, None, is_cancelled=on_conflict == "cancel")
@@ -339,15 +332,14 @@ class WriteCalls(ActorCalls):
         return await self._parts.gatekeeper.approvals.is_attended()
 
     async def _ask_about(
-        self, tool: str, path: WorkspacePath, texts: Texts, arguments: Mapping[str, Any], buffer_version: int | None
+        self, tool: str, path: WorkspacePath, proposal: Proposal, buffer_version: int | None
     ) -> str | None:
         """Ask a person whether a text may replace unsaved text. Other calls can take their turns meanwhile.
 
         Args:
             tool: Name of the tool.
             path: The document's path.
-            texts: The common base, if it is known; the unsaved text; the text to write.
-            arguments: Everything that distinguishes this call from others.
+            proposal: What the person is shown; the answer is valid only for that.
             buffer_version: Version of the document, if it is known.
 
         Returns:
@@ -357,9 +349,6 @@ class WriteCalls(ActorCalls):
             EditConflictError: They declined.
             ApprovalRequiredError: Nobody is present to answer, or nobody did in time; the request stays open.
         """
-        by_words = self._parts.settings.is_prose(path)
-        describe = partial(conflict_proposal, tool, path, texts, arguments, by_words=by_words)
-        proposal = await self._parts.workers.run(describe)
         case = Case(tool=tool, path=path, paths=(path,), actor=self.actor, reason="conflict", proposal=proposal)
         decision = None
         while decision is None:  # None if an identical call has consumed the answer

@@ -1,4 +1,4 @@
-"""A draft of the tree: the entries on disk with changes that are not made yet."""
+"""A draft of the tree: the entries on disk with changes that are not made yet. And the names of entries over time."""
 
 from __future__ import annotations
 
@@ -269,6 +269,58 @@ class DraftTree:
         if now.kind in ("directory", "other"):
             return now.kind == "other" or then.mode in (None, now.mode)
         return now == then or (now.mode == then.mode and self.version(now) == self.version(then))
+
+
+class EntryNames:
+    """Numbers for the files, folders and links whose paths are asked for, at a moment that each move advances."""
+
+    def __init__(self) -> None:
+        self.paths: list[str | None] = []
+        """The current path of each entry, the last one of a deleted entry; None while another one that was moved has it."""
+        self._entries: dict[str, int] = {}
+        self._replaced: dict[int, dict[str, int]] = {}
+        """For each moved entry those whose names it took by its last move, by the rest of their paths."""
+        self._folders: set[str] = set()
+        """Paths above the entries, so that most moves need no search."""
+
+    def at(self, path: str) -> int:
+        """Return the entry that has a path."""
+        if path not in self._entries:
+            self.paths.append(path)
+            self._put(path, {"": len(self.paths) - 1})
+        return self._entries[path]
+
+    def below(self, path: str) -> list[str]:
+        """Return the path, and those below it that were asked for."""
+        found = [each for each in self._entries if each.startswith(f"{path}/")] if path in self._folders else []
+        return [path, *found]
+
+    def forget(self, path: str) -> None:
+        """Make the next entry at a path another one."""
+        self._entries.pop(path, None)
+
+    def move(self, old: str, new: str) -> None:
+        """Move an entry with all below it. Entries whose names it takes get them back when it is moved away again."""
+        top = self.at(old)
+        moved, replaced = self._take(old), self._take(new)
+        self._put(old, self._replaced.pop(top, {}))
+        self._replaced[top] = replaced
+        self._put(new, moved)
+
+    def _take(self, top: str) -> dict[str, int]:
+        """Remove the entries at a path and below it; returns them by the rest of their paths."""
+        taken = {path[len(top) :]: self._entries.pop(path) for path in self.below(top) if path in self._entries}
+        for entry in taken.values():
+            self.paths[entry] = None
+        return taken
+
+    def _put(self, top: str, entries: dict[str, int]) -> None:
+        """Add entries by the rest of their paths below a path."""
+        for rest, entry in entries.items():
+            path = top + rest
+            self.paths[entry] = path
+            self._entries[path] = entry
+            self._folders.update([*within(path)][1:])
 
 
 def within(key: str) -> Iterator[str]:

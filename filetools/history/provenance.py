@@ -13,7 +13,7 @@ from filetools.content.ends import split_lines
 from filetools.content.facts import text_of
 from filetools.errors import VersionGoneError
 from filetools.history.draft_tree import within
-from filetools.journal.history import History, RecordFilter
+from filetools.journal.records import History, RecordFilter
 from filetools.models.records import ChangeRecord, Operation
 
 

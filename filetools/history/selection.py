@@ -5,14 +5,14 @@ Each record in the journal names the records that it undoes or redoes, and the j
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
 from msgspec import structs
 
 from filetools.errors import InvalidArgumentError
-from filetools.journal.history import History, RecordFilter
+from filetools.journal.records import History, RecordFilter
 from filetools.models.records import Actor, ChangeRecord
 from filetools.models.words import ActorKind
 
@@ -130,20 +130,26 @@ def _of_one_conversation(records: list[ChangeRecord], caller: Actor, wanted: Rec
     return [record for record in records if record.actor.session == caller.session]
 
 
-def choose_last(history: History, wanted: RecordFilter, *, redo: bool = False) -> list[ChangeRecord]:
-    """Return the records of the newest call that is not undone: with `redo` an undo, else any other call."""
-    newest = history.select(structs.replace(wanted, standing=True, undos=redo), limit=1)
-    if not newest:
-        return []
-    record, actor = newest[0], newest[0].actor
-    same = RecordFilter(kind=actor.kind, id=actor.id, session=actor.session, standing=True)
-    if actor.call is not None:
-        same = structs.replace(same, call=actor.call, undos=redo)
-    elif record.transaction is None:
-        return newest
-    else:
-        same = structs.replace(same, transaction=record.transaction, since=record.transaction)
-    return history.select(same, limit=MOST_NUMBER)
+def last_calls(history: History, wanted: RecordFilter, *, redo: bool = False) -> Iterator[list[ChangeRecord]]:
+    """Yield the records of each call that is not undone, the newest call first: with `redo` of undos, else of other calls."""
+    passed = set[int]()
+    while newest := history.select(structs.replace(wanted, standing=True, undos=redo), limit=1):
+        record, actor = newest[0], newest[0].actor
+        wanted = structs.replace(wanted, until=record.number - 1)
+        if record.number in passed:
+            continue
+        same = RecordFilter(kind=actor.kind, id=actor.id, session=actor.session, standing=True)
+        if actor.call is not None:
+            same = structs.replace(same, call=actor.call, undos=redo)
+        elif record.transaction is not None:
+            same = structs.replace(same, transaction=record.transaction, since=record.transaction)
+        else:
+            same = structs.replace(same, numbers=(record.number,))
+        found = history.select(same, limit=MOST_NUMBER)
+        passed.update(each.number for each in found)
+        yield found
+    if not passed:
+        yield []
 
 
 def effective(history: History, records: Sequence[ChangeRecord]) -> list[ChangeRecord]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from itertools import compress, repeat
 from typing import Final, Literal
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
 from filetools.changes.parts import Parts
 from filetools.content.differences.diff import unified_diff
@@ -15,10 +15,10 @@ from filetools.content.facts import text_of
 from filetools.content.patching.file_patch import quoted_name
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError
-from filetools.history.draft_tree import within
+from filetools.history.draft_tree import EntryNames, within
 from filetools.history.selection import MOST_NUMBER
 from filetools.journal.checkpoints import Checkpoint, SnapshotRow, Tree
-from filetools.journal.history import RecordFilter
+from filetools.journal.records import RecordFilter
 from filetools.models.history import ActorChanges, TreeChange, TreeChangeKind, TreeDiffResult
 from filetools.models.records import EXTERNAL, Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import ActorKind
@@ -98,9 +98,11 @@ def _differences(parts: Parts, old: WholeTree, new: WholeTree) -> list[Differenc
             structs.replace(each, change=_REVERSED.get(each.change, each.change), old=each.new, new=each.old)
             for each in _differences(parts, new, old)
         ]
-    records = parts.journal.history.select(RecordFilter(since=since + 1, until=until), limit=MOST_NUMBER)
+    history = parts.journal.history
+    records = history.select(RecordFilter(since=since + 1, until=until), limit=MOST_NUMBER)
+    undos = history.targets(record.number for record in records).keys()
     before, after = ({key: row for key, row in state.rows.items() if key != ROOT} for state in (old, new))
-    return compare_trees(before, after, records[::-1], parts.workspace.key)
+    return compare_trees(before, after, records[::-1], undos, parts.workspace.key)
 
 
 def _by_actor(found: list[Difference]) -> list[ActorChanges]:
@@ -230,7 +232,7 @@ class Difference(Struct, frozen=True):
 
 
 def compare_trees(
-    old: Tree, new: Tree, records: Iterable[ChangeRecord], key_of: Callable[[str], str]
+    old: Tree, new: Tree, records: Iterable[ChangeRecord], undos: Set[int], key_of: Callable[[str], str]
 ) -> list[Difference]:
     """Return the differences between two trees, sorted by path.
 
@@ -238,70 +240,62 @@ def compare_trees(
         old: Rows of the old tree, by key.
         new: Rows of the new tree.
         records: The records in between, oldest first.
+        undos: Numbers of those that undo or redo others.
         key_of: Returns the key of a path.
     """
-    first = {key: _Thing(key) for key in old}
-    last = _followed(first, records, key_of)
-
-    def actors(source: str | None, key: str | None) -> tuple[Actor, ...]:
-        things = (first.get(source or ""), last.get(key or ""))
-        return tuple({name: who for thing in things if thing for name, who in thing.hands.items()}.values())
-
-    gone = {key: row for key, row in old.items() if key not in new}
-    came = {key: row for key, row in new.items() if key not in old}
+    names = EntryNames()
+    first = {key: names.at(key) for key in old}
+    origins = {entry: key for key, entry in first.items()}
+    hands = _hands(names, records, undos, key_of)
+    gone, came = old.keys() - new.keys(), new.keys() - old.keys()
     moves = {
-        key: thing.origin for key, thing in last.items()
-        if key in came and thing.origin in gone and gone[thing.origin].kind == came[key].kind
+        key: source for key in came
+        if (source := origins.get(names.at(key))) in gone and old[source].kind == new[key].kind
     }  # fmt: skip
-    found = [
-        Difference("moved", old[source], new[key], actors(source, key))
-        for key, source in moves.items()
-        if not _has_moved_along(key, old[source], new[key], source, moves)
-    ]
-    sources = set(moves.values())
-    found += [Difference("deleted", row, None, actors(key, None)) for key, row in gone.items() if key not in sources]
-    found += [Difference("added", None, row, actors(None, key)) for key, row in came.items() if key not in moves]
-    for key in old.keys() & new.keys():
-        change = _kind_of_change(old[key], new[key])
+    found: list[Difference] = []
+    for source, key in [
+        *((key, key) for key in old.keys() & new.keys()),
+        *(
+            (source, key)
+            for key, source in moves.items()
+            if not _has_moved_along(key, old[source], new[key], source, moves)
+        ),
+        *((key, None) for key in gone.difference(moves.values())),
+        *((None, key) for key in came - moves.keys()),
+    ]:
+        one, other = None if source is None else old[source], None if key is None else new[key]
+        change = "moved" if key in moves else _kind_of_change(one, other)
         if change is not None:
-            found.append(Difference(change, old[key], new[key], actors(key, key)))
+            entries = [first.get(source or ""), None if key is None else names.at(key)]
+            who = {
+                name: actor for entry in entries if entry is not None for name, actor in hands.get(entry, {}).items()
+            }
+            found.append(Difference(change, one, other, tuple(who.values())))
     return sorted(found, key=lambda each: each.row.path)
 
 
-class _Thing(Struct, eq=False):
-    """A file, folder or link, followed over its names."""
-
-    origin: str | None
-    """Key in the old tree."""
-    hands: Hands = field(default_factory=dict)
-    """All who changed it."""
-
-
-def _followed(
-    first: Mapping[str, _Thing], records: Iterable[ChangeRecord], key_of: Callable[[str], str]
-) -> dict[str, _Thing]:
-    """Return the entry at each key after some records."""
-    names = dict(first)
+def _hands(
+    names: EntryNames, records: Iterable[ChangeRecord], undos: Set[int], key_of: Callable[[str], str]
+) -> dict[int, Hands]:
+    """Advance the names over some records, and return who has changed each entry; what an undo creates is not another one."""
+    hands = defaultdict[int, Hands](dict)
     for record in records:
         if record.state is RecordState.BUFFER:
             continue
         key, operation = key_of(record.path), record.operation
-        source = key if record.old_path is None else key_of(record.old_path)
-        if operation is Operation.CREATE:
-            names.pop(key, None)
-        changed = [source]
-        if operation in (Operation.MOVE_DIRECTORY, Operation.DELETE_DIRECTORY):
-            changed += [each for each in names if each.startswith(f"{source}/")]
-        # All of them are removed first, as some keys may be equal.
-        things = [(key + each[len(source) :], names.pop(each) if each in names else _Thing(None)) for each in changed]
-        for place, thing in things:
-            thing.hands.setdefault((record.actor.kind, record.actor.id), record.actor)
-            if operation not in (Operation.DELETE, Operation.DELETE_DIRECTORY):
-                names[place] = thing
-    return names
+        if operation in (Operation.CREATE, Operation.CREATE_DIRECTORY) and record.number not in undos:
+            names.forget(key)
+        if record.old_path is not None:
+            names.move(key_of(record.old_path), key)
+        is_whole = operation in (Operation.MOVE_DIRECTORY, Operation.DELETE_DIRECTORY)
+        for each in names.below(key) if is_whole else [key]:
+            hands[names.at(each)].setdefault((record.actor.kind, record.actor.id), record.actor)
+    return hands
 
 
-def _kind_of_change(old: SnapshotRow, new: SnapshotRow) -> TreeChangeKind | None:
+def _kind_of_change(old: SnapshotRow | None, new: SnapshotRow | None) -> TreeChangeKind | None:
+    if old is None or new is None:
+        return "added" if old is None else "deleted"
     if old.kind != new.kind:
         return "kind"
     if old.version != new.version:

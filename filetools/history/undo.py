@@ -6,9 +6,9 @@ the text before the change. Consecutive changes of one file, without a change by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal
 
 from msgspec import Struct, field, structs
 
@@ -16,14 +16,13 @@ from filetools.content.differences.merging import merge_bytes
 from filetools.content.facts import inspect, text_of
 from filetools.content.version import version_of
 from filetools.errors import EncodingError, FileToolsError, VersionGoneError
-from filetools.history.draft_tree import PARENT, DraftNode, DraftTree, within
+from filetools.history.draft_tree import PARENT, DraftNode, DraftTree, EntryNames, within
 from filetools.history.provenance import lineage
 from filetools.history.selection import MOST_NUMBER
-from filetools.journal.history import History, RecordFilter
+from filetools.journal.records import History, RecordFilter
 from filetools.models.records import ChangeRecord, Operation
 from filetools.models.words import EntryType
 
-T = TypeVar("T")
 Place = dict[str, str | int]
 """Overlapping texts: base, ours (the current text), theirs (the previous text), and the line."""
 Outcome = Literal["undone", "unchanged", "kept", "unknown"]
@@ -108,7 +107,12 @@ class Undoing:
         self._tree = tree
         self._history = history
         self._is_prose = is_prose
-        self._names = FormerNames()
+        self._names = EntryNames()
+        """As of now and, while records are inverted, in the draft."""
+        self._entries: dict[int, int] = {}
+        """What each record changed, by number."""
+        self._homes: dict[int, int] = {}
+        """What each move left behind at its old path, by number."""
         self._records = records
         self._unknown = unknown_creations(history, records)
         self._runs: dict[str, _UndoRun] = {}
@@ -119,25 +123,30 @@ class Undoing:
         numbers = {record.number for record in self._records}
         since = RecordFilter(since=min(numbers, default=MOST_NUMBER), moves_only=True)
         moves = [each for each in self._history.select(since, limit=MOST_NUMBER) if each.number not in numbers]
-        undoers = self._history.sources(move.number for move in moves)
-        for record in sorted([*self._records, *moves], key=lambda each: each.number, reverse=True):
-            if record.number in numbers:
-                self._invert(record)
-            else:
-                self._names.passed(record, undoers=set(undoers.get(record.number, ())) - numbers)
+        for record in sorted([*self._records, *moves], key=lambda each: each.number):
+            self._entries[record.number] = self._names.at(record.old_path or record.path)
+            if record.old_path is not None:
+                self._names.move(record.old_path, record.path)
+                self._homes[record.number] = self._names.at(record.old_path)
+        for record in self._records:
+            self._invert(record)
         for run in list(self._runs.values()):
             self._settle(run)
-        return [finding if entry is None else self._final(finding, entry) for finding, entry in self._findings]
+        return [self._final(finding, entry) for finding, entry in self._findings]
 
-    def _final(self, finding: UndoFinding, entry: int) -> UndoFinding:
+    def _place(self, record: ChangeRecord) -> str | None:
+        """Return the path in the draft of what a record changed; None if another file was moved there since."""
+        return self._names.paths[self._entries[record.number]]
+
+    def _final(self, finding: UndoFinding, entry: int | None) -> UndoFinding:
         """Return a finding with its final path. A folder below which an entry is restored is kept."""
-        path = self._names.paths[entry]
+        path = (None if entry is None else self._names.paths[entry]) or finding.path
         is_folder = finding.records[0].operation is Operation.CREATE_DIRECTORY
         is_kept = is_folder and finding.outcome == "undone" and self._tree.at(path) == PARENT
         return structs.replace(finding, path=path, outcome="kept" if is_kept else finding.outcome)
 
     def _invert(self, record: ChangeRecord) -> None:
-        is_in_trash = record.operation is Operation.DELETE and record.before_unknown and bool(self._trashed(record))
+        is_in_trash = record.operation is Operation.DELETE and record.before_unknown
         if is_in_trash or record.operation is Operation.DELETE_DIRECTORY:
             self._restore(record)
         elif record.operation in (Operation.MOVE, Operation.MOVE_DIRECTORY):
@@ -150,7 +159,7 @@ class Undoing:
             self._extend(record, _KINDS[record.operation])
 
     def _extend(self, record: ChangeRecord, kind: EntryType) -> None:
-        where = self._names.now(record.path)
+        where = self._place(record)
         if where is None:
             self._find([record], None, Clash(reason="another file has taken its place since"))
             return
@@ -237,8 +246,7 @@ class Undoing:
         return replace(here, version=version_of(merged.content), mode=mode, made=merged.content)
 
     def _move_back(self, record: ChangeRecord) -> None:
-        assert record.old_path is not None
-        where, home = self._names.now(record.path), self._names.above(record.old_path)
+        where, home = self._place(record), self._names.paths[self._homes[record.number]]
         is_folder = record.operation is Operation.MOVE_DIRECTORY
         _, here = self._settled(home), self._settled(where)
         if where is None or home is None or here is None or (here.kind == "directory") != is_folder:
@@ -248,12 +256,10 @@ class Undoing:
         else:
             self._find([record], where, "undone")
             self._tree.move(where, home)
-            self._names.passed(record, where=where, home=home)
-            return
-        self._names.passed(record)
+            self._names.move(where, home)
 
     def _remove_folder(self, record: ChangeRecord) -> None:
-        where = self._names.now(record.path)
+        where = self._place(record)
         here = self._settled(where)
         if where is None or here is None or here.kind != "directory":
             self._find([record], None, "unchanged")
@@ -271,12 +277,16 @@ class Undoing:
             self._tree.wholes.add(self._tree.key(where))
 
     def _restore(self, record: ChangeRecord) -> None:
-        where = self._names.above(record.path)
+        where = self._place(record)
         if where is None:
-            self._find([record], None, Clash(reason="its folder is gone"))
+            self._find([record], None, Clash(reason="something else is there now"))
             return
         here = self._settled(where)
-        trashed = self._trashed(record)
+        found = (self._tree.trashed(where, str(number), record.mode) for number in deletions(self._history, record))
+        trashed = next((each for each in found if each), {})
+        if not trashed and record.operation is Operation.DELETE:
+            self._find([record], None, "unknown")
+            return
         if here is not None and (here.kind != "directory" or (trashed and not self._is_free(where, for_folder=True))):
             self._find([record], where, Clash(reason="something else is there now"))
             return
@@ -286,13 +296,6 @@ class Undoing:
             self._rebuild(record, where)
         outcome: Outcome = "undone" if here is None else "unchanged"
         self._find([record], where, "unknown" if record.before_unknown else outcome)
-
-    def _trashed(self, record: ChangeRecord) -> dict[str, DraftNode]:
-        """Return the nodes that a deletion moved into the trash, by path; empty if the trash no longer has them."""
-        where = self._names.above(record.path)
-        numbers = [] if where is None else deletions(self._history, record)
-        found = (self._tree.trashed(where or "", str(number), record.mode) for number in numbers)
-        return next((each for each in found if each), {})
 
     def _rebuild(self, record: ChangeRecord, where: str) -> None:
         """Recreate a folder, which is no longer in the trash, from the versions that the journal keeps."""
@@ -330,7 +333,7 @@ class Undoing:
         node = None if where is None else self._tree.at(where)
         now = "" if node is None else node.source
         finding = UndoFinding(records=tuple(records), path=records[0].path, now=now, outcome=outcome)
-        self._findings.append((finding, None if where is None else self._names.entry(where)))
+        self._findings.append((finding, None if where is None else self._names.at(where)))
 
 
 def _follow(one: DraftNode | None, other: DraftNode | None) -> bool:
@@ -385,82 +388,3 @@ def unknown_creations(history: History, records: Sequence[ChangeRecord]) -> set[
             unknown.add(record.number)
             gone.discard(record.path)
     return unknown
-
-
-class FormerNames:
-    """Maps paths at an earlier moment to paths in the draft. A walk back through the journal moves the moment."""
-
-    def __init__(self) -> None:
-        self.paths: list[str] = []
-        """The path in the draft of each known entry; it changes when moves are undone."""
-        self._places: dict[str, int] = {}
-        """The known entries, by that path."""
-        self._names: dict[str, int | None] = {}
-        """The entries that had another path at the moment; None for a path whose entry was replaced since."""
-        self._folders: set[str] = set()
-        """Paths above these names and places, so that most moves need no search."""
-        self._after: dict[tuple[int, str, str], dict[str, int | None]] = {}
-        """The names at and below a move's old path after the move, by number and both paths of the move."""
-
-    def now(self, path: str) -> str | None:
-        """Return the path in the draft of the entry that had this path; None if another entry was moved there since."""
-        for each in within(path):
-            if each in self._names:
-                entry = self._names[each]
-                return None if entry is None else self.paths[entry] + path[len(each) :]
-        return path
-
-    def entry(self, path: str) -> int:
-        """Return the entry at a path in the draft: an index of `paths`."""
-        if path not in self._places:
-            self._put(self._places, path, {"": len(self.paths)})
-            self.paths.append(path)
-        return self._places[path]
-
-    def above(self, path: str) -> str | None:
-        """Return the path in the draft at which an entry is restored: in its folder, which may have been moved since."""
-        folder, _, name = path.rpartition("/")
-        now = self.now(folder)
-        return None if now is None else f"{now}/{name}" if now else name
-
-    def passed(
-        self, move: ChangeRecord, *, undoers: Iterable[int] = (), where: str | None = None, home: str = ""
-    ) -> None:
-        """Walk back over a move, which the draft keeps or has undone.
-
-        Args:
-            move: The record of the move.
-            undoers: Records that undo the move. If one of them has been passed, the two moves cancel each other.
-            where: Path in the draft before the move was undone; None if the draft keeps the move.
-            home: Path in the draft after the move was undone.
-        """
-        old, new = move.old_path or "", move.path
-        reversed_by = next((key for number in undoers if (key := (number, new, old)) in self._after), None)
-        moved = self._known(new) | self._take(self._names, new)
-        if where is not None:
-            entries = self._take(self._places, where)
-            for rest, entry in entries.items():
-                self.paths[entry] = home + rest
-            self._put(self._places, home, entries)
-        before = {"": None if where is None else self.entry(where)}
-        self._put(self._names, new, before if reversed_by is None else self._after.pop(reversed_by))
-        after = self._known(old) | self._take(self._names, old)
-        if reversed_by is None:
-            # A third move cannot cancel one of two that cancel each other.
-            self._after[move.number, old, new] = after
-        self._put(self._names, old, moved)
-
-    def _known(self, path: str) -> dict[str, int | None]:
-        now = self.now(path)
-        return {"": None if now is None else self.entry(now)}
-
-    def _take(self, paths: dict[str, T], top: str) -> dict[str, T]:
-        """Remove a path and those below it; returns their values by the rest of the path."""
-        found = [path for path in paths if f"{path}/".startswith(f"{top}/")] if top in self._folders else [top]
-        return {path[len(top) :]: paths.pop(path) for path in found if path in paths}
-
-    def _put(self, paths: dict[str, T], top: str, values: Mapping[str, T]) -> None:
-        """Add values by the rest of their paths below a path."""
-        for rest, value in values.items():
-            paths[top + rest] = value
-            self._folders.update(within((top + rest).rpartition("/")[0]))

@@ -29,8 +29,8 @@ from filetools.editors.documents import changed
 from filetools.errors import ChangedMeanwhileError, EditConflictError, EncodingError, FileToolsError, VersionGoneError
 from filetools.history.draft_tree import Drafted, DraftNode, DraftTree, Origin, within
 from filetools.history.undo import SETTLED, Clash, UndoFinding, shown_name
-from filetools.journal.changes import HeadMovedError
-from filetools.journal.history import History
+from filetools.journal.commit import HeadMovedError
+from filetools.journal.records import History
 from filetools.models.records import ChangeRecord, Operation, RecordState
 from filetools.paths.workspace_path import WorkspacePath
 

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -30,8 +30,8 @@ from filetools.content.differences.diff import structured_patch
 from filetools.content.facts import text_of
 from filetools.content.version import version_of
 from filetools.errors import EditConflictError, FileToolsError
+from filetools.history.checkpoints import RestoreTarget, completed
 from filetools.history.draft_tree import Drafted, DraftTree, within
-from filetools.history.restoring import RestoreTarget, completed
 from filetools.history.undo import SETTLED, Clash, UndoFinding, Undoing
 from filetools.history.undo_steps import (
     StepMaker,
@@ -42,8 +42,7 @@ from filetools.history.undo_steps import (
     split_buffered,
     with_blocked,
 )
-from filetools.journal.changes import Relation, RelationKind
-from filetools.journal.history import History, RecordFilter
+from filetools.journal.records import History, RecordFilter, Relation, RelationKind
 from filetools.models.history import NotUndone, UndoConflict, UndoneChange, UndoneFile, UndoResult
 from filetools.models.records import Actor, ChangeRecord
 from filetools.paths.protected import matches_protected
@@ -51,8 +50,8 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.gatekeeper import Permit
 from filetools.writer.turn_calls import FIRST_PAUSE_SECONDS, MOST_TRIES
 
-Choose = Callable[[History], list[ChangeRecord]]
-"""Returns the records to undo, newest first."""
+Choose = Callable[[History], Iterable[list[ChangeRecord]]]
+"""Yields records to undo, newest first, and others in case that undoing these changes nothing; at least one list."""
 IsWithheld = Callable[[WorkspacePath], bool]
 
 _log = logging.getLogger(__name__)
@@ -65,7 +64,7 @@ MOST_SINCE: Final = 100
 class UndoPlan(Struct, frozen=True):
     """A planned undo. Lives for one try."""
 
-    findings: tuple[UndoFinding, ...]
+    findings: Sequence[UndoFinding]
     changed: tuple[str, ...]
     """All paths that change, including those that move with their folder."""
     phases: tuple[tuple[Step, ...], ...]
@@ -186,13 +185,22 @@ def make_plan(
     Raises:
         FileToolsError: The records cannot be selected, or a current file cannot be read.
     """
-    make = partial(_plan, parts, pick, kind, target, refused, is_withheld)
+
+    def make() -> UndoPlan:
+        passed: Sequence[UndoFinding] = ()
+        for chosen in pick(parts.journal.history):
+            plan = _plan(parts, kind, target, refused, is_withheld, chosen, passed)
+            if plan.steps or any(finding.outcome not in SETTLED for finding in plan.findings):
+                break
+            passed = plan.findings  # the undo counts them as undone, too
+        return plan
+
     for attempt in range(MOST_TRIES - 1):
         began = parts.journal.positions().visible
         try:
             plan = make()
         except FileToolsError:
-            if parts.journal.position() == began:
+            if parts.journal.positions().newest == began:
                 raise
         else:
             if not _is_overtaken(parts, plan, began):
@@ -215,14 +223,14 @@ def _is_overtaken(parts: Parts, plan: UndoPlan, began: int) -> bool:
 
 def _plan(
     parts: Parts,
-    pick: Choose,
     kind: RelationKind,
     target: RestoreTarget | None,
     refused: Mapping[str, Clash],
     is_withheld: IsWithheld,
+    chosen: Sequence[ChangeRecord],
+    passed: Sequence[UndoFinding],
 ) -> UndoPlan:
     history = parts.journal.history
-    chosen = pick(history)
     changed, waiting, saved = split_buffered(history, chosen)
     if target is not None:
         waiting, saved = (
@@ -242,12 +250,12 @@ def _plan(
     taken = {parts.workspace.key(path) for maker in makers for step in maker.steps for path in step.paths}
     more, found = plan_unsaved(parts, waiting, taken)
     makers[-1].steps += more
-    findings += found
+    findings += [*found, *passed]
     planned = [(step, maker.drafted.get(place_of(step))) for maker in makers for step in maker.steps]
     _assign([step for step, _ in planned], findings, kind)
     shown = [at < MOST_SHOWN_FILES and not any(map(is_withheld, _sources(*one))) for at, one in enumerate(planned)]
     return UndoPlan(
-        findings=tuple(findings),
+        findings=findings,
         changed=tuple(path for maker in makers for path in maker.drafted),
         phases=tuple(tuple(maker.steps) for maker in makers if maker.steps),
         files=tuple(_file_of(tree, *one, shown=is_shown) for one, is_shown in zip(planned, shown, strict=True)),
@@ -391,7 +399,7 @@ async def _set_back(
     parts = runner.parts
     made = tuple(record.number for one in outcomes for record in one.records if record.actor == actor)
     wanted = RecordFilter(numbers=made)
-    make = partial(make_plan, parts, lambda history: history.select(wanted, limit=len(made)), _REVERSE[kind])
+    make = partial(make_plan, parts, lambda history: [history.select(wanted, limit=len(made))], _REVERSE[kind])
     try:
         for phase in (await parts.workers.run(make)).phases if made else ():
             await runner.change(phase, actor)

@@ -13,10 +13,11 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
-from filetools.journal.changes import BacklogEntry, MirrorRow, RecordsForgottenError
+from msgspec import Struct
+
 from filetools.journal.records import NEVER_IN_FILE
-from filetools.journal.storage.birth import NEWEST
 from filetools.journal.storage.database import Database
+from filetools.journal.storage.schema import NEWEST
 from filetools.models.words import VERSION_PREFIX
 
 _COUNTS: Final = f"operation NOT IN ('found', 'link', 'modify_directory') AND synced <> {NEVER_IN_FILE}"
@@ -47,16 +48,13 @@ _COUNT: Final = f"SELECT count(DISTINCT key) FROM ({_LACKING})"
 _BELOW: Final = " ON CONFLICT (mirror, key) DO UPDATE SET below = max(below, excluded.below)"
 # The entry of an unapplied change survives a comparison: only a recorded deletion removes a folder with its contents.
 _ADD: Final = (
-    f"INSERT INTO behind (mirror, key, path, number, below) VALUES (?, ?, ?, ?, ?){_BELOW},"
-    " number = max(number, excluded.number)"
+    f"INSERT INTO behind (mirror, key, path, number, below, tries, reason) VALUES (?, ?, ?, ?, ?, ?, ?){_BELOW},"
+    " path = excluded.path, number = max(number, excluded.number), reason = coalesce(excluded.reason, reason),"
+    " tries = CASE WHEN excluded.reason IS NULL THEN tries ELSE excluded.tries END"
 )
 _IS_FILLING: Final = (
     "SELECT NOT is_filled OR EXISTS (SELECT 1 FROM behind WHERE mirror = place AND number = 0 AND tries = 0)"
     " FROM mirrors WHERE place = ?"
-)
-_REFUSE: Final = (
-    f"INSERT INTO behind (mirror, key, path, number, below, tries, reason) VALUES (?, ?, ?, ?, ?, ?, ?){_BELOW},"
-    " path = excluded.path, number = max(number, excluded.number), tries = excluded.tries, reason = excluded.reason"
 )
 # The entries below a moved folder are copied to where it was, and then move with the folder: until that is done, all of
 # them count as lacking.
@@ -73,6 +71,49 @@ MAX_TRIES: Final = 5
 _SELECT_MIRROR: Final = "SELECT place, identity, position, is_filled, root FROM mirrors"
 
 
+class BacklogEntry(Struct, frozen=True, kw_only=True):
+    """One path that a mirror lacks."""
+
+    key: str
+    path: str
+    number: int
+    """Change of the path that the mirror lacks; 0 if unknown."""
+    tries: int = 0
+    """How often the mirror refused it."""
+    below: bool = False
+    """True if it lacks more of a folder than that change."""
+    reason: str | None = None
+    """Why the mirror refused it."""
+
+
+class MirrorRow(Struct, frozen=True):
+    """One mirror of the root."""
+
+    place: str
+    """Where it is: the real path of its directory, or the name of a store."""
+    identity: str
+    """Identity that its folder must carry: the mirror's line, and a part that changes when its place was lost."""
+    position: int
+    """Every change up to this record is durably in the mirror, except its backlog."""
+    is_filled: bool
+    """True if it has everything from before it started following changes."""
+    root: bytes | None = None
+    """Path of the root when the mirror was added to it; None if only callers named the mirror."""
+
+    @property
+    def line(self) -> str:
+        """The part of the identity that never changes."""
+        return self.identity.partition("-")[0]
+
+    def is_or_was(self, marker: str | None) -> bool:
+        """True if a folder with this marker is the mirror, or was it before its place was lost."""
+        return marker is not None and marker.partition("-")[0] == self.line
+
+
+class RecordsForgottenError(Exception):
+    """Raised if retention may have removed records that a mirror lacks."""
+
+
 class KeptFile(NamedTuple):
     """A file as the journal knows it."""
 
@@ -81,28 +122,22 @@ class KeptFile(NamedTuple):
     mode: int
 
 
-class NewEntries(NamedTuple):
-    """Paths that mirrors lack, since a record."""
-
-    entries: list[BacklogEntry]
-    files: dict[int, KeptFile]
-    """Files of the first entries, by the numbers of their records."""
-
-
 class Backlog:
     """Paths that mirrors lack, in an embedded journal."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def since(self, number: int, *, limit: int = 1000) -> NewEntries:
+    def since(self, number: int, *, limit: int = 1000) -> tuple[list[BacklogEntry], dict[int, KeptFile]]:
         """Return the paths of the records after a number, both of a move, in the order of the records.
-
-        Includes the files of the first records as of the same moment, up to the first that is not a small file.
 
         Args:
             number: Number of the last record already seen.
             limit: Most records read; fewer entries mean that there are no more.
+
+        Returns:
+            The entries; and by the numbers of their records the files of the first ones as of the same moment, up to the
+            first that is not a small file.
 
         Raises:
             RecordsForgottenError: Retention may have removed some of these records.
@@ -110,16 +145,15 @@ class Backlog:
         (forgotten, is_moving, *_), *rows = self._database.rows(_SINCE, {"since": number, "limit": limit})
         if forgotten > number:
             raise RecordsForgottenError
-        new = NewEntries([], {})
-        is_plain = not is_moving
+        entries, files, is_plain = list[BacklogEntry](), dict[int, KeptFile](), not is_moving
         for newest, key, path, old_key, old_path, mode, digest, content in rows:
-            new.entries.append(BacklogEntry(key=key, path=path, number=newest))
+            entries.append(BacklogEntry(key=key, path=path, number=newest))
             if old_key is not None:
-                new.entries.append(BacklogEntry(key=old_key, path=old_path, number=newest))
+                entries.append(BacklogEntry(key=old_key, path=old_path, number=newest))
             is_small = is_plain and mode is not None and content is not None
             if is_plain := is_small and hashlib.sha256(content).digest() == digest:
-                new.files[newest] = KeptFile(content, VERSION_PREFIX + digest.hex(), mode)
-        return new
+                files[newest] = KeptFile(content, VERSION_PREFIX + digest.hex(), mode)
+        return entries, files
 
     def behind(self, mirror: str, after: str = "", *, limit: int = 1000) -> list[BacklogEntry]:
         """Return the paths after the given key that a mirror refused or that differ, in the order of their keys."""
@@ -164,17 +198,20 @@ class Backlog:
         # Unsynced: entries that reappear after a power cut are processed twice, which does no harm.
         self._database.write(work, durable=False)
 
-    def refuse(self, mirror: str, entry: BacklogEntry, reason: str) -> None:
-        """Count one more refusal of a path, with its reason."""
-        self._database.change(_REFUSE, [(*_values(mirror, entry), entry.tries + 1, reason)])
-
     def reset(self, mirror: str) -> None:
         """Forget the failed tries of a mirror, for an explicit synchronisation."""
         self._database.change("UPDATE behind SET tries = 0, reason = NULL WHERE mirror = ? AND tries > 0", [(mirror,)])
 
     def add(self, mirror: str, entries: Iterable[BacklogEntry]) -> None:
-        """Record that paths differ in a mirror; an existing entry keeps its tries and reason, and the greater number."""
-        self._database.change(_ADD, [_values(mirror, entry) for entry in entries])
+        """Record that a mirror lacks paths, or has refused them if there is a reason.
+
+        An existing entry keeps the greater number, and its tries and reason if the new one has no reason.
+        """
+        rows = [
+            (mirror, os.fsencode(one.key), os.fsencode(one.path), one.number, int(one.below), one.tries, one.reason)
+            for one in entries
+        ]
+        self._database.change(_ADD, rows)
 
     def withdraw(self, row: MirrorRow, keys: Iterable[str]) -> None:
         """Remove differences that nobody has recorded, unless the mirror has another identity since, or was filled."""
@@ -232,21 +269,10 @@ class Mirrors:
         self._database.change(statement, [values], durable=True)
 
 
-def added_mirrors(connection: sqlite3.Connection) -> tuple[MirrorRow, ...]:
-    """Return the mirrors that were added to a root."""
-    rows = connection.execute(f"{_SELECT_MIRROR} WHERE root IS NOT NULL ORDER BY place")
-    return tuple(MirrorRow(*row) for row in rows)
-
-
-def backlog_counts(connection: sqlite3.Connection) -> dict[str, int]:
-    """Return the number of paths that each mirror may lack; mirrors that lack none are omitted."""
-    places = [place for (place,) in connection.execute("SELECT place FROM mirrors")]
-    counts = {place: connection.execute(_COUNT, {"mirror": place}).fetchone()[0] for place in places}
-    return {place: count for place, count in counts.items() if count}
-
-
-def _values(mirror: str, entry: BacklogEntry) -> tuple[Any, ...]:
-    return (mirror, os.fsencode(entry.key), os.fsencode(entry.path), entry.number, int(entry.below))
+def backlog_counts(connection: sqlite3.Connection) -> dict[MirrorRow, int]:
+    """Return the mirrors of a root, and the number of paths that each may lack."""
+    rows = [MirrorRow(*row) for row in connection.execute(f"{_SELECT_MIRROR} ORDER BY place").fetchall()]
+    return {row: connection.execute(_COUNT, {"mirror": row.place}).fetchone()[0] for row in rows}
 
 
 def _entry(row: tuple[Any, ...]) -> BacklogEntry:

@@ -19,9 +19,9 @@ from typing import Any, Final
 
 from msgspec import Struct, structs
 
-from filetools.journal.storage.birth import NEWEST
 from filetools.journal.storage.contents import VERSION_TEXT, digest_of
 from filetools.journal.storage.database import Database
+from filetools.journal.storage.schema import NEWEST
 from filetools.models.words import EntryType
 
 MOST_AUTOMATIC: Final = 20

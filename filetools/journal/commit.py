@@ -12,15 +12,23 @@ import time
 from collections.abc import Sequence, Set
 from typing import Final
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
-from filetools.journal.changes import DIRECTORY_REMOVALS, Change, HeadMovedError, ObservedChanges, Relation
 from filetools.journal.documents import apply_to_document, is_at
-from filetools.journal.history import REVERSALS, discount, refresh_undone, targets_between
-from filetools.journal.records import INSERT_RECORD, NEVER_IN_FILE, record_from, record_row
-from filetools.journal.storage.birth import NEWEST
-from filetools.journal.storage.contents import Contents, digest_of
-from filetools.journal.storage.schema import FIRST_PENDING, NO_NUMBER, REMOVES_FOLDER
+from filetools.journal.records import (
+    INSERT_RECORD,
+    NEVER_IN_FILE,
+    REVERSALS,
+    Change,
+    Relation,
+    discount,
+    record_from,
+    record_row,
+    refresh_undone,
+    targets_between,
+)
+from filetools.journal.storage.contents import Contents, digest_of, version_from
+from filetools.journal.storage.schema import FIRST_PENDING, NEWEST, NO_NUMBER, REMOVES_FOLDER
 from filetools.journal.tree_rows import (
     PUT_HEAD,
     TREE_COLUMNS,
@@ -32,7 +40,7 @@ from filetools.journal.tree_rows import (
     put_gone,
     take_away,
 )
-from filetools.models.records import EXTERNAL, WITHOUT_BYTES, Actor, ChangeRecord, Operation
+from filetools.models.records import DIRECTORY_REMOVALS, EXTERNAL, WITHOUT_BYTES, Actor, ChangeRecord, Operation
 
 _TAKING_AWAY: Final = (Operation.DELETE, Operation.MOVE, *DIRECTORY_REMOVALS)
 _ARRIVALS: Final = (Operation.CREATE, Operation.MOVE)
@@ -60,6 +68,14 @@ _RETURN: Final = f"INSERT OR IGNORE INTO tree SELECT {TREE_COLUMNS} FROM tree_as
 _MOVE_DOCUMENT: Final = "UPDATE OR IGNORE documents SET key = ?, path = ? WHERE {} = ?"
 
 
+class HeadMovedError(Exception):
+    """Raised if something, such as an open document, has changed since it was read. Nothing was recorded; read it again."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+
 class CommitDraft(Struct, frozen=True, kw_only=True):
     """Changes that one caller records together."""
 
@@ -85,13 +101,14 @@ class Recorder:
         for change in draft.changes:
             if change.document is not None and not is_at(connection, change.document):
                 return HeadMovedError(change.path)
-        now, batch = time.time(), next_number(connection) if len(draft.changes) > 1 else None
+        now, is_alone = time.time(), len(draft.changes) == 1
+        batch = None if is_alone else connection.execute(f"SELECT ({NEWEST}) + 1").fetchone()[0]
         reversal = [each for change in draft.changes for each in change.relations if each.kind in REVERSALS][:1]
         records = list[ChangeRecord]()
         related = set[int]()
         unsynced = _unsynced_keys(connection) if any(change.external for change in draft.changes) else set[str]()
         for change in draft.changes:
-            record = self._insert(connection, change, draft.actor, now, batch, unsynced)
+            record = self.insert(connection, change, draft.actor, now, batch, unsynced)
             if not change.external:
                 unsynced.update((change.key, change.old_key or change.key))
             _move_heads(connection, change, record.number)
@@ -106,19 +123,7 @@ class Recorder:
             refresh_undone(connection, related)
         return tuple(records)
 
-    def observer(self, connection: sqlite3.Connection) -> ObservedChanges:
-        """Return the recorder of the changes that an observation finds."""
-        now, unsynced = time.time(), _unsynced_keys(connection)
-
-        def record(change: Change) -> ChangeRecord:
-            is_folder = change.operation is Operation.DELETE_DIRECTORY
-            if is_folder and connection.execute(_UNREAD, bounds_below(change.key)).fetchone() is not None:
-                change = structs.replace(change, before_unknown=True)
-            return self._insert(connection, change, EXTERNAL, now, None, unsynced)
-
-        return ObservedChanges(record)
-
-    def _insert(
+    def insert(
         self,
         connection: sqlite3.Connection,
         change: Change,
@@ -127,14 +132,74 @@ class Recorder:
         batch: int | None,
         unsynced: Set[str],
     ) -> ChangeRecord:
-        """Insert the record of a change, with its contents, and move open documents."""
+        """Insert the record of a change, with its contents, and move open documents and the rows of a whole folder."""
         synced = _synced(change, unsynced)
         row = record_row(change, actor, now=now, batch=batch, opening=self._opening, synced=synced)
         number = connection.execute(INSERT_RECORD, (None, *row)).lastrowid
         assert number is not None
         self._contents.record(connection, number, before=change.before, after=change.after, content=change.content)
         _move_documents(connection, change)
+        if change.operation is Operation.MOVE_DIRECTORY and change.old_key is not None and change.old_path is not None:
+            move_folder(connection, (change.old_key, change.old_path), (change.key, change.path))
+        elif change.operation is Operation.DELETE_DIRECTORY:
+            take_away(connection, change.key, number)
         return record_from((number, *row[:-1]))
+
+
+class ObservedChanges:
+    """Records changes by other programs. Used in one transaction, before the rows show the change.
+
+    Only the rows of a moved or removed folder, and of what was below it, follow by themselves.
+    """
+
+    def __init__(self, recorder: Recorder, connection: sqlite3.Connection) -> None:
+        self.records: list[ChangeRecord] = []
+        """The records made, in their order."""
+        self._recorder, self._connection = recorder, connection
+        self._now, self._unsynced = time.time(), _unsynced_keys(connection)
+
+    def add(
+        self,
+        operation: Operation,
+        path: str,
+        key: str,
+        *,
+        old: tuple[str, str] | None = None,
+        before: bytes | None = None,
+        after: bytes | None = None,
+        size: int | None = None,
+        mode: int | None = None,
+        is_link: bool = False,
+    ) -> int:
+        """Record a change.
+
+        Args:
+            operation: What happened.
+            path: After the change.
+            key: Of the path.
+            old: Path and key before a move.
+            before: Hash of the bytes before; None if there were none, or they were never read.
+            after: Hash of the bytes after.
+            size: In bytes, after the change.
+            mode: Permission bits after the change; before a removal.
+            is_link: True if the entry is a link; changes of links have no records.
+
+        Returns:
+            The number of its record; 0 if it has none.
+        """
+        if is_link or operation is Operation.LINK:
+            return 0
+        old_path, old_key = old or (None, None)
+        if operation is Operation.DELETE_DIRECTORY:
+            is_unknown = self._connection.execute(_UNREAD, bounds_below(key)).fetchone() is not None
+        else:
+            is_unknown = before is None and operation in (Operation.MODIFY, Operation.DELETE)
+        change = Change(
+            operation=operation, path=path, key=key, old_path=old_path, old_key=old_key, before=version_from(before),
+            before_unknown=is_unknown, after=version_from(after), size=size, mode=mode, applied=True, external=True,
+        )  # fmt: skip
+        self.records.append(self._recorder.insert(self._connection, change, EXTERNAL, self._now, None, self._unsynced))
+        return self.records[-1].number
 
 
 def _relations(change: Change, reversal: Sequence[Relation]) -> Sequence[Relation]:
@@ -172,24 +237,14 @@ def _synced(change: Change, unsynced: Set[str]) -> int:
     return int(unsynced.isdisjoint((change.key, change.old_key)))
 
 
-def next_number(connection: sqlite3.Connection) -> int:
-    """Return the number that the next record gets."""
-    (newest,) = connection.execute(NEWEST).fetchone()
-    return int(newest) + 1
-
-
 def _move_heads(connection: sqlite3.Connection, change: Change, number: int) -> None:
     if change.compensates is not None:
         _abort(connection, change.compensates)
-    if change.operation is Operation.MOVE_DIRECTORY and change.old_key is not None and change.old_path is not None:
-        move_folder(connection, (change.old_key, change.old_path), (change.key, change.path))
-    elif change.operation is Operation.CREATE_DIRECTORY:
+    if change.operation is Operation.CREATE_DIRECTORY:
         if change.compensates is not None:  # the deletion is set back
             connection.execute(_FREE, (change.compensates,))
             connection.execute(_RETURN, (change.compensates,))
         put_folder(connection, change.key, change.path, is_new=change.compensates is None)
-    elif change.operation is Operation.DELETE_DIRECTORY:
-        take_away(connection, change.key, number)
     if change.operation in _HEADLESS or change.aside or change.buffered:
         return
     if change.old_key is not None and change.old_key != change.key:

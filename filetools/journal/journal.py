@@ -16,21 +16,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError, StateUntrustedError
 from filetools.journal.backlog import Backlog, Mirrors
-from filetools.journal.changes import Change, Head, ObservedChanges, View
 from filetools.journal.checkpoints import Checkpoints
-from filetools.journal.commit import DROP_ASIDE, CommitDraft, Recorder
-from filetools.journal.documents import DOCUMENT_COLUMNS, DocumentTable, document_from
-from filetools.journal.history import History
-from filetools.journal.records import RECORD_COLUMNS, Marks, records_from
+from filetools.journal.commit import DROP_ASIDE, CommitDraft, ObservedChanges, Recorder
+from filetools.journal.documents import DOCUMENT_COLUMNS, Document, DocumentTable, document_from
+from filetools.journal.records import RECORD_COLUMNS, Change, History, Marks, records_from
 from filetools.journal.retention import Retention
 from filetools.journal.seen_versions import SeenVersions
-from filetools.journal.storage.birth import NEWEST, boot_id, mark_of, sync_directory
+from filetools.journal.storage.birth import boot_id, mark_of, sync_directory
 from filetools.journal.storage.contents import LARGEST_ROW_BYTES, BlobFolder, Contents, version_from
 from filetools.journal.storage.database import Database
-from filetools.journal.storage.schema import FIRST_PENDING, IS_MOVING, IS_UNSYNCED
+from filetools.journal.storage.schema import FIRST_PENDING, IS_MOVING, IS_UNSYNCED, NEWEST
 from filetools.journal.storage.translation import TRANSLATED
 from filetools.journal.table import Table
 from filetools.journal.tree_rows import TreeIndex, TreeTable
@@ -58,6 +58,32 @@ _POSITIONS: Final = (
     f" (SELECT coalesce(max(number), 0) FROM records WHERE number < {FIRST_PENDING}),"
     " coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'forgotten'), 0) FROM records"
 )
+
+
+class Head(Struct, frozen=True, kw_only=True):
+    """The newest version of one path that the journal knows."""
+
+    key: str
+    path: str
+    version: str | None
+    """None if the newest change removed the file."""
+    size: int | None
+    mode: int | None
+    number: int
+    """Number of the record that made it the head."""
+    applied: bool
+    """False while the file may not have this version yet."""
+
+
+class View(Struct, frozen=True, kw_only=True):
+    """The journal's view of a path at one moment."""
+
+    head: Head | None
+    """None if the path has never been recorded."""
+    blocked: bool = False
+    """True if a folder above is being moved or deleted, or was when its process died."""
+    document: Document | None = None
+    """The open document of the path; None if no editor has it open."""
 
 
 class Positions(NamedTuple):
@@ -175,10 +201,6 @@ class Journal:
         }  # fmt: skip
         return records_from(self._database, query, values)
 
-    def position(self) -> int:
-        """Number of the newest record; 0 if there is none."""
-        return self.positions().newest
-
     def positions(self) -> Positions:
         """Return the numbers of some records, as of one moment."""
         return Positions(*self._database.row(_POSITIONS))
@@ -246,7 +268,7 @@ class Journal:
         """
 
         def work(connection: sqlite3.Connection) -> Records:
-            found = self._recorder.observer(connection)
+            found = ObservedChanges(self._recorder, connection)
             look(found, TreeTable(connection, key_of))
             return tuple(found.records)
 
@@ -257,39 +279,16 @@ class Journal:
 
     def _note(self, outcomes: Sequence[Records | Exception]) -> None:
         """Note the newest number; called behind the gate."""
-        records = _records_of(outcomes)
-        for record in records:
-            if record.number != self.own_position + 1:
-                self.others_position = record.number - 1
-            self.own_position = record.number
-        if records:
+        if records := _records_of(outcomes):
+            if records[0].number != self.own_position + 1:
+                self.others_position = records[0].number - 1
+            self.own_position = records[-1].number
             self._database.position.note_newest(self.own_position)
 
     def checkpoint(self) -> None:
         """Copy the write-ahead file into the database if it has grown large."""
         self._database.checkpoint()
         self._database.reserve.fill()
-
-    def needs_restoring(self) -> bool:
-        """True if a power cut may have undone unsynced changes of files and no process has noted it yet."""
-        row = self._database.row("SELECT value FROM meta WHERE name = 'restored_boot'")
-        return row is None or row[0] != boot_id()
-
-    def begin_restoring(self) -> None:
-        """Note, once per boot, which records a power cut may have undone in the files.
-
-        `marks.unfinished` returns them. Each remains noted until it is restored, even if that fails or the machine goes down
-        again; until then the heads of its paths count as not applied.
-        """
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute(
-                f"INSERT OR IGNORE INTO unrestored SELECT number FROM records INDEXED BY records_open WHERE {IS_UNSYNCED}"
-            )
-            connection.execute("UPDATE tree SET applied = 0 WHERE number IN (SELECT number FROM unrestored)")
-            connection.execute(_PUT, ("restored_boot", boot_id()))
-
-        self._database.write(work)
 
     def maintain(self, *, retention_bytes: int, retention_records: int, retention_seconds: float | None = None) -> int:
         """Checkpoint if due and remove what exceeds the retention; the leader calls this periodically.
@@ -316,11 +315,11 @@ def _records_of(outcomes: Sequence[Records | Exception]) -> list[ChangeRecord]:
     return [record for outcome in outcomes if not isinstance(outcome, Exception) for record in outcome]
 
 
-_PUT: Final = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)"
-
-
 def _confirmed_epoch(database: Database, durability: Durability, connection: sqlite3.Connection) -> str:
-    """Return the epoch of an opened journal, starting a new one if its numbering was rolled back."""
+    """Return the epoch of an opened journal, starting a new one if its numbering was rolled back.
+
+    The first opening after a start of the machine also lists the records to be restored.
+    """
     boot, reached, found = boot_id(), database.position.at_opening, database.file_id
     meta = dict(connection.execute("SELECT name, value FROM meta").fetchall())
     (issued,) = connection.execute(NEWEST).fetchone()
@@ -340,5 +339,11 @@ def _confirmed_epoch(database: Database, durability: Durability, connection: sql
     wanted = {"epoch": epoch, "boot": boot, "durability": relaxed, "inode": found}
     changed = [(name, value) for name, value in wanted.items() if meta.get(name) != value]
     if changed:
-        connection.executemany(_PUT, changed)
+        connection.executemany("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", changed)
+    if meta.get("boot") != boot:
+        # A power cut may have undone these in the files: until each is restored, its head counts as not applied.
+        connection.execute(
+            f"INSERT OR IGNORE INTO unrestored SELECT number FROM records INDEXED BY records_open WHERE {IS_UNSYNCED}"
+        )
+        connection.execute("UPDATE tree SET applied = 0 WHERE number IN (SELECT number FROM unrestored)")
     return epoch

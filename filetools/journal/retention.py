@@ -73,12 +73,13 @@ _READ_TEXTS: Final = (
 )
 """Texts beyond a number of bytes, without the most recently used ones."""
 _HELD: Final = (
-    "SELECT count(*), coalesce(max(number), 0),"
-    " (SELECT coalesce(sum(size), 0) FROM contents INDEXED BY contents_by_use) FROM records"
+    "SELECT (SELECT coalesce(sum(size), 0) FROM contents INDEXED BY contents_by_use), count(*),"
+    " (SELECT name FROM checkpoints ORDER BY number, time LIMIT 1),"
+    " coalesce(max(number) - (SELECT min(number) FROM checkpoints), 0) FROM records"
 )
 
 
-class Retained(Struct, frozen=True, kw_only=True):
+class Retained(Struct, frozen=True):
     """What a journal holds."""
 
     bytes: int
@@ -131,11 +132,7 @@ class Retention:
 
     def retained(self) -> Retained:
         """Return what the journal holds now, and which checkpoint keeps retention from removing more."""
-        with self._database.reading() as connection:
-            records, position, contents = connection.execute(_HELD).fetchone()
-            oldest = connection.execute("SELECT name, number FROM checkpoints ORDER BY number, time LIMIT 1").fetchone()
-        name, number = oldest or (None, position)
-        return Retained(bytes=contents, records=records, checkpoint=name, held_records=position - number)
+        return Retained(*self._database.row(_HELD))
 
     def _drop(self, held: int, limit: int, drop: Callable[[int], int]) -> int:
         """Drop what exceeds a limit, expiring automatic checkpoints if needed; returns the amount."""
@@ -157,21 +154,9 @@ class Retention:
             doomed = [number for number, when in rows if when < made_before]
             if not doomed:
                 break
-            removed += self._remove_records(doomed)
+            removed += self._database.change(_REMOVE_RECORD, [(number,) for number in doomed], may_use_reserve=True)
             after = rows[-1][0]
         return removed
-
-    def _remove_records(self, numbers: list[int]) -> int:
-        def work(connection: sqlite3.Connection) -> int:
-            count = connection.executemany(_REMOVE_RECORD, [(number,) for number in numbers]).rowcount
-            connection.execute(
-                "INSERT INTO meta (name, value) VALUES ('forgotten', ?) ON CONFLICT (name)"
-                " DO UPDATE SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER))",
-                (str(max(numbers)),),
-            )
-            return count
-
-        return self._database.write(work, durable=False, may_use_reserve=True)
 
     def _drop_contents(self, surplus: int) -> int:
         live_since = self._clock() - LIVE_SECONDS
@@ -214,7 +199,7 @@ class Retention:
         # Unnamed checkpoints of this age are left from failed saves.
         unfinished = partial(forget_checkpoints, "name IS NULL AND time < ?", self._clock() - SWEEP_SECONDS)
         self._database.write(unfinished, durable=False, may_use_reserve=True)
-        for keys in slices(self._database.rows(f"SELECT key FROM tree WHERE {_UNMENTIONED}")):
-            self._database.change(_FORGET_ROW, keys, may_use_reserve=True)
+        keys = self._database.rows(f"SELECT key FROM tree WHERE {_UNMENTIONED}")
+        self._database.change(_FORGET_ROW, keys, may_use_reserve=True)
         for names in slices(self._blobs.sweep(), SLICE):
             remove_unused(self._database, self._blobs, map(bytes.fromhex, names))

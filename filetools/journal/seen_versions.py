@@ -17,8 +17,6 @@ MOST_SEEN: Final = 10_000
 """Rows kept of one actor; the oldest are removed first."""
 MOST_SEEN_OF_PATH: Final = 64
 """Rows kept of one actor and path; the oldest are removed first."""
-SLICE: Final = 200
-"""Rows removed in one transaction, so that writers wait a few milliseconds at most."""
 _FORGET: Final = "DELETE FROM seen_versions WHERE owner = ? AND key = ?"
 _KEEP: Final = "INSERT OR REPLACE INTO seen_versions VALUES (?, ?, ?, ?, ?, ?, ?)"
 _BOUND: Final = (
@@ -103,11 +101,10 @@ def _save(changes: list[tuple[str, str, SeenVersion | None]], connection: sqlite
 
 
 def tidy_seen_versions(database: Database, oldest_kept: float) -> None:
-    """Remove rows that are too old or beyond their actor's limit, a slice behind the gate at a time.
+    """Remove rows that are too old or beyond their actor's limit.
 
     Args:
         database: The database.
         oldest_kept: Time of the oldest row to keep; seconds since the epoch.
     """
-    for some in slices(database.rows(_DOOMED, (oldest_kept, MOST_SEEN)), SLICE):
-        database.change(_REMOVE, some)
+    database.change(_REMOVE, database.rows(_DOOMED, (oldest_kept, MOST_SEEN)))

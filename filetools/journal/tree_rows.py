@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from filetools.journal.storage.contents import digest_of
-from filetools.journal.storage.database import Database, slices
+from filetools.journal.storage.database import Database
 from filetools.paths.ignore import IGNORE_FILE
 
 RowKind = Literal["file", "directory", "symlink", "other", "absent"]
@@ -220,14 +220,6 @@ class TreeTable:
         found = self._connection.execute(f"{_ROWS} AND {condition}", values)
         return [row_from(row) for row in found]
 
-    def take_away(self, key: str, number: int) -> None:
-        """Mark everything below a folder as removed by record `number`, which removed the folder."""
-        take_away(self._connection, key, number)
-
-    def move_folder(self, old: TreeRow, key: str, path: str) -> None:
-        """Rename the rows of a moved folder and of everything below it."""
-        move_folder(self._connection, (old.key, old.path), (key, path))
-
     def move_device(self, old: int, new: int) -> None:
         """Set a new device number in all rows of a device."""
         self._connection.execute("UPDATE tree SET device = ? WHERE device = ?", (new, old))
@@ -334,8 +326,7 @@ class TreeIndex:
     def note_read(self, read: Iterable[ReadVersion]) -> None:
         """Store the versions that were read in rows that have none, if the entry is unchanged."""
         values = [(one.version, one.ctime, one.key, one.kind, *one.identity[1:]) for one in read]
-        for several in slices(values):
-            self._database.change(_NOTE_READ, several)
+        self._database.change(_NOTE_READ, values)
 
     def note_opened(self, key: str, path: str, version: str) -> None:
         """Remember the version of a file without records, so that a later change is detected."""

@@ -75,6 +75,8 @@ class Operation(StrEnum):
     """A symbolic link was created, removed or redirected; versions are those of its target's text. No event is sent."""
 
 
+DIRECTORY_REMOVALS: Final = (Operation.DELETE_DIRECTORY, Operation.MOVE_DIRECTORY)
+"""Operations that remove a whole folder from its path; they are ordered against every change below it."""
 WITHOUT_BYTES: Final = (Operation.LINK, Operation.MODIFY_DIRECTORY)
 """Operations on entries that have a short text instead of bytes: a link's target, a folder's mode."""
 

@@ -10,6 +10,7 @@ import errno
 import os
 import stat
 import sys
+from functools import cache
 from typing import Final
 
 from msgspec import Struct
@@ -52,14 +53,13 @@ class Resolver:
 
     __slots__ = ()
 
-    def open(self, root: int, path: str, flags: int, mode: int) -> int:
+    def open(self, root: int, path: str, flags: int) -> int:
         """Open `path` ("" is the root) relative to the descriptor `root`.
 
         Args:
             root: Descriptor of the root directory.
             path: Normalised path.
             flags: As for `os.open`, with the flags that refuse links already added.
-            mode: Permission bits of a file to be created; 0 if none is created.
 
         Raises:
             OSError: Untranslated. A link on the way gives ELOOP or ENOTDIR.
@@ -68,7 +68,7 @@ class Resolver:
             return os.open(".", flags, dir_fd=root)
         parent, name = _descend(root, path)
         try:
-            return os.open(name, flags, mode, dir_fd=parent)
+            return os.open(name, flags, dir_fd=parent)
         finally:
             if parent != root:
                 os.close(parent)
@@ -126,20 +126,15 @@ def _descend(root: int, path: str) -> tuple[int, str]:
     held = root
     try:
         for folder in folders:
-            held = _step(root, held, folder)
+            step = os.open(folder, _STEP_FLAGS, dir_fd=held)
+            if held != root:
+                os.close(held)
+            held = step
     except BaseException:
         if held != root:
             os.close(held)
         raise
     return held, name
-
-
-def _step(root: int, held: int, name: str) -> int:
-    """Open the folder `name` in `held`, which is closed unless it is the root's own descriptor."""
-    step = os.open(name, _STEP_FLAGS, dir_fd=held)
-    if held != root:
-        os.close(held)
-    return step
 
 
 _RESOLVE_NO_MAGICLINKS: Final = 0x02
@@ -169,17 +164,22 @@ class _OpenHow(ctypes.Structure):
 _HOW_BYTES: Final = ctypes.sizeof(_OpenHow)
 
 
+@cache
+def _how(flags: int, resolve: int) -> object:
+    """Return a pointer to the record of a kind of opening, which the kernel only reads: threads may share it."""
+    return ctypes.byref(_OpenHow(flags, 0, resolve))
+
+
 class Openat2Resolver(Resolver):
     """Resolver that leaves the whole resolution to the kernel."""
 
-    __slots__ = ("_hows", "_syscall")
+    __slots__ = ("_syscall",)
 
     def __init__(self) -> None:
         syscall = ctypes.CDLL(None, use_errno=True).syscall
         syscall.restype = ctypes.c_long
         syscall.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
         self._syscall = syscall
-        self._hows: dict[tuple[int, int, int], object] = {}
 
     @classmethod
     def probe(cls, root: int) -> Openat2Resolver | None:
@@ -192,26 +192,35 @@ class Openat2Resolver(Resolver):
             return None
         resolver = cls()
         try:
-            os.close(resolver.open(root, "", O_PATH | O_DIRECTORY | SAFE_FLAGS, 0))
+            os.close(resolver.open(root, "", O_PATH | O_DIRECTORY | SAFE_FLAGS))
         except OSError:
             # ENOSYS from an old kernel, EPERM (some sandboxes: EACCES) from a filter: the base class needs neither.
             return None
         return resolver
 
-    def open(self, root: int, path: str, flags: int, mode: int) -> int:
+    def open(self, root: int, path: str, flags: int) -> int:
         """Open `path` beneath `root` in one call; see `Resolver.open`."""
         encoded = path.encode(_ENCODING, "surrogateescape") or b"."
         if len(encoded) >= _KERNEL_PATH_BYTES:
-            return super().open(root, path, flags, mode)
-        return self._call(root, encoded, flags, mode)
+            return super().open(root, path, flags)
+        how, error = _how(flags, _RESOLVE), errno.EAGAIN
+        for _ in range(_TRIES):
+            descriptor: int = self._syscall(_SYSCALL_NUMBER, root, encoded, how, _HOW_BYTES)
+            if descriptor >= 0:
+                return descriptor
+            error = ctypes.get_errno()
+            if error not in _AGAIN:
+                break
+        # EXDEV is hidden from the caller, for whom it would mean another file system.
+        error = errno.EAGAIN if error == errno.EXDEV else error
+        raise OSError(error, os.strerror(error))
 
     def open_cached(self, root: int, path: str, flags: int) -> int | None:
         """Open `path` if that needs no waiting; see `Resolver.open_cached`."""
         encoded = path.encode(_ENCODING, "surrogateescape") or b"."
         if len(encoded) >= _KERNEL_PATH_BYTES:
             return None
-        # Not through `_call`, which would add a tenth to what reading a small file costs.
-        how = self._how(flags, 0, _RESOLVE | _RESOLVE_CACHED)
+        how = _how(flags, _RESOLVE | _RESOLVE_CACHED)
         descriptor: int = self._syscall(_SYSCALL_NUMBER, root, encoded, how, _HOW_BYTES)
         if descriptor >= 0:
             return descriptor
@@ -222,33 +231,10 @@ class Openat2Resolver(Resolver):
 
     def stat(self, root: int, path: str) -> os.stat_result:
         """Look through a descriptor without access rights (O_PATH); see `Resolver.stat`."""
-        if path and "/" not in path:
-            return os.stat(path, dir_fd=root, follow_symlinks=False)  # no folder on the way could be a link
-        descriptor = self.open(root, path, O_PATH | SAFE_FLAGS, 0)
+        if "/" not in path:  # no folder on the way could be a link
+            return os.stat(path, dir_fd=root, follow_symlinks=False) if path else os.fstat(root)
+        descriptor = self.open(root, path, O_PATH | SAFE_FLAGS)
         try:
             return os.fstat(descriptor)
         finally:
             os.close(descriptor)
-
-    def _call(self, root: int, path: bytes, flags: int, mode: int) -> int:
-        how = self._how(flags, mode, _RESOLVE)
-        error = errno.EAGAIN
-        for _ in range(_TRIES):
-            descriptor: int = self._syscall(_SYSCALL_NUMBER, root, path, how, _HOW_BYTES)
-            if descriptor >= 0:
-                return descriptor
-            error = ctypes.get_errno()
-            if error not in _AGAIN:
-                break
-        # EXDEV is hidden from the caller, for whom it would mean another file system.
-        error = errno.EAGAIN if error == errno.EXDEV else error
-        raise OSError(error, os.strerror(error))
-
-    def _how(self, flags: int, mode: int, resolve: int) -> object:
-        """Return a pointer to the `open_how` record of a kind of opening."""
-        key = (flags, mode, resolve)
-        how = self._hows.get(key)
-        if how is None:
-            # The kernel only reads it, so that threads may share one record for each kind of opening.
-            how = self._hows[key] = ctypes.byref(_OpenHow(flags, mode, resolve))
-        return how

@@ -27,10 +27,10 @@ class CheckedResolver(Resolver):
     def __init__(self, root: Path) -> None:
         self._root = str(root)
 
-    def open(self, root: int, path: str, flags: int, mode: int) -> int:
+    def open(self, root: int, path: str, flags: int) -> int:
         """Open `path` by its whole name after a check of each component; see `Resolver.open`."""
         self._refuse_link(root, path)
-        return os.open(self._place(path), flags, mode)
+        return os.open(self._place(path), flags)
 
     def stat(self, root: int, path: str) -> os.stat_result:
         """Look by the whole name after a check of each folder; see `Resolver.stat`."""

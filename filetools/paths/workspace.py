@@ -24,9 +24,9 @@ from filetools.errors import (
     WorkspaceGoneError,
 )
 from filetools.models.words import STATE_PATH
-from filetools.paths.birth import birth_ns
 from filetools.paths.explain import MAYBE_GONE, MAYBE_ON_THE_WAY, explain_way, shown, translate, wrong_kind
 from filetools.paths.lexical import is_addressable
+from filetools.paths.library import birth_ns
 from filetools.paths.links import follow_links
 from filetools.paths.resolver import (
     FOLDER_FLAGS,
@@ -247,21 +247,20 @@ class Workspace:
         self._rules.refuse_state(segments)
         return WorkspacePath("/".join(segments))
 
-    def open_descriptor(self, path: WorkspacePath, flags: int, mode: int = 0) -> int:
+    def open_descriptor(self, path: WorkspacePath, flags: int) -> int:
         """Open the entry at a path, beneath the root and never through a link.
 
         Args:
             path: The path; the root is allowed.
             flags: As for `os.open`; flags that refuse links, inheritance and terminals are added. With O_PATH and
                 nothing else a link itself can be opened.
-            mode: Permission bits, only with O_CREAT.
 
         Raises:
             FileToolsError: The error that `explain` returns for the system's.
         """
         flags |= SAFE_FLAGS if O_PATH and flags & O_PATH else SAFE_FLAGS | O_NOCTTY
         try:
-            return self._resolver.open(self.root_descriptor, path, flags, mode)
+            return self._resolver.open(self.root_descriptor, path, flags)
         except OSError as exc:
             raise self.explain(path, exc, directory=bool(flags & O_DIRECTORY)) from exc
 
@@ -284,7 +283,7 @@ class Workspace:
             FileToolsError: As `open_file`.
         """
         try:
-            descriptor = self._resolver.open(self.root_descriptor, path, READ_FLAGS, 0)
+            descriptor = self._resolver.open(self.root_descriptor, path, READ_FLAGS)
         except OSError as exc:
             raise self._explain_look(path, exc) from exc
         return descriptor, _facts_of_regular(descriptor, path)
@@ -317,7 +316,7 @@ class Workspace:
         if path.is_root and (reason := why_gone(self.root_descriptor)):
             raise WorkspaceGoneError(reason)
         try:
-            return self._resolver.open(self.root_descriptor, path, FOLDER_FLAGS, 0)
+            return self._resolver.open(self.root_descriptor, path, FOLDER_FLAGS)
         except OSError as exc:
             raise self.explain(path, exc, directory=True) from exc
 
@@ -342,11 +341,7 @@ class Workspace:
             AccessDeniedError: The operating system denied it.
         """
         try:
-            return (
-                os.fstat(self.root_descriptor)
-                if path.is_root and self.root_descriptor >= 0
-                else self._resolver.stat(self.root_descriptor, path)
-            )
+            return self._resolver.stat(self.root_descriptor, path)
         except OSError as exc:
             error = self._explain_look(path, exc)
             if isinstance(error, (PathNotFoundError, PathNotDirectoryError)):
@@ -427,7 +422,7 @@ class Workspace:
         return None not in mounts and mounts[0] != mounts[1]
 
     def _mount_of(self, path: WorkspacePath) -> str | None:
-        descriptor = self._resolver.open(self.root_descriptor, path, O_PATH | SAFE_FLAGS, 0)
+        descriptor = self._resolver.open(self.root_descriptor, path, O_PATH | SAFE_FLAGS)
         try:
             lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text("ascii").splitlines()
             return next((line for line in lines if line.startswith("mnt_id:")), None)

@@ -39,8 +39,6 @@ class ApprovalRow(Struct, frozen=True, kw_only=True):
     id: str
     call: str
     """Equal for identical calls."""
-    process: str
-    """Process whose call asked last; the request ends with it unless it is answered."""
     asked: float
     """When it was opened, in seconds since the epoch."""
     expires: float
@@ -65,7 +63,6 @@ class ApprovalTable:
     def __init__(self, table: Table) -> None:
         self._table = table
         self._process = _PROCESS + secrets.token_hex(8)
-        self._state = {"listens": False, "asks_for_all": False}
 
     def ask(
         self, new_id: str, call: str, shown: Mapping[str, Any], *, now: float, expires: float
@@ -88,15 +85,12 @@ class ApprovalTable:
             opened = self._new(_OPENED, {}, 0, 0.0)  # before the look: the put fails if others open one after it
             live, others_listen = self.live(now=now)
             row = next((row for row in live if row.call == call), None)
-            added = []
-            if row is None:
-                if len(live) >= MOST_REQUESTS or sum(row.size for row in live) + size > MOST_BYTES:
-                    return None, []
-                row = ApprovalRow(id=new_id, call=call, process="", asked=now, expires=expires, size=size)
-                added = [opened, self._new(_SHOWN + new_id, shown, size, expires)]
-            # The process that asked last keeps it open: the one that asked first may end before this one.
-            row = structs.replace(row, process=self._process)
-            return (row, others_listen), [self._lease(now), _put(row), *added]
+            if row is not None:
+                return (row, others_listen), []
+            if len(live) >= MOST_REQUESTS or sum(row.size for row in live) + size > MOST_BYTES:
+                return None, []
+            row = ApprovalRow(id=new_id, call=call, asked=now, expires=expires, size=size)
+            return (row, others_listen), [opened, _put(row), self._new(_SHOWN + new_id, shown, size, expires)]
 
         return self._changed(work)
 
@@ -142,10 +136,7 @@ class ApprovalTable:
         rows = sorted(map(_approval, self._table.scan(_REQUEST)), key=lambda row: row.asked)
         used = [self._table.get(_USED + each) for each in set(known).difference(row.id for row in rows)]
         rows += [_approval(row) for row in used if row is not None]
-        others = self._others(now)  # after the requests, each of which was put along with its process
-        present = {self._process, *(other.key for other in others)}
-        live = [row for row in rows if row.expires > now and (row.answer is not None or row.process in present)]
-        return live, any(other.value["listens"] for other in others)
+        return [row for row in rows if row.expires > now], self._is_said("listens", now)
 
     def shown(self, approval_id: str) -> Mapping[str, Any] | None:
         """Return the question of a request; None if it has ended."""
@@ -158,7 +149,7 @@ class ApprovalTable:
 
     def must_ask(self, *, now: float) -> bool:
         """True if another process requires the agents of all processes to ask; cheap."""
-        return any(other.value["asks_for_all"] for other in self._others(now))
+        return self._is_said("asks_for_all", now)
 
     def attend(self, *, now: float, listens: bool, asks_for_all: bool = False) -> None:
         """Renew the lease of this process, with the flags whether it can answer and whether all agents must ask.
@@ -166,13 +157,11 @@ class ApprovalTable:
         Expired rows are removed.
         """
         self._table.release(0, unused_since=now)
-        known, self._state = self._table.get(self._process), {"listens": listens, "asks_for_all": asks_for_all}
-        is_news = known is None or known.value != self._state
-        self._changed(lambda: (None, [self._lease(now)]), is_news=is_news)
-
-    def leave(self) -> None:
-        """End the lease of this process, and with it the requests that it has open."""
-        self._changed(lambda: (None, [self._lease(-LEASE_SECONDS)]))
+        said = {"listens": listens, "asks_for_all": asks_for_all}
+        known = self._table.get(self._process)
+        is_news = (known.value if known else dict.fromkeys(said, False)) != said
+        if is_news or listens or asks_for_all:
+            self._changed(lambda: (None, [self._new(self._process, said, 1, now + LEASE_SECONDS)]), is_news=is_news)
 
     def _changed(self, work: Callable[[], tuple[T, list[TableRow]]], *, is_news: bool = True) -> T:
         """Put the rows that `work` returns, which runs again if others have put one of them meanwhile."""
@@ -181,11 +170,10 @@ class ApprovalTable:
             if not rows or self._table.put(rows, durable=False, is_news=is_news):
                 return result
 
-    def _others(self, now: float) -> list[TableRow]:
-        return [row for row in self._table.scan(_PROCESS) if row.key != self._process and row.used > now]
-
-    def _lease(self, now: float) -> TableRow:
-        return self._new(self._process, self._state, 1, now + LEASE_SECONDS)
+    def _is_said(self, flag: str, now: float) -> bool:
+        """True if another process that is alive has set a flag of its lease."""
+        others = (row for row in self._table.scan(_PROCESS) if row.key != self._process and row.used > now)
+        return any(row.value[flag] for row in others)
 
     def _new(self, key: str, value: Mapping[str, Any], size: int, used: float) -> TableRow:
         """Return a row that replaces the current one."""

@@ -23,10 +23,10 @@ from filetools.errors import (
 )
 from filetools.events.types import ApprovalRequired, Event, ToolApproved, ToolRejected
 from filetools.journal.table import Table
+from filetools.locks.deadline import current_deadline, uncounted
 from filetools.models.records import Actor
 from filetools.permissions.approval_table import ApprovalRow, ApprovalTable
 from filetools.permissions.audience import Attendance, Audience, Case, Ticket
-from filetools.permissions.deadline import current_deadline, uncounted
 from filetools.permissions.policy import DELETING_TOOLS, READING_TOOLS, RunTrust
 from filetools.permissions.requests import (
     ApprovalDecision,
@@ -176,7 +176,7 @@ class Approvals:
             presence.cancel()
             await asyncio.gather(presence, return_exceptions=True)
             with suppress(FileToolsError):
-                await self._run(self._book.leave)
+                await self._run(partial(self._book.attend, now=self._clock(), listens=False))
 
     async def _wait(self, ticket: Ticket) -> None:
         if ticket.settled.is_set():
@@ -280,7 +280,7 @@ class Approvals:
         return bool(self.tickets) or self._book.has_any()
 
     async def renew(self) -> None:
-        """Renew the lease of this process, then `look`."""
+        """Renew the lease of this process, if it has one to keep, then `look`."""
         listens, asks_for_all = self.audience.is_for_all, self._asks_for_all > 0
         await self._run(partial(self._book.attend, now=self._clock(), listens=listens, asks_for_all=asks_for_all))
         await self.look()
@@ -297,7 +297,8 @@ class Approvals:
                 self._update(row)
             live = {row.id for row in rows}
             for ticket in [ticket for name, ticket in self.tickets.items() if name not in live]:
-                self._end_lost(ticket, is_late=ticket.expires <= now)
+                self._settle(ticket, ApprovalDecision(answer="deny"), "nobody answered in time")
+                self._end(ticket)
             self.audience.note_others(others_listen)
 
     def _read(self, known: Collection[str], now: float) -> tuple[Sequence[ApprovalRow], bool, list[ApprovalRequest]]:
@@ -330,7 +331,8 @@ class Approvals:
         if row.is_used and not ticket.waiting:
             self._end(ticket)
 
-    def _settle(self, ticket: Ticket, decision: ApprovalDecision) -> None:
+    def _settle(self, ticket: Ticket, decision: ApprovalDecision, denial: str = "denied") -> None:
+        """Record the decision about a ticket, unless it has one."""
         if ticket.decision is not None:
             return
         ticket.decision = decision
@@ -343,19 +345,9 @@ class Approvals:
                 self._trust.add(ticket.request.actor, ticket.request.tool, path)
         ticket.settled.set()
         if decision.answer == "deny":
-            self._publish(ToolRejected(**_facts(ticket.request), reason="denied"))
+            self._publish(ToolRejected(**_facts(ticket.request), reason=denial))
         else:
             self._publish(ToolApproved(**_facts(ticket.request)))
-
-    def _end_lost(self, ticket: Ticket, *, is_late: bool) -> None:
-        """End a ticket that is no longer in the table: its time has passed, or its process has ended."""
-        is_unanswered = ticket.decision is None
-        if is_unanswered and is_late:
-            ticket.decision = ApprovalDecision(answer="deny")
-        self._end(ticket)
-        if is_unanswered:
-            reason = "nobody answered in time" if is_late else "its process has ended"
-            self._publish(ToolRejected(**_facts(ticket.request), reason=reason))
 
 
 def _request_of(case: Case, now: float, open_seconds: float) -> ApprovalRequest:
@@ -390,6 +382,6 @@ def not_open(approval_id: str) -> InvalidArgumentError:
     """Return the error for answering a request that is not open."""
     return InvalidArgumentError(
         f"No approval request {approval_id!r} is open",
-        suggested_action="A request ends with its answer, after ten minutes, or with the process that asked: repeat the call"
-        " in a process that waits, or answer one of the requests that are listed.",
+        suggested_action="A request ends with its answer, or after ten minutes: repeat the call, or answer one of the requests"
+        " that are listed.",
     )

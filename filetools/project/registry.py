@@ -128,7 +128,11 @@ class Registry:
             its folder.
         """
         projects, found = self._table.scan(_PROJECTS), list[dict[str, Any]]()
-        for row in sorted(self._running(), key=lambda row: float(row.value["registered"])):
+        for row in sorted(self._table.scan(_INSTANCES), key=lambda row: float(row.value["registered"])):
+            if self._is_dead(row):
+                with suppress(FileToolsError):  # on a full disk they are still omitted from the list
+                    self.close_instance(_id_of(row))
+                continue
             place = row.value["working_dir"]
             shown = {
                 "id": _id_of(row), "name": row.value["name"], "dir": short_path(place), "status": self._status(row)
@@ -204,17 +208,6 @@ class Registry:
             return [row], _project(row), [ProjectCreated(project=row.value["id"], path=place)]
 
         return self._change(work)
-
-    def _running(self) -> list[TableRow]:
-        """Return the running instances, and close those whose process is dead."""
-        found = []
-        for row in self._table.scan(_INSTANCES):
-            if not self._is_dead(row):
-                found.append(row)
-            else:
-                with suppress(FileToolsError):  # on a full disk they are still omitted from the list
-                    self.close_instance(_id_of(row))
-        return found
 
     def _is_dead(self, row: TableRow) -> bool:
         found = is_alive(row.value["pid"], row.value["mark"])

@@ -52,10 +52,9 @@ class AgentResult(Struct, frozen=True, kw_only=True):
 
 
 class AgentProcess:
-    """A running agent: `async with AgentProcess.start(…) as agent`; one task reads its lines with `async for`.
+    """A running agent; one task reads its lines with `async for`, then awaits `result`, once.
 
-    Leaving the block ends the process, the rest of its group, and the pipes. A cancelled block waits for this, and it is
-    completed even if the waiting is cancelled, too.
+    At its end the rest of its group and the pipes end, too, even if nobody awaits that.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], prompt: bytes, limits: AgentLimits) -> None:
@@ -68,7 +67,6 @@ class AgentProcess:
         self._life = asyncio.create_task(self._live(prompt), name="filetools agent")
         self._life.add_done_callback(self._close)
         self._hearing = asyncio.create_task(self._hear(), name="filetools agent")
-        self._ending: asyncio.Task[AgentResult] | None = None
         threading.Thread(target=self._await_end, name="filetools agent", daemon=True).start()
 
     @classmethod
@@ -109,13 +107,6 @@ class AgentProcess:
             raise AgentFailedError(program, getattr(exc, "strerror", None) or str(exc)) from exc
         return cls(process, prompt, limits or AgentLimits())
 
-    async def __aenter__(self) -> AgentProcess:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._woken.set()
-        await self.result()
-
     def __aiter__(self) -> AgentProcess:
         return self
 
@@ -132,16 +123,6 @@ class AgentProcess:
 
     async def result(self) -> AgentResult:
         """Wait for the end of the process and of its pipes, discarding unread lines."""
-        if self._ending is None:
-            self._ending = asyncio.create_task(self._end(), name="filetools agent")
-        return await asyncio.shield(self._ending)
-
-    async def stop(self) -> None:
-        """End the process and wait for it: SIGTERM to its group, then SIGKILL if it does not end."""
-        self._woken.set()
-        await asyncio.shield(self._life)
-
-    async def _end(self) -> AgentResult:
         async for _ in self:
             pass
         await self._life
@@ -150,6 +131,11 @@ class AgentProcess:
             exit_code=self._process.returncode, timed_out=self._timed_out, left_behind=self._left_behind,
             errors=self._errors.decode(errors="replace"), skipped=self._skipped,
         )  # fmt: skip
+
+    async def stop(self) -> None:
+        """End the process and wait for it: SIGTERM to its group, then SIGKILL if it does not end."""
+        self._woken.set()
+        await asyncio.shield(self._life)
 
     async def _live(self, prompt: bytes) -> None:
         seconds, loop, process = self._limits.stop_seconds, self._loop, self._process

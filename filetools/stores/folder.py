@@ -13,7 +13,6 @@ from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.private import Disk, Explained
 from filetools.stores.reading import LocalReading, read_exactly, to_file_stat
 from filetools.stores.store import FileStat
-from filetools.stores.system import Opened
 
 _BUFFER_BYTES: Final = 256 * 1024
 
@@ -69,7 +68,7 @@ class FolderStore(LocalReading):
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError
         """
         self._refuse_withheld(path)
-        with Explained(self._disk.workspace, path), Opened(self._disk.workspace.open_file, path) as descriptor:
+        with Explained(self._disk.workspace, path, self._disk.workspace.open_file) as descriptor:
             return read_exactly(descriptor, count), to_file_stat(os.fstat(descriptor))
 
     def read_end(self, path: WorkspacePath, count: int) -> bytes:
@@ -91,8 +90,7 @@ class FolderStore(LocalReading):
         """
         self._refuse_withheld(path)
         with (
-            Explained(self._disk.workspace, path),
-            Opened(self._disk.workspace.open_file, path) as descriptor,
+            Explained(self._disk.workspace, path, self._disk.workspace.open_file) as descriptor,
             os.fdopen(descriptor, "rb", buffering, closefd=False) as file,
         ):
             yield file, os.fstat(descriptor).st_size

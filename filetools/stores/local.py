@@ -106,7 +106,7 @@ class LocalStore(LocalReading):
     def _find_tick(self) -> int:
         private = self._disk.private
         with Explained(self._disk.workspace, WorkspacePath(STATE_DIRECTORY)):
-            return 0 if stamps_every_change(private.folder("tmp"), private.owner.new_name()) else CLOCK_TICK_NS
+            return 0 if stamps_every_change(private.folder("tmp"), private.new_name()) else CLOCK_TICK_NS
 
     def open(self, path: WorkspacePath) -> Reader:
         """Open a regular file for reading parts.
@@ -134,7 +134,7 @@ class LocalStore(LocalReading):
 
     def make_directory(self, path: WorkspacePath, mode: int = 0o777) -> bool:
         """As `Store.make_directory`."""
-        with Explained(self._disk.workspace, path), Opened(self._disk.workspace.open_parent, path) as parent:
+        with Explained(self._disk.workspace, path, self._disk.workspace.open_parent) as parent:
             try:
                 os.mkdir(path.name, mode, dir_fd=parent)
             except FileExistsError as exc:
@@ -148,7 +148,7 @@ class LocalStore(LocalReading):
 
     def remove_empty_directory(self, path: WorkspacePath) -> None:
         """As `Store.remove_empty_directory`."""
-        with Explained(self._disk.workspace, path), Opened(self._disk.workspace.open_parent, path) as parent:
+        with Explained(self._disk.workspace, path, self._disk.workspace.open_parent) as parent:
             try:
                 os.rmdir(path.name, dir_fd=parent)
             except OSError as exc:
@@ -243,12 +243,12 @@ class LocalStore(LocalReading):
         """As `Store.set_mode`."""
         workspace = self._disk.workspace
         opening = workspace.open_directory if directory else workspace.open_file
-        with Explained(workspace, path), Opened(opening, path) as descriptor:
+        with Explained(workspace, path, opening) as descriptor:
             os.fchmod(descriptor, mode)
 
     def make_link(self, path: WorkspacePath, target: bytes) -> None:
         """As `Store.make_link`."""
-        with Explained(self._disk.workspace, path), Opened(self._disk.workspace.open_parent, path) as parent:
+        with Explained(self._disk.workspace, path, self._disk.workspace.open_parent) as parent:
             os.symlink(os.fsdecode(target), path.name, dir_fd=parent)
 
     def sync(self, path: WorkspacePath, *, synced: set[WorkspacePath] | None = None) -> bool:
@@ -267,7 +267,7 @@ class LocalStore(LocalReading):
         with suppress(*_NOT_THERE):
             found = LocalReading.stat(self, path)
             if found is not None and found.type == "file":
-                with Explained(workspace, path), Opened(workspace.open_file, path) as descriptor:
+                with Explained(workspace, path, workspace.open_file) as descriptor:
                     sync_descriptor(descriptor)
             kind = None if found is None else found.type
         folder = path if kind == "directory" else path.parent
@@ -281,7 +281,7 @@ class LocalStore(LocalReading):
     def _sync_names(self, folder: WorkspacePath) -> None:
         """Sync a folder unless no name in it has changed since it was last synced."""
         workspace = self._disk.workspace
-        with Explained(workspace, folder), Opened(workspace.open_directory, folder) as descriptor:
+        with Explained(workspace, folder, workspace.open_directory) as descriptor:
             taken_ns, found = time.time_ns(), os.fstat(descriptor)
             state = (found.st_dev, found.st_ino, found.st_ctime_ns)
             if self._synced_folders.get(folder) == state:

@@ -36,7 +36,7 @@ _TRIES: Final = 5
 class HiddenFile:
     """One file or directory at a hidden place."""
 
-    __slots__ = ("_disk", "_explained", "_path", "_place", "stat")
+    __slots__ = ("_disk", "_path", "_place", "stat")
 
     def __init__(self, disk: LocalDisk, path: WorkspacePath, place: HiddenPlace, stat: FileStat) -> None:
         """Represent what is at `place`.
@@ -50,7 +50,6 @@ class HiddenFile:
         self._disk = disk
         self._path = path
         self._place: HiddenPlace | None = place
-        self._explained = Explained(disk.workspace, path)
         self.stat = stat
 
     @property
@@ -71,7 +70,7 @@ class HiddenFile:
     def discard(self) -> None:
         """Delete it permanently, a directory with everything below it; may be called twice."""
         if self._place is not None:
-            with self._explained:
+            with Explained(self._disk.workspace, self._path):
                 remove_place(self._place)
             self._place = None
 
@@ -89,14 +88,14 @@ class LocalDisplaced(HiddenFile):
             FileBusyError: Another program keeps writing it.
         """
         refuse_other_kinds(self.stat.type, self._path)
-        with self._explained:
+        with Explained(self._disk.workspace, self._path):
             return read_stable(self._open, path=self._path)[0]
 
     def is_untouched(self) -> bool:
         """True if no program has it open for writing or has written to it since `stat` was taken: then that is final."""
         if self.stat.type != "file" or self._place is None:
             return True
-        with self._explained, Opened(self._open) as descriptor:
+        with Explained(self._disk.workspace, self._path), Opened(self._open) as descriptor:
             # In this order: once no program has it open for writing, the facts are final.
             if is_open_for_writing(descriptor):
                 return False
@@ -109,7 +108,7 @@ class LocalDisplaced(HiddenFile):
         if place.label == path:
             raise InternalError("A file without a former place cannot be put back", path=path)
         workspace = self._disk.workspace
-        with self._explained, Opened(workspace.open_parent, path) as parent, place.folder as folder:
+        with Explained(workspace, path, workspace.open_parent) as parent, place.folder as folder:
             live, hidden = (parent, path.name), (folder, place.name)
             for _ in range(_TRIES):
                 try:
@@ -132,7 +131,7 @@ class LocalDisplaced(HiddenFile):
             PathExistsError: A displaced file has that name already.
         """
         place, target = self.where(), self._disk.hidden("displaced", private_name(name))
-        with self._explained, place.folder as folder, target.folder as kept:
+        with Explained(self._disk.workspace, self._path), place.folder as folder, target.folder as kept:
             try:
                 rename_without_replacing((folder, place.name), (kept, target.name))
             except OSError as exc:
@@ -144,7 +143,7 @@ class LocalDisplaced(HiddenFile):
     def sync(self) -> None:
         """As `Displaced.sync`."""
         if self._place is not None:
-            with self._explained, self._place.folder as folder:
+            with Explained(self._disk.workspace, self._path), self._place.folder as folder:
                 sync_descriptor(folder)
 
     def _open(self) -> int:
@@ -190,7 +189,7 @@ class LocalTrashed:
     def restore(self) -> None:
         """As `Trashed.restore`."""
         path, place, workspace = self._path, self._place, self._workspace
-        with Explained(workspace, path), Opened(workspace.open_parent, path) as parent, place.folder as folder:
+        with Explained(workspace, path, workspace.open_parent) as parent, place.folder as folder:
             if not self.is_there():
                 raise PathNotFoundError(path)
             rename_without_replacing((folder, place.name), (parent, path.name))

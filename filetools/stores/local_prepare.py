@@ -38,7 +38,7 @@ def prepare_replacement(
     """Write the next bytes of an existing file, with the attributes it has now."""
     live, facts = disk.workspace.open_regular(path)
     try:
-        with Explained(disk.workspace, path), Opened(disk.workspace.open_parent, path) as parent:
+        with Explained(disk.workspace, path, disk.workspace.open_parent) as parent:
             refuse_unwritable(parent, "." if ignores_read_only and facts.st_uid == os.geteuid() else path.name)
             is_near = disk.is_near(parent)
             place = disk.temporary() if is_near else disk.beside(path)
@@ -182,7 +182,7 @@ class PreparedName(HiddenFile):
             PathExistsError: The path is taken now. Still prepared.
         """
         place, path, workspace = self.where(), self._path, self._disk.workspace
-        with self._explained, Opened(workspace.open_parent, path) as parent, place.folder as folder:
+        with Explained(workspace, path, workspace.open_parent) as parent, place.folder as folder:
             live, hidden = (parent, path.name), (folder, place.name)
             try:
                 rename_without_replacing(hidden, live)
@@ -213,7 +213,7 @@ class PreparedReplacement(PreparedName):
             ChangedMeanwhileError: Others exchanged the name at the same time. No longer prepared.
         """
         place, path, workspace = self.where(), self._path, self._disk.workspace
-        with self._explained, Opened(workspace.open_parent, path) as parent, place.folder as folder:
+        with Explained(workspace, path, workspace.open_parent) as parent, place.folder as folder:
             live, hidden = (parent, path.name), (folder, place.name)
             place = self._exchange(place, live, hidden)
             hidden = (folder, place.name)

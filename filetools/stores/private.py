@@ -49,13 +49,16 @@ FOREIGN_NAME: Final = re.compile(r"\.ft-[0-9a-f]{16}")
 UNFINISHED: Final = ".part"
 """End of the name of a temporary file that was not completely written, so that it has no bytes of others."""
 _OWNED_NAME: Final = re.compile(r"(\d+)-(\d+-[0-9a-f]+-[0-9a-f]+)-([0-9a-f]{8})[0-9a-f]{8}(?:\.part)?")
-_open_owners: Final[set[str]] = set()
+_open_marks: Final[set[str]] = set()
 
 
 class PrivateDirectory:
-    """Holds the descriptors of the private directory and its folders while the store is open. Thread-safe."""
+    """Holds the descriptors of the private directory and its folders while the store is open. Thread-safe.
 
-    __slots__ = ("_noted", "folders", "owner")
+    Also makes the names of the store's files; these files count as left behind once it is closed or its process has ended.
+    """
+
+    __slots__ = ("_counter", "_mark", "_noted", "folders")
 
     def __init__(self, workspace: Workspace, directory: Path) -> None:
         """Open the directory and its folders; create missing ones.
@@ -68,7 +71,9 @@ class PrivateDirectory:
             StateDamagedError: One of the folders is a link or a file.
             FileToolsError: It cannot be made.
         """
-        self.owner = Owner()
+        self._counter = itertools.count()
+        self._mark = secrets.token_hex(4)
+        _open_marks.add(self._mark)
         self.folders: dict[str, nullcontext[int]] = {}
         """Gives the descriptor of each folder to a `with` block; -1 once they are closed. "" is the directory itself."""
         self._noted: set[str] = set()
@@ -89,8 +94,8 @@ class PrivateDirectory:
         return self.folders[name].enter_result
 
     def close(self) -> None:
-        """Close the descriptors, and give up all files with the owner's names; may be called twice."""
-        self.owner.close()
+        """Close the descriptors, and give up all files with its names; may be called twice."""
+        _open_marks.discard(self._mark)
         for folder in self.folders.values():
             descriptor, folder.enter_result = folder.enter_result, -1
             if descriptor >= 0:
@@ -103,19 +108,24 @@ class PrivateDirectory:
                 return
         raise StateDamagedError("its folders were removed while the workspace was open")
 
+    def new_name(self) -> str:
+        """Return a name for `.filetools/tmp` that nothing else has; also valid in a forked child."""
+        process = os.getpid()
+        return f"{process}-{own_mark(process)}-{self._mark}{next(self._counter) & 0xFFFFFFFF:08x}"
+
     def new_foreign_name(self, folder: str) -> str:
         """Return a name `.ft-<16 hex>` for a temporary file in a folder of the tree, once that folder is noted.
 
-        The name begins with the owner's mark, as the note's does. The note stays until this store is closed and a sweep finds
+        The name begins with the mark that is in the note's name. The note stays until this store is closed and a sweep finds
         nothing in the folder.
 
         Raises:
             OSError: The note cannot be written, so the file must not be made.
         """
         if folder not in self._noted:  # two threads may make two notes, which does no harm
-            _create(self.owner.new_name(), os.fsencode(folder), self.folder("beside"))
+            _create(self.new_name(), os.fsencode(folder), self.folder("beside"))
             self._noted.add(folder)
-        return f".ft-{self.owner.new_name()[-16:]}"
+        return f".ft-{self.new_name()[-16:]}"
 
     def notes_of_dead_owners(self) -> list[tuple[str, WorkspacePath, str]]:
         """Return (name of the note, folder, start of the names of the files in it) for owners that no longer exist."""
@@ -216,26 +226,6 @@ def refuse_other_kinds(kind: EntryType | None, path: WorkspacePath) -> None:
         raise NotRegularFileError(path)
 
 
-class Owner:
-    """Makes the names of one opened store; its files count as left behind once it is closed or its process has ended."""
-
-    __slots__ = ("_counter", "_mark")
-
-    def __init__(self) -> None:
-        self._counter = itertools.count()
-        self._mark = secrets.token_hex(4)
-        _open_owners.add(self._mark)
-
-    def new_name(self) -> str:
-        """Return a name for `.filetools/tmp` that nothing else has; also valid in a forked child."""
-        process = os.getpid()
-        return f"{process}-{own_mark(process)}-{self._mark}{next(self._counter) & 0xFFFFFFFF:08x}"
-
-    def close(self) -> None:
-        """Give up all files that still carry this owner's names."""
-        _open_owners.discard(self._mark)
-
-
 def foreign_name_for(purpose: str) -> str:
     """Return the name `.ft-<16 hex>` that belongs to a purpose, the same in each call."""
     return f".ft-{hashlib.blake2b(os.fsencode(purpose), digest_size=8).hexdigest()}"
@@ -255,7 +245,7 @@ def is_left_behind(name: str, changed_ns: int) -> bool:
         return time.time() - changed_ns / 1e9 > ORPHAN_AGE_SECONDS
     process = int(match[1])
     if alive and process == os.getpid():
-        return match[3] not in _open_owners
+        return match[3] not in _open_marks
     return not alive
 
 
@@ -289,12 +279,12 @@ class LocalDisk(Disk, frozen=True):
 
     def temporary(self) -> HiddenPlace:
         """Return a free place in `.filetools/tmp`."""
-        return self.hidden("tmp", self.private.owner.new_name())
+        return self.hidden("tmp", self.private.new_name())
 
     def hidden(self, folder: str, name: str) -> HiddenPlace:
         """Return a place in a folder of the private directory: "displaced" for files that may still be written, or "trash"."""
         private = self.private
-        return HiddenPlace(name, f"{STATE_DIRECTORY}/{folder}/{name}", private.folders[folder], private.owner.new_name)
+        return HiddenPlace(name, f"{STATE_DIRECTORY}/{folder}/{name}", private.folders[folder], private.new_name)
 
     def live(self, path: WorkspacePath) -> HiddenPlace:
         """Return the visible place at `path`."""
@@ -345,20 +335,35 @@ def _allows_removal(folder: int, owner: int) -> bool:
 
 
 class Explained:
-    """Translates a system error inside its `with` block into the typed error of the path concerned."""
+    """Translates a system error inside its `with` block into the typed error of the path concerned.
 
-    __slots__ = ("_path", "_workspace")
+    Args:
+        workspace: The root.
+        path: The path.
+        opening: Opens a descriptor for the block, given the path, such as `Workspace.open_parent`; None if none is needed.
+    """
 
-    def __init__(self, workspace: Workspace, path: WorkspacePath) -> None:
+    __slots__ = ("_descriptor", "_opening", "_path", "_workspace")
+
+    def __init__(
+        self, workspace: Workspace, path: WorkspacePath, opening: Callable[[WorkspacePath], int] | None = None
+    ) -> None:
         self._workspace = workspace
         self._path = path
+        self._opening = opening
+        self._descriptor = -1
 
-    def __enter__(self) -> None:
-        """Begin the block."""
+    def __enter__(self) -> int:
+        """Begin the block; returns the descriptor, or -1."""
+        if self._opening is not None:
+            self._descriptor = self._opening(self._path)
+        return self._descriptor
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Raise the typed error if the block failed with a system error."""
+        """Close the descriptor, and raise the typed error if the block failed with a system error."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
         if isinstance(error, OSError) and not isinstance(error, FileToolsError):
             raise self._workspace.explain(self._path, error) from error

@@ -170,7 +170,7 @@ class LocalReading:
 
     def read_link(self, path: WorkspacePath) -> bytes:
         """As `Store.read_link`."""
-        with Explained(self._disk.workspace, path), Opened(self._disk.workspace.open_parent, path) as parent:
+        with Explained(self._disk.workspace, path, self._disk.workspace.open_parent) as parent:
             try:
                 return os.fsencode(os.readlink(path.name, dir_fd=parent))
             except OSError as exc:
@@ -201,8 +201,7 @@ class LocalReading:
         """
         workspace = self._disk.workspace
         with (
-            Explained(workspace, path),
-            Opened(workspace.open_directory, path) as descriptor,
+            Explained(workspace, path, workspace.open_directory) as descriptor,
             os.scandir(descriptor) as entries,
         ):
             for entry in entries:
@@ -215,7 +214,7 @@ class LocalReading:
         """As `Store.look_into`: folder and names through one descriptor, so that both are of one folder."""
         workspace = self._disk.workspace
         found = {}
-        with Explained(workspace, path), Opened(workspace.open_directory, path) as descriptor:
+        with Explained(workspace, path, workspace.open_directory) as descriptor:
             own = to_file_stat(os.fstat(descriptor))
             for name in [n for n in os.listdir(descriptor) if not is_ours(n)] if names is None else names:
                 try:

@@ -7,14 +7,15 @@ back.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import signal
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache, partial
+from functools import partial
 from typing import Final, ParamSpec
+
+from filetools.paths.library import call_library
 
 try:
     import fcntl
@@ -49,28 +50,6 @@ class Opened:
     def __exit__(self, *_: object) -> None:
         """Close it."""
         os.close(self._descriptors.pop())
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
-
-
-def call_library(name: str, *arguments: int | bytes) -> int:
-    """Call a function of the C library.
-
-    Raises:
-        OSError: It failed; ENOSYS if the library has no such function.
-    """
-    try:
-        function = getattr(_library(), name)
-    except (AttributeError, TypeError) as exc:  # such as glibc before 2.28 for renameat2; Windows has no such library
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS)) from exc
-    result: int = function(*arguments)
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return result
 
 
 def rename_with_flags(source: tuple[int, str], destination: tuple[int, str], flags: int) -> None:

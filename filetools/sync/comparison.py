@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from filetools.content.version import stat_version, version_of
 from filetools.errors import ChangedMeanwhileError, FileToolsError
-from filetools.journal.changes import Head, View
+from filetools.journal.journal import Head, View
 from filetools.journal.tree_rows import TreeRow
 from filetools.models.records import ChangeRecord, Operation, RecordState
 from filetools.models.words import VERSION_PREFIX, EntryType

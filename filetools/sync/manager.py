@@ -14,7 +14,7 @@ from typing import Any, Final
 import filetools.events as events
 from filetools.errors import FileToolsError, InvalidArgumentError, SyncFailedError
 from filetools.events.types import Event, PauseReason
-from filetools.journal.changes import MirrorRow
+from filetools.journal.backlog import MirrorRow
 from filetools.journal.journal import Journal
 from filetools.models.files import SyncResult
 from filetools.models.records import ChangeRecord

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 import filetools.events as events
 from filetools.errors import FileToolsError, InternalError, StateDamagedError, SyncFailedError, WorkspaceGoneError
-from filetools.journal.changes import MirrorRow, RecordsForgottenError
+from filetools.journal.backlog import MirrorRow, RecordsForgottenError
 from filetools.paths.workspace_path import ROOT
 from filetools.stores.store import Store
 from filetools.sync.context import SyncContext
@@ -236,7 +236,7 @@ class Mirror:
         if self.state != "ready" or any(each.tries for each in backlog.behind(self.place)):
             return False
         with suppress(RecordsForgottenError):
-            return not backlog.since(self.progress.reached, limit=1).entries
+            return not backlog.since(self.progress.reached, limit=1)[0]
         return False
 
     def wake(self, *, is_urgent: bool = False, is_heard: bool = False) -> None:

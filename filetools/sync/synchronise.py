@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 import filetools.events as events
 from filetools.errors import AbortedError, FileToolsError, SyncFailedError
-from filetools.journal.changes import BacklogEntry
+from filetools.journal.backlog import BacklogEntry
 from filetools.models.files import SyncResult
 from filetools.paths.explain import shown
 from filetools.paths.workspace_path import ROOT, WorkspacePath

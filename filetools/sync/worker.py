@@ -33,8 +33,7 @@ from filetools.errors import (
     PathTooLongError,
     SymlinkNotAllowedError,
 )
-from filetools.journal.backlog import MAX_TRIES, KeptFile
-from filetools.journal.changes import BacklogEntry, RecordsForgottenError
+from filetools.journal.backlog import MAX_TRIES, BacklogEntry, KeptFile, RecordsForgottenError
 from filetools.models.records import ChangeRecord, RecordState
 from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.sync.comparison import REMOVALS, UnreadableError, UnsettledError, Wanted, compared, large_parts, wanted
@@ -424,8 +423,9 @@ class BacklogWorker:
 
     def _refuse(self, entry: BacklogEntry, error: FileToolsError) -> None:
         """Count one more refusal; the path is tried again with growing pauses, and delays no other."""
-        self._context.journal.backlog.refuse(self._place, entry, f"{error.code}: {error.message}")
-        if entry.tries + 1 < MAX_TRIES:
+        refused = replace(entry, tries=entry.tries + 1, reason=f"{error.code}: {error.message}")
+        self._context.journal.backlog.add(self._place, [refused])
+        if refused.tries < MAX_TRIES:
             pause = min(self._context.settings.mirror_probe_seconds * 2**entry.tries, LONGEST_PAUSE_SECONDS)
             self._try_again(entry, pause, is_refused=True)
             return

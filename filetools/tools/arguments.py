@@ -5,12 +5,11 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import ErrorDetails
 
 from filetools.errors import InvalidArgumentError
 from filetools.tools.envelope import input_schema
@@ -102,13 +101,25 @@ _CAPITAL: Final = re.compile(r"(?<=[a-z0-9])[A-Z]")
 _EXPECTED: Final = {
     "string_type": "a string",
     "int_type": "an integer",
+    "int_parsing": "an integer",
     "bool_type": "a boolean",
+    "bool_parsing": "a boolean",
     "float_type": "a number",
     "list_type": "an array",
     "dict_type": "an object",
     "model_type": "an object",
     "model_attributes_type": "an object",
+    "greater_than_equal": "at least {ge}",
+    "less_than_equal": "at most {le}",
+    "too_short": "at least {min_length} items",
+    "too_long": "at most {max_length} items",
+    "string_too_short": "at least {min_length} characters",
+    "string_too_long": "at most {max_length} characters",
+    "string_pattern_mismatch": "text that matches {pattern}",
+    "union_tag_invalid": "{discriminator} to be one of {expected_tags}",
 }
+"""What pydantic's errors expected, by their type, with the facts in braces."""
+_QUOTE: Final = "'"
 
 
 _PATHS: Final = ("path", "file_path", "source", "old_path")
@@ -153,7 +164,7 @@ def read_arguments(model: type[P], arguments: object) -> tuple[P, tuple[str, ...
         parameters = model.model_validate(named)
     except ValidationError as exc:
         found = exc.errors(include_url=False)
-        reader.problems += [each for error in found if (each := _sentence(error)) not in reader.problems]
+        reader.problems += [each for error in found if (each := problem_text(error)) not in reader.problems]
         raise reader.refusal() from exc
     if reader.problems:
         raise reader.refusal()
@@ -171,13 +182,7 @@ class _ArgumentReader:
 
     def refusal(self) -> InvalidArgumentError:
         """Return the error with all problems."""
-        more = len(self.problems) - 1
-        listed = self.problems[0] if not more else "; ".join(self.problems[:MOST_PROBLEMS])
-        return InvalidArgumentError(
-            listed + (f"; and {more + 1 - MOST_PROBLEMS} more" if more >= MOST_PROBLEMS else ""),
-            suggested_action=self._action,
-            details=self._details,
-        )
+        return InvalidArgumentError(_joined(self.problems), suggested_action=self._action, details=self._details)
 
     def object(self, schema: Mapping[str, Any], arguments: object, where: str) -> dict[str, Any]:
         """Return the arguments of an object with this schema, by parameter name."""
@@ -267,20 +272,53 @@ def _is_repeated(first: object, second: object) -> bool:
     return first is None or second is None or (type(first) is type(second) and first == second)
 
 
-def _sentence(error: ErrorDetails) -> str:
-    name = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"]).lstrip(".")
-    if error["type"] == "missing":
-        return f"Missing parameter {name!r}"
-    return f"Parameter {name!r}: expected {_expected(error)}, got {_shown(error['input'])}"
+def refusal_of(errors: Sequence[Any], *, skip: int = 0) -> InvalidArgumentError:
+    """Return the error for values that a model has refused.
+
+    Args:
+        errors: As pydantic returns them.
+        skip: Number of parts at the start of each location that do not name a parameter.
+    """
+    return InvalidArgumentError(_joined([problem_text(each, skip=skip) for each in errors]))
 
 
-def _expected(error: ErrorDetails) -> str:
+def problem_text(error: Mapping[str, Any], *, skip: int = 0) -> str:
+    """Return one of pydantic's errors as a sentence; arguments as for `refusal_of`."""
+    name = place_of(error["loc"][skip:])
+    match error["type"]:
+        case "missing" if name:
+            return f"Missing parameter {name!r}"
+        case "union_tag_not_found":
+            return f"Missing parameter {place_of((name, error['ctx']['discriminator'].strip(_QUOTE)))!r}"
+        case "extra_forbidden":
+            return f"Unknown parameter {name!r}"
+    return f"{f'Parameter {name!r}' if name else 'The JSON value'}: {reason_of(error)}"
+
+
+def place_of(location: Sequence[int | str]) -> str:
+    """Return the name of a parameter inside others, such as `edits[0].old`."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in location if part != "")
+    return "".join(parts).lstrip(".")
+
+
+def reason_of(error: Mapping[str, Any]) -> str:
+    """Return what is wrong with a value, for a sentence that begins with its name."""
     context = error.get("ctx", {})
-    if error["type"] == "too_short":
-        return f"at least {context['min_length']} items"
-    if error["type"] == "too_long":
-        return f"at most {context['max_length']} items"
-    return _EXPECTED.get(error["type"]) or error["msg"].removeprefix("Input should be ")
+    match error["type"]:
+        case "missing":
+            return "it is missing"
+        case "json_invalid":
+            return f"invalid JSON: {context['error']}"
+        case "value_error":
+            return str(context["error"])
+    form = _EXPECTED.get(error["type"])
+    expected = error["msg"].removeprefix("Input should be ") if form is None else form.format_map(context)
+    return f"expected {expected}, got {_shown(error['input'])}"
+
+
+def _joined(problems: Sequence[str]) -> str:
+    more = len(problems) - MOST_PROBLEMS
+    return "; ".join(problems[:MOST_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
 
 
 def _shown(value: object) -> str:

@@ -18,8 +18,7 @@ from filetools.errors import AccessDeniedError, FileToolsError
 from filetools.events.bus import EventBus
 from filetools.events.types import ToolCompleted, ToolFailed, ToolProgress, ToolStarted
 from filetools.models.records import Actor
-from filetools.permissions.deadline import AbortSignal
-from filetools.tools.tool import ReportProgress
+from filetools.tools.tool import AbortSignal, ReportProgress
 
 MAX_CHARACTERS: Final = 200
 MAX_ITEMS: Final = 20

@@ -24,8 +24,8 @@ from filetools.errors import (
 )
 from filetools.facade.descriptor_calls import DescriptorCalls
 from filetools.facade.facade import FileToolsFacade
+from filetools.locks.deadline import Deadline
 from filetools.models.result import Result
-from filetools.permissions.deadline import AbortSignal, Deadline
 from filetools.tools.answers.nearby import suggest_paths
 from filetools.tools.answers.offered import Names, Offered
 from filetools.tools.answers.seen import ShownCall, TextLimits
@@ -41,7 +41,7 @@ from filetools.tools.handlers.descriptors import DESCRIPTORS, wrapped
 from filetools.tools.handlers.reading import READING
 from filetools.tools.handlers.searching import SEARCHING
 from filetools.tools.roots import Roots
-from filetools.tools.tool import AnyTool, ReportProgress, ToolContext
+from filetools.tools.tool import AbortSignal, AnyTool, ReportProgress, ToolContext
 
 FILE_TOOLS: Final[tuple[AnyTool, ...]] = (
     *(replace(tool, is_all_or_nothing=True) for tool in (*READING, *SEARCHING, *CHANGING)),

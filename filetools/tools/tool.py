@@ -10,7 +10,6 @@ from msgspec import Struct, field
 from filetools.facade.descriptor_calls import DescriptorCalls
 from filetools.facade.facade import FileToolsFacade
 from filetools.models.result import Result
-from filetools.permissions.deadline import AbortSignal
 from filetools.tools.answers.seen import ShownCall, TextLimits
 from filetools.tools.arguments import P
 from filetools.tools.envelope import input_schema
@@ -18,6 +17,32 @@ from filetools.tools.roots import Roots
 
 Effect = Literal["read", "change", "delete"]
 ReportProgress = Callable[[int, int | None, str | None], None]
+
+
+class AbortSignal:
+    """A signal, set once, that stops the calls it was given to. Belongs to their event loop; make a new one for later calls."""
+
+    __slots__ = ("_callbacks", "_is_aborted")
+
+    def __init__(self) -> None:
+        self._is_aborted = False
+        self._callbacks: list[Callable[[], None]] = []
+
+    def is_aborted(self) -> bool:
+        """Return True if the calls should stop. Thread-safe."""
+        return self._is_aborted
+
+    def abort(self) -> None:
+        """Stop the current and later calls that use this signal. Idempotent."""
+        if self._is_aborted:
+            return
+        self._is_aborted = True
+        for callback in self._callbacks:
+            callback()
+
+    def add_callback(self, callback: Callable[[], None]) -> None:
+        """Add a function to be called when the signal is set; never called if it is set already."""
+        self._callbacks.append(callback)
 
 
 class ToolContext(Struct, frozen=True, kw_only=True):

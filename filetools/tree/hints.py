@@ -1,10 +1,11 @@
-"""Schedules comparisons with the disk: hints, and names that an observation wants to look at again.
+"""Schedules comparisons with the disk: hints, polls, and names that an observation wants to look at again.
 
 A hint says that something in a folder may have changed, and carries no facts.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -25,65 +26,8 @@ SECOND_LOOK_SECONDS: Final = 0.01
 """Pause before looking again for a missing name: programs save by renaming."""
 LATER_SECONDS: Final = (0.02, 1.0)
 """Pauses between looks at files that other programs have open for writing: the first, and the longest."""
-
-
-class DirtyFolders:
-    """Folders that may have changed since the last `take`. Thread-safe.
-
-    Args:
-        wake: Called without a lock, in the thread of the caller, each time the first hint arrives.
-    """
-
-    def __init__(self, wake: Callable[[], None]) -> None:
-        self._wake = wake
-        self._lock = threading.RLock()
-        self._folders: dict[FolderId, Names] = {}
-        self._reasons: set[str] = set()
-
-    @property
-    def is_empty(self) -> bool:
-        """True if `take` would return nothing to look at."""
-        return not (self._folders or self._reasons)
-
-    def note(self, folder: FolderId, name: str | None) -> None:
-        """Add a hint at one name in a folder, or at all of them; names that only filetools uses are ignored.
-
-        Args:
-            folder: Device and inode.
-            name: As the disk has it, with surrogate escapes if it is not UTF-8; None for all names.
-        """
-        if name is not None and is_ours(name):
-            return
-        with self._lock:
-            was_empty = self.is_empty
-            join(self._folders, {folder: None if name is None else frozenset((name,))})
-            if len(self._folders[folder] or ()) > MOST_NAMES:
-                self._folders[folder] = None
-        # Outside of the lock: the woken thread may call `take` before this one continues.
-        if was_empty:
-            self._wake()
-
-    def everything(self, reason: str) -> None:
-        """Add a hint at the whole tree.
-
-        Args:
-            reason: One word, such as "overflow", "poll" or "resync".
-        """
-        with self._lock:
-            was_empty = self.is_empty
-            self._reasons.add(reason)
-        if was_empty:
-            self._wake()
-
-    def take(self) -> tuple[dict[FolderId, Names], frozenset[str]]:
-        """Return and clear the hints at folders and the reasons to compare the whole tree.
-
-        Later changes are hinted at again.
-        """
-        with self._lock:
-            reasons, self._reasons = frozenset(self._reasons), set()
-            folders, self._folders = self._folders, {}
-        return folders, reasons
+SHARE_OF_TIME: Final = 0.1
+"""Largest share of the time that polling may take; a large tree is looked at less often."""
 
 
 class Due(Struct, frozen=True, kw_only=True):
@@ -97,42 +41,93 @@ class Due(Struct, frozen=True, kw_only=True):
 
 
 class Agenda:
-    """The pending looks of one root's observations. Used by one thread at a time, except `hints`.
+    """The pending looks of one root's observations.
+
+    Hints and polls may come from any thread; everything else is for one thread at a time.
 
     Args:
-        wake: Called from any thread when the first hint arrives.
+        wake: Called without a lock, in the thread of the caller, each time the first hint arrives.
     """
 
     def __init__(self, wake: Callable[[], None]) -> None:
-        self.hints: Final = DirtyFolders(wake)
-        """Receives the hints of the watcher."""
+        self._wake = wake
+        self._lock = threading.RLock()
+        self._folders: dict[FolderId, Names] = {}
+        self._reasons: set[str] = set()
+        self._poll_seconds = self._poll_at = math.inf
         self._again: dict[FolderId, Names] = {}
-        self._again_at = 0.0
+        self._again_at = math.inf
         self._pause = LATER_SECONDS[0]
         self._missing: dict[str, float] = {}
         """When each missing key was first missed, on the monotonic clock."""
 
+    def hint(self, folder: FolderId, name: str | None) -> None:
+        """Add a hint at one name in a folder, or at all of them; names that only filetools uses are ignored.
+
+        Args:
+            folder: Device and inode.
+            name: As the disk has it, with surrogate escapes if it is not UTF-8; None for all names.
+        """
+        if name is not None and is_ours(name):
+            return
+        with self._lock:
+            was_empty = self._is_unhinted
+            join(self._folders, {folder: None if name is None else frozenset((name,))})
+            if len(self._folders[folder] or ()) > MOST_NAMES:
+                self._folders[folder] = None
+        # Outside of the lock: the woken thread may call `take` before this one continues.
+        if was_empty:
+            self._wake()
+
+    def hint_everything(self, reason: str) -> None:
+        """Add a hint at the whole tree.
+
+        Args:
+            reason: One word, such as "overflow", "start" or "resync".
+        """
+        with self._lock:
+            was_empty = self._is_unhinted
+            self._reasons.add(reason)
+        if was_empty:
+            self._wake()
+
+    def poll(self, seconds: float) -> None:
+        """From now on look at the whole tree again and again, for the reason "poll"; these looks miss nothing.
+
+        Args:
+            seconds: Shortest pause between two looks.
+        """
+        self._poll_seconds, self._poll_at = seconds, time.monotonic() + seconds
+
+    def note_whole_look(self, seconds: float) -> None:
+        """Note how long a look at the whole tree took; polling then pauses for at least nine times as long."""
+        self._poll_at = time.monotonic() + max(self._poll_seconds, seconds * (1 / SHARE_OF_TIME - 1))
+
     def due_at(self) -> float | None:
         """Return when the next look is due, on the monotonic clock; None if there is nothing to look at."""
-        if not self.hints.is_empty:
-            return 0.0
-        return self._again_at if self._again else None
+        at = min(self._again_at, self._poll_at) if self._is_unhinted else 0.0
+        return None if at == math.inf else at
 
     def take(self, *, with_again: bool) -> Due:
-        """Return and clear what is due.
+        """Return and clear what is due. Later changes are hinted at again.
 
         Args:
             with_again: True to look once more at names that were doubtful or busy.
         """
         now = time.monotonic()
-        folders, reasons = self.hints.take()
+        with self._lock:
+            reasons, self._reasons = self._reasons, set()
+            folders, self._folders = self._folders, {}
+        if self._poll_at <= now:
+            reasons.add("poll")
+            self._poll_at = now + self._poll_seconds
         doubtful: frozenset[str] = frozenset()
-        if with_again and self._again and self._again_at <= now:
-            again, self._again = self._again, {}
-            join(folders, again)
+        if with_again and self._again_at <= now:
+            join(folders, self._again)
+            self._again, self._again_at = {}, math.inf
             doubtful = frozenset(key for key, at in self._missing.items() if at + SECOND_LOOK_SECONDS <= now)
             self._missing = {key: at for key, at in self._missing.items() if key not in doubtful}
-        return Due(hints=folders, doubtful=doubtful, reasons=reasons)
+        return Due(hints=folders, doubtful=doubtful, reasons=frozenset(reasons))
 
     def note(self, again: Mapping[FolderId, Names], later: Mapping[FolderId, Names], missing: frozenset[str]) -> None:
         """Note what an observation requests; the arguments are its attributes of these names."""
@@ -148,9 +143,12 @@ class Agenda:
     def look_again(self, folders: Mapping[FolderId, Names], pause_seconds: float = SECOND_LOOK_SECONDS) -> None:
         """Schedule another look at names, together with those that are already to be looked at again."""
         if folders:
-            at = time.monotonic() + pause_seconds
-            self._again_at = min(at, self._again_at) if self._again else at
+            self._again_at = min(time.monotonic() + pause_seconds, self._again_at)
         join(self._again, folders)
+
+    @property
+    def _is_unhinted(self) -> bool:
+        return not (self._folders or self._reasons)
 
 
 def join(folders: dict[FolderId, Names], others: Mapping[FolderId, Names]) -> None:

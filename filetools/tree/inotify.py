@@ -11,23 +11,24 @@ import os
 import select
 import struct
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
 from filetools.errors import FileToolsError, RateLimitedError
-from filetools.journal.storage.forks import abandon_in_child
+from filetools.journal.storage.gate import abandon_in_child
+from filetools.paths.library import call_library
 from filetools.paths.resolver import O_DIRECTORY, O_PATH
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.stores.system import call_library
-from filetools.tree.hints import DirtyFolders, FolderId
+from filetools.tree.hints import Agenda, FolderId
 
 logger = logging.getLogger(__name__)
 
 LIMIT_ERRNOS: Final = frozenset({errno.ENOSPC, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """Errors of the kernel when the user or the process has reached a limit."""
-REST_MILLISECONDS: Final = 5
+REST_SECONDS: Final = 0.005
 """Pause after each read. Every wake-up takes the interpreter from the writer, whose own writes are noticed too."""
 
 _MODIFY, _ATTRIB, _CLOSE_WRITE = 0x2, 0x4, 0x8
@@ -54,7 +55,7 @@ class InotifyThread(threading.Thread):
 
     Args:
         workspace: Opens the folders.
-        hints: Receives a hint for each notice.
+        agenda: Receives a hint for each notice.
         on_unable: Called when folders cannot be watched any more, with "limit" or "failed"; the caller should poll and
             close. Called in the thread of `add` or in this one, perhaps several times.
 
@@ -62,10 +63,10 @@ class InotifyThread(threading.Thread):
         OSError: EMFILE if the user has too many instances or the process too many files, ENOSPC if too many watches.
     """
 
-    def __init__(self, workspace: Workspace, hints: DirtyFolders, *, on_unable: Callable[[str], None]) -> None:
+    def __init__(self, workspace: Workspace, agenda: Agenda, *, on_unable: Callable[[str], None]) -> None:
         super().__init__(name="filetools inotify", daemon=True)
         self._workspace = workspace
-        self._hints = hints
+        self._agenda = agenda
         self._on_unable = on_unable
         self._lock = threading.Lock()
         self._folders: dict[int, FolderId] = {}
@@ -150,16 +151,15 @@ class InotifyThread(threading.Thread):
             self._folders[watch] = folder
         if is_new:
             # After the watch is set, and after its notices find the folder: names may have come before.
-            self._hints.note(folder, None)
+            self._agenda.hint(folder, None)
         return True
 
     def _read_until_closed(self) -> None:
         if self._is_closing:
             return  # closed before it was started
-        notices, ending = select.poll(), select.poll()
+        notices = select.poll()
         notices.register(self._descriptor, select.POLLIN)
-        for poll in (notices, ending):
-            poll.register(self._ending, select.POLLIN)
+        notices.register(self._ending, select.POLLIN)
         while not self._is_closing:
             notices.poll()
             try:
@@ -171,19 +171,19 @@ class InotifyThread(threading.Thread):
                 watch, mask, _, size = _EVENT.unpack_from(data, place)
                 place += _EVENT.size + size
                 self._hear(watch, mask, data[place - size : place].rstrip(b"\0"))
-            ending.poll(REST_MILLISECONDS)
+            time.sleep(REST_SECONDS)
 
     def _hear(self, watch: int, mask: int, name: bytes) -> None:
         if mask & _OVERFLOW:
-            self._hints.everything("overflow")
+            self._agenda.hint_everything("overflow")
         elif mask & _IGNORED:
             with self._lock:
                 self._folders.pop(watch, None)
         elif mask & _ROOT or (watch == self._parent and name == self._root_name):
-            self._hints.everything("root")
+            self._agenda.hint_everything("root")
         elif (folder := self._folders.get(watch)) and name != b"/":  # a nameless file, on some file systems
             # Without a folder, `_add_held` has not stored it yet, and hints at all of it next.
-            self._hints.note(folder, os.fsdecode(name) or None)
+            self._agenda.hint(folder, os.fsdecode(name) or None)
 
     def _release(self) -> None:
         with self._lock:

@@ -8,7 +8,7 @@ from typing import Final
 
 from filelock import lock_descriptor
 
-from filetools.journal.storage.forks import abandon_in_child
+from filetools.journal.storage.gate import abandon_in_child
 
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 

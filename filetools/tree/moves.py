@@ -2,21 +2,44 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from filetools.errors import FileToolsError
-from filetools.journal.changes import ObservedChanges
+from filetools.journal.commit import ObservedChanges
+from filetools.journal.storage.contents import Contents
 from filetools.journal.tree_rows import TreeRow, TreeTable
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat, Store
 from filetools.tree.hints import Names
 from filetools.tree.reading import UNSETTLED, is_text, stat_if_any
-from filetools.tree.scope import ObservationContext
+
+
+class ObservationContext(Struct, frozen=True, kw_only=True):
+    """The context of an observation."""
+
+    rows: TreeTable
+    store: Store
+    contents: Contents
+    found: ObservedChanges
+    """Collects the changes."""
+    is_left_out: Callable[[str, bool], bool]
+    """True if ignore rules leave out a path; the second argument is True for a folder."""
+    knows_all: bool
+    """True if the whole tree was looked at once: what is new from then on was made since. Before that it was found, and is
+    not recorded."""
+    largest_kept_bytes: int
+    """Size up to which the bytes of a foreign change are kept."""
+    largest_read_bytes: float = math.inf
+    """Size up to which a file is read and hashed at all: a sparse one may be of any size."""
+    is_overlooked: Callable[[WorkspacePath, FileStat], bool] = lambda path, stat: False
+    """True if something new was there before, when ignore rules left it out: then it is found, and not made."""
+
 
 Replaced: TypeAlias = tuple[WorkspacePath, FileStat]
 """A path whose row no longer matches what is there, and the facts of that."""
@@ -97,16 +120,14 @@ def is_same_folder(context: ObservationContext, row: TreeRow, path: WorkspacePat
     return not context.knows_all or _is_same(context.rows, context.store, row, path, stat)
 
 
-def record_move(
-    rows: TreeTable, found: ObservedChanges, row: TreeRow, path: WorkspacePath, stat: FileStat
-) -> tuple[Sequence[WorkspacePath], bool]:
-    """Record a move by another program, and give the rows of what moved their new paths.
+def record_move(rows: TreeTable, found: ObservedChanges, row: TreeRow, path: WorkspacePath, stat: FileStat) -> TreeRow:
+    """Record a move by another program, or a rename that changes only the spelling, and update the rows of what moved.
 
     Returns:
-        The folders below a folder that moved, and False if the bytes are so young that they must be read again.
+        The new row, with an unsettled identity if the bytes are so young that they must be read again.
     """
     kind = Operation.MOVE_DIRECTORY if row.kind == "directory" else Operation.MOVE
-    key, size = rows.key_of(path), None if row.kind == "directory" else stat.size
+    key, size = rows.key_of(path), row.identity[2] if row.kind != "directory" and row.identity is not None else None
     number = found.add(
         kind,
         path,
@@ -118,30 +139,15 @@ def record_move(
         mode=stat.mode,
         is_link=row.kind == "symlink",
     )
-    if row.kind == "directory":
-        rows.move_folder(row, key, path)
     # Where a folder takes the place of its parent, something below it may have got its former name.
-    if row.kind != "directory" or rows.get(row.key) is None:
+    if key != row.key and (row.kind != "directory" or rows.get(row.key) is None):
         rows.put((structs.replace(row, kind="absent", identity=None, number=number, file=new_file_id()),))
     is_settled = row.kind == "directory" or row.identity is None or row.identity[4] != UNSETTLED
     # The rename changed the ctime; unsettled bytes stay so.
     identity = stat.identity if is_settled else (*stat.identity[:4], UNSETTLED)
-    rows.put((structs.replace(row, key=key, path=path, mode=stat.mode, identity=identity, number=number),))
-    folders = [WorkspacePath(each.path) for each in rows.below(key) if each.kind == "directory"]
-    return folders, is_settled
-
-
-def record_spelling(rows: TreeTable, found: ObservedChanges, row: TreeRow, path: WorkspacePath) -> TreeRow:
-    """Record a rename that changes only the spelling, and return the new row."""
-    kind = Operation.MOVE_DIRECTORY if row.kind == "directory" else Operation.MOVE
-    number = found.add(
-        kind, path, row.key, old=(row.path, row.key), before=row.version, after=row.version, mode=row.mode,
-        is_link=row.kind == "symlink",
-    )  # fmt: skip
-    rows.put([structs.replace(each, path=path + each.path[len(row.path) :]) for each in rows.below(row.key)])
-    respelled = structs.replace(row, path=path, number=number)
-    rows.put((respelled,))
-    return respelled
+    moved = structs.replace(row, key=key, path=path, mode=stat.mode, identity=identity, number=number)
+    rows.put((moved,))
+    return moved
 
 
 def take_next_replaced(rows: TreeTable, replaced: list[Replaced]) -> Replaced:

@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from filetools.errors import (
     AccessDeniedError,
@@ -25,12 +25,12 @@ from filetools.paths.workspace_path import ROOT, WorkspacePath
 from filetools.stores.store import FileStat
 from filetools.tree.hints import FolderId, Names, join
 from filetools.tree.moves import (
+    ObservationContext,
     Replaced,
     is_same_folder,
     new_file_id,
     news_in,
     record_move,
-    record_spelling,
     source_of,
     take_next_replaced,
 )
@@ -43,12 +43,28 @@ from filetools.tree.reading import (
     spelled,
     stat_if_any,
 )
-from filetools.tree.scope import ObservationContext, Scope
 
 MOST_LOOKS: Final = 100
 """Most looks at the same names in one observation; beyond that the tree changes faster than it can be read."""
 _REMOVALS: Final = {"directory": Operation.DELETE_DIRECTORY, "symlink": Operation.LINK, "file": Operation.DELETE}
 _CREATIONS: Final = {"directory": Operation.CREATE_DIRECTORY, "symlink": Operation.LINK, "file": Operation.CREATE}
+
+
+class Scope(Struct, frozen=True, kw_only=True):
+    """Something that an observation looks at."""
+
+    path: WorkspacePath
+    names: Names
+    deep: bool = False
+    """True to look at its known folders, too; new ones are always looked at."""
+    is_call: bool = False
+    """True if a call named it: then ignore rules do not count, and new folders are looked at later."""
+    folder: FolderId | None = None
+    """The folder, if it is meant rather than its path."""
+    was_led: bool = False
+    """True if its own folder was looked at just before."""
+    was_delayed: bool = False
+    """True if it waited until exchanges at the folders above were recorded."""
 
 
 class Observation:
@@ -146,8 +162,10 @@ class Observation:
                 if looks[path, item.names] > MOST_LOOKS:
                     self._waiting.clear()
                     raise ChangedMeanwhileError(path, MOST_LOOKS)
-                if self._is_ready(item, path):
+                if path.is_root or ((row := self._rows.at(path)) is not None and row.kind == "directory"):
                     self._look_into(item, path)
+                else:
+                    self._lead_up(item, path)
             while self._replaced:
                 self._replace(*take_next_replaced(self._rows, self._replaced))
             # What replaced something else is known now, and can be looked into.
@@ -161,20 +179,6 @@ class Observation:
             return item.path
         found = [row for row in self._rows.by_inode(*item.folder) if row.kind == "directory"]
         return WorkspacePath(found[0].path) if found else None
-
-    def _is_ready(self, item: Scope, path: WorkspacePath) -> bool:
-        """True if a folder is known; else its own folder is looked at first, and then the item again."""
-        if path.is_root or ((row := self._rows.at(path)) is not None and row.kind == "directory"):
-            return True
-        if not item.was_led:  # else no folder is there
-            self._lead(item, path)
-        return False
-
-    def _lead(self, item: Scope, path: WorkspacePath) -> None:
-        """Look at the name of an item's folder in its parent, and then at the item again."""
-        self._waiting.appendleft(structs.replace(item, was_led=True))
-        names = frozenset((path.name,))
-        self._waiting.appendleft(Scope(path=path.parent, names=names, is_call=True))
 
     def _look_into(self, item: Scope, path: WorkspacePath) -> None:
         try:
@@ -200,6 +204,9 @@ class Observation:
             if not path.is_root:
                 self._lead_up(item, path)
                 return
+            if row.identity is not None and row.identity[1] == own.inode:
+                # Some file systems have another device number after a reboot.
+                self._rows.move_device(row.identity[0], own.device)
             self._rows.put((structs.replace(row, identity=own.identity),))
         path = WorkspacePath(row.path)  # as the disk spells it
         if item.names is None:
@@ -218,9 +225,10 @@ class Observation:
         self._gone.update(known)
 
     def _lead_up(self, item: Scope, path: WorkspacePath) -> None:
-        """Look at the parent first: the folder is gone, or another one has its name."""
+        """Look at the parent first: the folder is unknown or gone, or another one has its name."""
         if not item.was_led:
-            self._lead(item, path)
+            self._waiting.appendleft(structs.replace(item, was_led=True))
+            self._waiting.appendleft(Scope(path=path.parent, names=frozenset((path.name,)), is_call=True))
         elif not item.was_delayed:
             self._later.append(structs.replace(item, was_delayed=True))
         elif item.folder is not None:
@@ -238,7 +246,7 @@ class Observation:
         if row is not None and not row.applied:
             self._look_again(path, self.later)  # what a dead process, or a power cut, left there is to be settled first
         elif row is None:
-            if item.is_call or not self._is_ignored(path, is_folder):
+            if item.is_call or not self._is_unrecorded(path, is_folder, self._rows.at(path)):
                 self._come(item, path, stat)
         elif row.kind != stat.type or (
             is_folder and row.identity is not None and row.identity[:2] != stat.identity[:2]
@@ -250,7 +258,7 @@ class Observation:
                 row = structs.replace(row, identity=stat.identity, mode=stat.mode)
                 self._rows.put((row,))
             if row.path != path:
-                row = record_spelling(self._rows, self._context.found, row, path)
+                row = self._move(row, path, stat)
             if is_unseen and item.is_call:
                 self.again[stat.identity[:2]] = None
             if item.is_call:
@@ -265,12 +273,9 @@ class Observation:
         elif row.identity != stat.identity:
             self._compare(row, path, stat)
 
-    def _is_ignored(self, path: WorkspacePath, is_folder: bool) -> bool:
-        """True if a new path is not recorded; a path that was recorded before is, despite ignore rules."""
-        if not self._context.is_left_out(path, is_folder):
-            return False
-        former = self._rows.at(path)
-        return former is None or former.number == 0
+    def _is_unrecorded(self, path: str, is_folder: bool, row: TreeRow | None) -> bool:
+        """True if ignore rules leave out a path, and it was never reported to listeners: a call may only have looked at it."""
+        return (row is None or row.number == 0) and self._context.is_left_out(path, is_folder)
 
     def _descend(self, row: TreeRow) -> None:
         names: Names = None
@@ -306,7 +311,7 @@ class Observation:
         rows, key = self._rows, self._rows.key_of(path)
         former = rows.get(key)
         file = new_file_id() if former is None else former.file
-        was_left_out = item.is_call and self._is_ignored(path, stat.type == "directory")
+        was_left_out = item.is_call and self._is_unrecorded(path, stat.type == "directory", former)
         is_recorded = (former is not None and former.number > 0) or (
             self._context.knows_all and not was_left_out and not self._context.is_overlooked(path, stat)
         )
@@ -327,26 +332,27 @@ class Observation:
 
     def _source_of(self, path: WorkspacePath, stat: FileStat) -> TreeRow | None:
         source = source_of(self._rows, self._context.store, path, stat)
-        return None if source is None or self._is_unrecorded(source) else source
+        if source is None or self._is_unrecorded(source.path, source.kind == "directory", source):
+            return None
+        return source
 
-    def _is_unrecorded(self, row: TreeRow) -> bool:
-        """True if a path was never reported to listeners: ignore rules leave it out, and a call has only looked at it."""
-        return row.number == 0 and self._context.is_left_out(row.path, row.kind == "directory")
-
-    def _move(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> None:
-        """Record a move."""
-        folders, is_settled = record_move(self._rows, self._context.found, row, path, stat)
+    def _move(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> TreeRow:
+        """Record a move, and return the new row."""
+        moved = record_move(self._rows, self._context.found, row, path, stat)
         self._gone.pop(row.key, None)
-        self.new_folders += folders
-        if not is_settled:
+        if moved.kind == "directory":
+            below = self._rows.below(moved.key)
+            self.new_folders += [WorkspacePath(each.path) for each in below if each.kind == "directory"]
+        elif moved.identity is not None and moved.identity[4] == UNSETTLED:
             self._look_again(path)
+        return moved
 
     def _compare(self, row: TreeRow, path: WorkspacePath, stat: FileStat) -> None:
         """Read a file or link whose identity has changed, and record it if its bytes or mode have."""
         if row.path != path:
-            row = record_spelling(self._rows, self._context.found, row, path)
+            row = self._move(row, path, stat)
         was_read = row.version is not None or self._context.knows_all
-        if row.number == 0 and (not was_read or self._is_unrecorded(row)):
+        if row.number == 0 and (not was_read or self._is_unrecorded(row.path, False, row)):
             self._rows.put((structs.replace(row, version=None, mode=stat.mode, identity=stat.identity),))
             return  # found, and not read yet
         seen = self._read(path, stat)
@@ -467,7 +473,7 @@ class Observation:
         """Record that an entry is gone, a folder with all below it."""
         number = row.number
         below = self._rows.below(row.key) if row.kind == "directory" else []
-        if row.is_there and self._is_unrecorded(row):
+        if row.is_there and self._is_unrecorded(row.path, row.kind == "directory", row):
             for each in reversed(below):
                 self._forget(each)
             below = []
@@ -475,8 +481,6 @@ class Observation:
             kind, before = _REMOVALS.get(row.kind, Operation.DELETE), row.version
             number = self._context.found.add(kind, row.path, row.key, before=before, mode=row.mode)
         self._rows.put((structs.replace(row, kind="absent", identity=None, number=number),))
-        if below:
-            self._rows.take_away(row.key, number)
         for each in (row, *below):
             if each.kind == "file":
                 self._look_at_links(each.path, each.identity)

@@ -21,7 +21,7 @@ from watchdog.observers import Observer
 
 from filetools.paths.workspace import Workspace
 from filetools.stores.private import is_ours
-from filetools.tree.hints import DirtyFolders
+from filetools.tree.hints import Agenda
 
 _EVENTS: Final[list[type[FileSystemEvent]]] = [
     FileCreatedEvent,
@@ -41,14 +41,14 @@ class WatchdogObserver(FileSystemEventHandler):
 
     Args:
         workspace: Its root is watched.
-        hints: Receives a hint for each event; "root" when the root may have been deleted or moved.
+        agenda: Receives a hint for each event; "root" when the root may have been deleted or moved.
 
     Raises:
         OSError: The root cannot be watched.
     """
 
-    def __init__(self, workspace: Workspace, hints: DirtyFolders) -> None:
-        self._hints = hints
+    def __init__(self, workspace: Workspace, agenda: Agenda) -> None:
+        self._agenda = agenda
         self._root = os.path.realpath(workspace.root)
         self._observer = Observer(timeout=0.2)
         self._observer.schedule(self, self._root, recursive=True, event_filter=_EVENTS)
@@ -74,6 +74,6 @@ class WatchdogObserver(FileSystemEventHandler):
                 facts = os.lstat(os.path.join(self._root, *parts))
             except OSError:
                 continue  # gone or renamed since the event: then the folder above has changed, and leads here
-            self._hints.note((facts.st_dev, facts.st_ino), name)
+            self._agenda.hint((facts.st_dev, facts.st_ino), name)
             return
-        self._hints.everything("root")
+        self._agenda.hint_everything("root")

@@ -1,20 +1,20 @@
-"""Watching the tree by the best method that the system offers."""
+"""Watching the tree by the best method that the system offers, and polling file systems that report nothing."""
 
 from __future__ import annotations
 
 import logging
+import os
+import re
 import sys
-import threading
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from msgspec import Struct
-
+from filetools.paths.resolver import O_PATH
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.tree.hints import DirtyFolders
+from filetools.tree.hints import Agenda
 from filetools.tree.inotify import LIMIT_ERRNOS, InotifyThread
-from filetools.tree.polling import POLL_SECONDS, PollingTimer, reason_to_poll
 
 if TYPE_CHECKING:
     from filetools.tree.watchdog_observer import WatchdogObserver
@@ -23,21 +23,20 @@ logger = logging.getLogger(__name__)
 
 WatchMethod = Literal["inotify", "observer", "polling"]
 
+POLL_SECONDS: Final = 2.0
 _METHODS: Final[dict[str, WatchMethod]] = {"linux": "inotify", "darwin": "observer", "win32": "observer"}
 """The best method of each system; elsewhere watchdog would hold every file open (kqueue)."""
 _REASONS: Final = {
     "limit": "the system grants no more inotify instances or watches",
     "failed": "watching failed",
 }
-
-
-class WatchStatus(Struct, frozen=True, kw_only=True):
-    """How changes by other programs are noticed."""
-
-    method: WatchMethod | None
-    """None before `start`."""
-    reason: str | None = None
-    """Why the tree is polled; None unless `method` is "polling"."""
+_SHARED: Final = (
+    "9p", "afs", "beegfs", "ceph", "cifs", "coda", "fakeowner", "fuse", "gfs2", "glusterfs", "gpfs", "lustre", "ncpfs",
+    "nfs", "ocfs2", "orangefs", "prl_fs", "smb", "vboxsf", "virtiofs", "vmhgfs",
+)  # fmt: skip
+"""Prefixes of the names of file systems that others change without the knowledge of this kernel."""
+_LOCAL: Final = frozenset({"fuseblk", "fuse.fuse-overlayfs", "nfsd"})
+"""Exceptions: all their changes go through this kernel."""
 
 
 class TreeWatcher:
@@ -47,7 +46,7 @@ class TreeWatcher:
 
     Args:
         workspace: The open root; its state directory exists.
-        hints: Receives the hints.
+        agenda: Receives the hints.
         method: None for the best one.
         poll_seconds: Seconds between two looks at the whole tree, if notices do not suffice.
     """
@@ -55,28 +54,22 @@ class TreeWatcher:
     def __init__(
         self,
         workspace: Workspace,
-        hints: DirtyFolders,
+        agenda: Agenda,
         *,
         method: WatchMethod | None = None,
         poll_seconds: float = POLL_SECONDS,
     ) -> None:
         self._workspace = workspace
-        self._hints = hints
+        self._agenda = agenda
         self._wanted: WatchMethod = method or _METHODS.get(sys.platform, "polling")
         self._poll_seconds = poll_seconds
-        self._lock = threading.Lock()
-        """Guards what follows, because a thread that fails changes it too."""
         self._listener: InotifyThread | WatchdogObserver | None = None
-        self._timer: PollingTimer | None = None
-        self._status = WatchStatus(method=None)
-        self._is_closed = False
-
-    def status(self) -> WatchStatus:
-        """Return the current method; callable from any thread."""
-        return self._status
+        self.method: WatchMethod | None = None
+        """How changes by other programs are noticed; None before `start`."""
 
     def start(self) -> None:
         """Begin to listen, and hint at the whole tree; the caller then passes all known folders to `watch`."""
+        self.method = self._wanted  # before a thread can fail and change it
         try:
             self._listen()
         except OSError as exc:
@@ -87,7 +80,7 @@ class TreeWatcher:
             self._poll(reason)
         self.watch([ROOT])
         # After the watch of the root: what came before is found by the look, and what comes later by notices.
-        self._hints.everything("start")
+        self._agenda.hint_everything("start")
 
     def watch(self, folders: Iterable[WorkspacePath]) -> None:
         """Watch folders, before they are compared; those that were not watched yet are hinted at, whole."""
@@ -95,47 +88,65 @@ class TreeWatcher:
             if isinstance(listener := self._listener, InotifyThread):  # the others watch the whole tree
                 listener.add(folder)
 
-    def note_look(self, seconds: float) -> None:
-        """Report how long a look at the whole tree took, so that polling takes a bounded share of the time."""
-        if (timer := self._timer) is not None:
-            timer.note_look(seconds)
-
     def close(self) -> None:
         """End all threads and release all descriptors; may be called twice."""
-        with self._lock:
-            self._is_closed = True
-            listener, self._listener = self._listener, None
-            timer, self._timer = self._timer, None
-        # Without the lock, which a thread that is ending may wait for.
+        listener, self._listener = self._listener, None
         if listener is not None:
             listener.close()
-        if timer is not None:
-            timer.close()
 
     def _listen(self) -> None:
-        self._status = WatchStatus(method=self._wanted)  # before a thread can fail and change it
         if self._wanted == "inotify":
-            self._listener = thread = InotifyThread(self._workspace, self._hints, on_unable=self._poll_instead)
+            self._listener = thread = InotifyThread(self._workspace, self._agenda, on_unable=self._poll_instead)
             thread.start()
         elif self._wanted == "observer":
             from filetools.tree.watchdog_observer import WatchdogObserver  # a package that Linux does not need
 
-            self._listener = WatchdogObserver(self._workspace, self._hints)
+            self._listener = WatchdogObserver(self._workspace, self._agenda)
 
     def _poll_instead(self, reason: str) -> None:
         """Give up incomplete notices, and release what they hold, which would be missing elsewhere."""
-        with self._lock:
-            listener, self._listener = self._listener, None
-        if listener is not None:
-            listener.close()
+        self.close()
         self._poll(_REASONS[reason])
-        self._hints.everything(reason)
+        self._agenda.hint_everything(reason)
 
     def _poll(self, reason: str) -> None:
-        with self._lock:
-            if self._is_closed or self._timer is not None:
-                return
-            self._status = WatchStatus(method="polling", reason=reason)
-            self._timer = PollingTimer(self._hints, seconds=self._poll_seconds)
-            self._timer.start()
+        self.method = "polling"
+        self._agenda.poll(self._poll_seconds)
         logger.warning("Looking at the whole tree every %g s: %s", self._poll_seconds, reason)
+
+
+def reason_to_poll(folder: int) -> str | None:
+    """Return why notices do not report every change below a folder, or None if no reason is known.
+
+    Args:
+        folder: Descriptor of the folder.
+
+    Source: proc(5), /proc/pid/fdinfo and /proc/pid/mountinfo.
+    """
+    try:
+        # By the id of the mount: a path may lead to another one by now, and statfs does not distinguish FUSE file systems.
+        facts = re.search(r"^mnt_id:\s*(\d+)", Path(f"/proc/self/fdinfo/{folder}").read_text("ascii"), re.MULTILINE)
+        mounts = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines()
+    except OSError:
+        return None  # not Linux
+    line = next((each for each in mounts if facts is not None and each.startswith(f"{facts[1]} ")), "")
+    return reason_of(line.partition(" - ")[2].partition(" ")[0])
+
+
+def reason_of(kind: str) -> str | None:
+    """Return the reason to poll a file system of some kind, such as "nfs4"; unknown ones count as local."""
+    if kind in _LOCAL or not kind.startswith(_SHARED):
+        return None
+    return f"other machines or programs can change files on {kind} without a notice to this system"
+
+
+def reason_at(folder: str) -> str | None:
+    """As `reason_to_poll`, for a path; None if it cannot be opened."""
+    try:
+        descriptor = os.open(folder, (O_PATH or os.O_RDONLY) | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return reason_to_poll(descriptor)
+    finally:
+        os.close(descriptor)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from filetools.journal.changes import DIRECTORY_REMOVALS
 from filetools.journal.journal import Journal
-from filetools.models.records import ChangeRecord, Operation
+from filetools.models.records import DIRECTORY_REMOVALS, ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
 
 

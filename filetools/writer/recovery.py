@@ -28,10 +28,9 @@ from filetools.errors import (
     SymlinkNotAllowedError,
     VersionGoneError,
 )
-from filetools.journal.changes import DIRECTORY_REMOVALS, Change, Head
-from filetools.journal.history import RecordFilter
-from filetools.journal.journal import Journal
-from filetools.models.records import SYSTEM, WITHOUT_BYTES, ChangeRecord, Operation, RecordState
+from filetools.journal.journal import Head, Journal
+from filetools.journal.records import Change, RecordFilter
+from filetools.models.records import DIRECTORY_REMOVALS, SYSTEM, WITHOUT_BYTES, ChangeRecord, Operation, RecordState
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Store, make_parents, replace_file

@@ -10,12 +10,11 @@ from contextlib import suppress
 from typing import Final, Generic, Protocol, TypeVar
 
 from filetools.errors import ChangedMeanwhileError, FileBusyError
-from filetools.journal.changes import HeadMovedError
-from filetools.journal.commit import CommitDraft
+from filetools.journal.commit import CommitDraft, HeadMovedError
 from filetools.journal.journal import Records
 from filetools.journal.tree_rows import Identity
+from filetools.locks.deadline import Deadline, current_deadline
 from filetools.models.records import ChangeRecord
-from filetools.permissions.deadline import Deadline, current_deadline
 from filetools.writer.worker_pool import Hop
 
 T = TypeVar("T")

@@ -23,7 +23,7 @@ from filetools.errors import (
 )
 from filetools.journal.commit import CommitDraft
 from filetools.journal.journal import Journal
-from filetools.journal.storage.forks import abandon_in_child
+from filetools.journal.storage.gate import abandon_in_child
 from filetools.journal.tree_rows import Identity
 from filetools.locks.holder import LockInfo, from_line, to_line
 from filetools.models.records import ChangeRecord
@@ -116,7 +116,7 @@ class Turns:
         """Run a function in a turn; raises what it raises, and the errors of `run`."""
         task = TurnTask(work)
         await self.run(TurnCall(task, (), path=path, owner=owner, timeout_seconds=timeout_seconds))
-        return task.results[0]
+        return task.results.pop()  # the call may be referred to for longer, and the result hold a whole text
 
     def holder_of(self, key: str) -> LockInfo | None:
         """Return the holder of a key's path, in this process or another; callable from any thread.

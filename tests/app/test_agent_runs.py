@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import shutil
+import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -70,6 +71,20 @@ async def only_run(files: FileToolsFacade) -> Run:
 async def listened(agents: AgentRuns, files: FileToolsFacade) -> tuple[AgentRun, list[Any]]:
     async with agents.start(files, "say it") as agent:
         return agent, [message async for message in agent]
+
+
+async def test_what_an_agent_leaves_running_and_what_was_skipped_is_reported(
+    files: FileToolsFacade, caplog: pytest.LogCaptureFixture
+) -> None:
+    daemon = "os.setsid(); open('daemon', 'w').write(str(os.getpid())); time.sleep(600)"
+    program = f"print('x' * 99_000); end()\nif os.fork() == 0: {daemon}\nelse: time.sleep(0.2)"
+    limits = AgentLimits(stop_seconds=0.3, line_bytes=90_000)
+    await listened(AgentRuns([sys.executable, "-c", SAYING + program], limits=limits), files)
+    os.kill(int((await files.read_file("daemon")).content), signal.SIGKILL)
+    assert ("left a program behind" in caplog.text, "1 messages of its agent were too long" in caplog.text) == (
+        True,
+        True,
+    )
 
 
 async def test_a_program_that_is_missing_is_a_run_that_failed(files: FileToolsFacade) -> None:

@@ -109,6 +109,7 @@ def test_a_state_of_another_user_is_refused(tmp_path: Path) -> None:
             await refused("STATE_UNTRUSTED", filetools.open(root).__aenter__())
             async with filetools.open(root, create=False) as files:
                 assert (await files.list_files("")).total == 0
+                assert "another user owns its state" in (await files.status())["read_only"]
 
         asyncio.run(opening())
 

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 import filetools.app.surroundings as module
+from filetools.app.health import Health, examine
 from filetools.app.surroundings import Check, extras, installation, look_around
 from filetools.settings import Settings
 from tests.support.declared import project
 from tests.support.hinted import said_by
 from tests.support.unprivileged import as_nobody
-from tests.tree.test_polling import IN_NAMESPACE
+from tests.tree.test_watching import IN_NAMESPACE
 
 
 def found(root: Path, name: str, settings: Settings | None = None) -> list[Check]:
@@ -71,6 +72,7 @@ def test_a_state_of_another_user_is_a_warning(tmp_path: Path, state: Path) -> No
     def look() -> None:
         (check,) = found(tmp_path, "state")
         assert check.text == "another user owns it, so you can only read, without a history"
+        assert examine(tmp_path) == Health(exists=True, has_state=True)
 
     as_nobody(tmp_path, look)
     assert found(tmp_path, "state") == []

@@ -6,8 +6,7 @@ from typing import Final
 
 import pytest
 
-from filetools.changes.knowledge import SeenPath
-from filetools.changes.overlay import Overlay
+from filetools.changes.overlay import Overlay, SeenPath
 from filetools.paths.workspace_path import WorkspacePath
 from tests.changes.trees import (
     Change,

@@ -2,71 +2,65 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, Final
 
 import pytest
 from msgspec.structs import replace
 
-from filetools.changes.decision import PutDecision
-from filetools.changes.knowledge import Knowledge, UnsavedText
-from filetools.changes.writing import (
-    WriteRequest,
-    decide_append,
-    decide_write,
-)  # fmt: skip
+from filetools.changes.decision import KnownPath, PutDecision, UnsavedText
+from filetools.changes.steps.look import Look
+from filetools.changes.writing import WriteRequest, decide_append, decide_write
 from filetools.content.editing.text_edits import TextEdit
 from filetools.content.ends import ends_like
 from filetools.content.version import version_of
+from filetools.journal.journal import View
 from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor
+from filetools.paths.workspace_path import WorkspacePath
 from filetools.settings import Settings
-from tests.changes.trees import Entry, Seen, refusal_of, seen_of, tree_of
+from filetools.stores.store import FileStat
+from tests.changes.trees import refusal_of
 
 AGENT: Final = Actor(kind="agent", id="a")
-NOBODY: Final = Knowledge(actor=AGENT)
 SETTINGS: Final = Settings(max_write_bytes=1000)
 OLD: Final = b"one\ntwo\nthree\nfour\nfive\n"
-SEEN: Final = seen_of(
-    tree_of({"a.txt": OLD, "d": None, "w.txt": b"one\r\ntwo\r\n", "m.txt": b"\xef\xbb\xbfone\r\ntwo\n"})
-    | {"link": Entry("symlink", b"a.txt", None), "pipe": Entry("other", None, None), "b": Entry("file", b"\0", 0o755)}
-)
+FILES: Final = {"a.txt": OLD, "w.txt": b"one\r\ntwo\r\n", "m.txt": b"\xef\xbb\xbfone\r\ntwo\n", "b": b"\0"}
+Rows = Sequence[SeenVersion]
 
 
-def knows(*contents: bytes, encoding: str | None = None, is_whole: bool = True) -> Knowledge:
+def knows(*contents: bytes, encoding: str | None = None, is_whole: bool = True) -> Rows:
     """Return what an agent knows that has read some versions, one after the other."""
-    rows = [
+    return [
         SeenVersion(version=version_of(each), base=version_of(each), encoding=encoding, is_whole=is_whole)
         for each in contents
     ]
-    return Knowledge(actor=AGENT, rows=rows)
 
 
-def seen_with(path: str, content: bytes, *kept: bytes) -> Seen:
-    return seen_of(tree_of({path: content}), kept=kept)
+def known(path: str, content: bytes | None, rows: Rows = (), *kept: bytes) -> KnownPath:
+    """Return a file as an agent sees it; None is no file."""
+    stat = None if content is None else FileStat("file", len(content), 0o644, 0, 0, 0, 0)
+    version = None if content is None else version_of(content)
+    look = Look(path=WorkspacePath(path), key=path, view=View(head=None), taken_ns=0, stat=stat, version=version)
+    contents = {version_of(each): each for each in kept}
+    return KnownPath(seen=look, actor=AGENT, rows=rows, content=lambda: content or b"", kept=contents.get)
 
 
-def write(seen: Seen, path: str, content: str | bytes, knowledge: Knowledge = NOBODY, **options: Any) -> PutDecision:
-    new = WriteRequest(content=content, **options)
-    return decide_write(seen.at(path), new=new, knowledge=replace(knowledge, kept=seen.kept), settings=SETTINGS)
+def write(now: KnownPath, content: str | bytes, **options: Any) -> PutDecision:
+    return decide_write(now, WriteRequest(content=content, **options), SETTINGS)
 
 
-REFUSED: Final[dict[str, tuple[str, str, str | bytes, Knowledge, dict[str, Any]]]] = {
-    "a folder": ("IS_A_DIRECTORY", "d", "x", NOBODY, {}),
-    "a link": ("SYMLINK_NOT_ALLOWED", "link", "x", NOBODY, {}),
-    "a pipe": ("NOT_A_REGULAR_FILE", "pipe", "x", NOBODY, {}),
-    "too large": ("FILE_TOO_LARGE", "n", "x" * 1001, NOBODY, {}),
-    "no such encoding": ("INVALID_ARGUMENT", "n", "x", NOBODY, {"encoding": "klingon"}),
-    "no such character": ("ENCODING_ERROR", "n", "\u20ac", NOBODY, {"encoding": "latin-1"}),
-    "cut base64": ("ENCODING_ERROR", "n", "YQ=", NOBODY, {"encoding": "base64"}),
-    "not a version": ("INVALID_ARGUMENT", "a.txt", "x", NOBODY, {"expected_version": "newest"}),
-    "another version": ("VERSION_MISMATCH", "a.txt", "x", NOBODY, {"expected_version": version_of(b"x")}),
-    "a missing version": ("VERSION_MISMATCH", "n", "x", NOBODY, {"expected_version": version_of(b"x")}),
-    "an unknown version": (
-        "VERSION_MISMATCH", "a.txt", "x", NOBODY, {"expected_version": "0" * 64, "on_stale": "merge"},
-    ),
-    "no version": ("VERSION_MISMATCH", "a.txt", "x", NOBODY, {"require_version": True}),
-    "not read": ("VERSION_MISMATCH", "a.txt", "x", NOBODY, {"require_read": True}),
+REFUSED: Final[dict[str, tuple[str, str, str, Rows, dict[str, Any]]]] = {
+    "too large": ("FILE_TOO_LARGE", "n", "x" * 1001, (), {}),
+    "no such encoding": ("INVALID_ARGUMENT", "n", "x", (), {"encoding": "klingon"}),
+    "no such character": ("ENCODING_ERROR", "n", "\u20ac", (), {"encoding": "latin-1"}),
+    "cut base64": ("ENCODING_ERROR", "n", "YQ=", (), {"encoding": "base64"}),
+    "not a version": ("INVALID_ARGUMENT", "a.txt", "x", (), {"expected_version": "newest"}),
+    "another version": ("VERSION_MISMATCH", "a.txt", "x", (), {"expected_version": version_of(b"x")}),
+    "a missing version": ("VERSION_MISMATCH", "n", "x", (), {"expected_version": version_of(b"x")}),
+    "an unknown version": ("VERSION_MISMATCH", "a.txt", "x", (), {"expected_version": "0" * 64, "on_stale": "merge"}),
+    "no version": ("VERSION_MISMATCH", "a.txt", "x", (), {"require_version": True}),
+    "not read": ("VERSION_MISMATCH", "a.txt", "x", (), {"require_read": True}),
     "read in part": (
         "VERSION_MISMATCH", "a.txt", "x", knows(OLD, is_whole=False), {"expected_version": version_of(OLD)},
     ),
@@ -78,14 +72,13 @@ REFUSED: Final[dict[str, tuple[str, str, str | bytes, Knowledge, dict[str, Any]]
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_write_is_refused(case: str) -> None:
-    code, path, content, knowledge, options = REFUSED[case]
-    seen = replace(SEEN, kept={version_of(OLD): OLD}.get)
-    assert refusal_of(lambda: write(seen, path, content, knowledge, **options)).code == code
+    code, path, content, rows, options = REFUSED[case]
+    assert refusal_of(lambda: write(known(path, FILES.get(path), rows, OLD), content, **options)).code == code
 
 
 def test_an_overlap_is_refused_with_both_sides() -> None:
-    seen = seen_with("a.txt", OLD.replace(b"two", b"theirs"), OLD)
-    refusal = refusal_of(lambda: write(seen, "a.txt", OLD.decode().replace("two", "mine"), knows(OLD)))
+    now = known("a.txt", OLD.replace(b"two", b"theirs"), knows(OLD), OLD)
+    refusal = refusal_of(lambda: write(now, OLD.decode().replace("two", "mine")))
     details = refusal.details
     assert refusal.code == "EDIT_CONFLICT"
     assert details["conflicts"] == [{"base": "two\n", "current": "theirs\n", "yours": "mine\n", "line": 2}]
@@ -95,45 +88,39 @@ def test_an_overlap_is_refused_with_both_sides() -> None:
 
 
 def test_a_stale_version_is_refused_with_what_has_changed_since() -> None:
-    seen = seen_with("a.txt", OLD.replace(b"two", b"theirs"), OLD)
-    details = refusal_of(lambda: write(seen, "a.txt", "x", knows(OLD), expected_version=version_of(OLD))).details
+    now = known("a.txt", OLD.replace(b"two", b"theirs"), knows(OLD), OLD)
+    details = refusal_of(lambda: write(now, "x", expected_version=version_of(OLD))).details
     assert details["expected_version"] == version_of(OLD)
     assert "-two\n+theirs\n" in details["diff"]
 
 
 def test_a_refusal_names_the_version_that_would_have_been_taken() -> None:
-    now = replace(SEEN.at("a.txt"), unsaved=UnsavedText(version=version_of(b"typed"), content=b"typed"))
+    unsaved = UnsavedText(version=version_of(b"typed"), content=b"typed")
+    now = replace(known("a.txt", OLD), unsaved=unsaved)
     new = WriteRequest(content="x", expected_version=version_of(b"typed"))
-    decide = partial(decide_append, now, new=new, knowledge=NOBODY, settings=Settings())
-    assert refusal_of(decide).details["current_version"] == now.version
+    assert refusal_of(lambda: decide_append(now, new, SETTINGS)).details["current_version"] == now.seen.version
 
 
 def test_changes_to_other_lines_are_merged() -> None:
     theirs = OLD.replace(b"one", b"ONE")
-    decided = write(seen_with("a.txt", theirs, OLD), "a.txt", OLD.decode().replace("five", "FIVE"), knows(OLD))
-    assert decided.content == b"ONE\ntwo\nthree\nfour\nFIVE\n"
-    answer = decided
+    answer = write(known("a.txt", theirs, knows(OLD), OLD), OLD.decode().replace("five", "FIVE"))
+    assert answer.content == b"ONE\ntwo\nthree\nfour\nFIVE\n"
     assert (answer.is_merged, answer.sent) == (True, OLD.replace(b"five", b"FIVE"))
     assert [hunk["lines"] for hunk in answer.foreign] == [["-one", "+ONE"]]
 
 
 def test_a_named_older_version_is_merged_if_asked() -> None:
     theirs, mine = OLD.replace(b"one", b"ONE"), OLD.decode().replace("five", "FIVE")
-    known = replace(NOBODY, had=lambda: [version_of(OLD)])
+    now = replace(known("a.txt", theirs, (), OLD), had=lambda: [version_of(OLD)])
     expected = version_of(OLD).removeprefix("sha256:")[:12]
-    seen = seen_with("a.txt", theirs, OLD)
-    assert write(seen, "a.txt", mine, known, expected_version=expected, on_stale="merge").content == (
-        b"ONE\ntwo\nthree\nfour\nFIVE\n"
-    )
+    merged = write(now, mine, expected_version=expected, on_stale="merge")
+    assert merged.content == b"ONE\ntwo\nthree\nfour\nFIVE\n"
 
 
 def test_a_version_that_was_only_reported_stands_for_the_text_that_its_writer_knows() -> None:
     theirs = OLD.replace(b"one", b"ONE")
     row = SeenVersion(version=version_of(theirs), base=version_of(OLD))
-    seen = seen_with("a.txt", theirs, OLD)
-    decided = write(
-        seen, "a.txt", OLD.decode() + "six\n", Knowledge(actor=AGENT, rows=[row]), expected_version=row.version
-    )
+    decided = write(known("a.txt", theirs, [row], OLD), OLD.decode() + "six\n", expected_version=row.version)
     assert decided.content == theirs + b"six\n"
 
 
@@ -156,31 +143,28 @@ FORMS: Final[dict[str, tuple[str, str | bytes, dict[str, Any], bytes]]] = {
 @pytest.mark.parametrize("case", FORMS)
 def test_a_text_takes_the_form_of_its_file(case: str) -> None:
     path, content, options, expected = FORMS[case]
-    assert write(SEEN, path, content, **options).content == expected
+    assert write(known(path, FILES.get(path)), content, **options).content == expected
 
 
 def test_a_text_is_written_in_the_encoding_that_its_writer_read_it_in() -> None:
     content = "\xe4\xf6".encode("utf-16-le")
-    decided = write(seen_with("a.txt", content), "a.txt", "\xe4", knows(content, encoding="utf-16-le"))
+    decided = write(known("a.txt", content, knows(content, encoding="utf-16-le")), "\xe4")
     assert (decided.content, decided.encoding) == ("\xe4".encode("utf-16-le"), "utf-16-le")
 
 
 def test_bytes_replace_a_file_whatever_their_writer_knows() -> None:
-    new = WriteRequest(content=b"\0")
-    plain = decide_write(SEEN.at("a.txt"), new=new, knowledge=knows(b"gone"), settings=SETTINGS, is_forced=True)
+    now, new = known("a.txt", OLD, knows(b"gone")), WriteRequest(content=b"\0")
+    plain = decide_write(now, new, SETTINGS, is_forced=True)
     assert (plain.content, plain.sent) == (b"\0", b"\0")
 
 
 def test_an_append_to_another_version_is_refused() -> None:
     new = WriteRequest(content="x", expected_version="0" * 12)
-    refusal = refusal_of(lambda: decide_append(SEEN.at("a.txt"), new=new, knowledge=NOBODY, settings=SETTINGS))
-    assert refusal.code == "VERSION_MISMATCH"
+    assert refusal_of(lambda: decide_append(known("a.txt", OLD), new, SETTINGS)).code == "VERSION_MISMATCH"
 
 
 def test_an_append_goes_to_the_end_in_the_form_of_the_file() -> None:
-    decided = decide_append(
-        SEEN.at("w.txt"), new=WriteRequest(content="x\n"), knowledge=knows(b"gone"), settings=SETTINGS
-    )
-    answer = decided
-    assert decided.content == b"one\r\ntwo\r\nx\r\n"
+    now = known("w.txt", FILES["w.txt"], knows(b"gone"))
+    answer = decide_append(now, WriteRequest(content="x\n"), SETTINGS)
+    assert answer.content == b"one\r\ntwo\r\nx\r\n"
     assert (answer.added_bytes, answer.newline, answer.edits) == (3, "crlf", (TextEdit(10, 10, "x\r\n"),))

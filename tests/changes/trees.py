@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 import pytest
 from msgspec import Struct
 
-from filetools.changes.knowledge import SeenPath
-from filetools.changes.overlay import Overlay
+from filetools.changes.overlay import Overlay, SeenPath
 from filetools.content.version import version_of
 from filetools.errors import FileToolsError
 from filetools.models.words import EntryType
@@ -33,8 +32,6 @@ class Seen(Struct, frozen=True, kw_only=True):
     """What a call sees of a tree."""
 
     paths: Mapping[str, SeenPath]
-    kept: Callable[[str], bytes | None] = lambda _version: None
-    """Reads the bytes of a version; None if they are not kept."""
 
     def at(self, path: str) -> SeenPath:
         """Return what is at a path."""
@@ -75,13 +72,10 @@ def tree_of(files: Mapping[str, bytes | None]) -> Tree:
     }
 
 
-def seen_of(tree: Tree, *, with_content: bool = True, kept: Sequence[bytes] = ()) -> Seen:
-    """Return what a call sees of a tree if it asks for everything, and for the versions of some kept contents."""
-    all_of_it = [_seen_path(path, entry, with_content) for path, entry in sorted(tree.items())]
-    return Seen(
-        paths={each.path: each for each in all_of_it},
-        kept={version_of(content): content for content in kept}.get,
-    )
+def seen_of(tree: Tree) -> Seen:
+    """Return what a call sees of a tree."""
+    all_of_it = [_seen_path(path, entry) for path, entry in sorted(tree.items())]
+    return Seen(paths={each.path: each for each in all_of_it})
 
 
 def overlay_on(seen: Seen, key: Callable[[WorkspacePath], str] = str) -> Overlay:
@@ -98,16 +92,10 @@ def overlay_on(seen: Seen, key: Callable[[WorkspacePath], str] = str) -> Overlay
     )
 
 
-def _seen_path(path: str, entry: Entry, with_content: bool) -> SeenPath:
+def _seen_path(path: str, entry: Entry) -> SeenPath:
     content = entry.content
-    return SeenPath(
-        path=WorkspacePath(path),
-        kind=entry.kind,
-        version=None if content is None else version_of(content),
-        size=None if content is None else len(content),
-        mode=entry.mode,
-        content=content if with_content else None,
-    )
+    version = None if content is None else version_of(content)
+    return SeenPath(path=WorkspacePath(path), kind=entry.kind, version=version, mode=entry.mode, content=content)
 
 
 def shown_by(overlay: Overlay) -> Tree:
@@ -120,7 +108,6 @@ def shown_by(overlay: Overlay) -> Tree:
             path, origin = folder.child(node.name), node.origin
             assert node.kind is not None
             content = origin.content if node.content is None and origin is not None else node.content
-            assert not callable(content)
             mode = origin.mode if node.mode is None and origin is not None else node.mode
             found[path] = Entry(node.kind, content, mode)
             waiting += [(path, node)] if node.kind == "directory" else []

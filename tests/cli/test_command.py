@@ -157,6 +157,23 @@ def test_help_of_a_command_explains_every_option_and_ends_with_examples(name: st
     assert all(f"filetools {name}" in example for example in examples)
 
 
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("sync --preview", 2),
+        ("undo", 0),
+        ("redo", 0),
+        ("restore before", 2),
+        ("project remove 1f0c2a9b", 1),
+        ("project move 1f0c2a9b .", 1),
+        ('call edit_file {"path":"notes.md","old":"notes","new":"n","dry_run":true}', 0),
+    ],
+)
+def test_a_command_that_changes_nothing_creates_no_state(run: CommandLine, line: str, code: int) -> None:
+    assert run(*line.split()).code == code
+    assert not (run.folder / ".filetools").exists()
+
+
 def test_help_and_version_need_no_workspace(run: CommandLine) -> None:
     shown = run("-h")
     assert shown.code == 0

@@ -15,7 +15,7 @@ from filetools import Actor, Edit
 from filetools.changes.foreign import ForeignChanges
 from filetools.facade.background.background_tasks import tidy_trash
 from filetools.facade.facade import FileToolsFacade
-from filetools.journal.changes import Change
+from filetools.journal.records import Change
 from filetools.models.records import EXTERNAL, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.tree.observer import WholeLook
@@ -202,13 +202,13 @@ async def test_all_after_a_checkpoint_is_kept_whatever_the_limits_say(root: Path
             await files.write_file("a.txt", f"after {number}\n" * 20)
             await files.write_file(f"{number}.txt", "x" * 200)
         journal = files._parts.journal
-        journal.marks.synced(range(1, journal.position() + 1))
+        journal.marks.synced(range(1, journal.positions().newest + 1))
         removed = journal.maintain(retention_bytes=2000, retention_records=10)
         assert removed > 20
         await files.restore("start")
         assert snapshot(root) == then
         await files.delete_checkpoint("start")
-        journal.marks.synced(range(1, journal.position() + 1))
+        journal.marks.synced(range(1, journal.positions().newest + 1))
         assert journal.maintain(retention_bytes=2000, retention_records=10) > 30
 
 

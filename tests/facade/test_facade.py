@@ -32,8 +32,7 @@ READS: dict[str, Call] = {
     "search_files": lambda files, path: files.search_files("*.txt", path=path.parent),
     "grep_files": lambda files, path: files.grep_files("two", path=path),
     "watch_changes": lambda files, path: files.watch_changes(path=path),
-    "changes": lambda files, path: files.changes(path=path),
-    "changes of paths": lambda files, path: files.changes(paths=[path.parent]),
+    "changes": lambda files, path: files.changes(paths=[path.parent]),
     "latest_changes": lambda files, path: files.latest_changes(path=path),
     "is_locked": lambda files, path: files.is_locked(path),
     "lock_info": lambda files, path: files.lock_info(path),
@@ -120,6 +119,22 @@ async def test_an_invalid_path_is_refused(files: FileToolsFacade) -> None:
     await refused("PATH_TRAVERSAL", files.read_file(Path("docs/../../a.txt")))
 
 
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda files: files.read_file("docs/a.txt", offset="1"), "offset must be an integer or None, not '1'"),
+        (lambda files: files.write_file("docs/a.txt", 5), "content must be a string or bytes, not 5"),
+        (lambda files: files.list_files(recursive="yes"), "recursive must be a boolean, not 'yes'"),
+        (lambda files: anext(files.stream_file("docs/a.txt", count=2.5)), "count must be an integer or None, not 2.5"),
+        (lambda files: files.transaction().insert_lines("docs/a.txt", None, "x"), "line must be an integer, not None"),
+    ],
+)
+async def test_a_plain_argument_of_a_wrong_type_is_refused(files: FileToolsFacade, call: Any, told: str) -> None:
+    with pytest.raises(filetools.FileToolsError) as caught:
+        await call(files)
+    assert (caught.value.code, caught.value.message) == ("INVALID_ARGUMENT", told)
+
+
 async def test_one_edit_needs_no_list(files: FileToolsFacade, tmp_path: Path) -> None:
     result = await files.edit_file("docs/a.txt", old="two", new="2")
     assert (tmp_path / "docs/a.txt").read_text() == "one\n2\n"
@@ -153,8 +168,8 @@ async def test_an_edit_that_is_half_or_double_is_refused(
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("file:changed", "there are file:created, file:deleted, file:modified"),
-        ("File:created", "there are agent:tool:completed, "),
+        ("file:changed", "known events are file:created, file:deleted, file:modified"),
+        ("File:created", "known events are agent:tool:completed, "),
         ("modified", "file:modified"),
     ],
 )

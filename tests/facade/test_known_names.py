@@ -280,7 +280,7 @@ async def test_a_programs_chmod_is_published_mirrored_and_undone(tmp_path: Path)
         await files.checkpoint("before")
         os.chmod(root / "run.sh", 0o755)
         await all_seen(files, root, events)
-        record = (await files.changes(path="run.sh")).records[-1]
+        record = (await files.changes(paths=["run.sh"])).records[-1]
         assert (record.operation.value, record.actor.kind, record.mode) == ("modify", "external", 0o755)
         assert record.before == record.after
         await steps_until(lambda: modes() == [0o755, 0o755])
@@ -319,7 +319,7 @@ async def test_removals_during_an_overflow_of_the_watcher_are_published(tmp_path
         foreign = background_of(files)._foreign
         foreign._watcher._listener.close()  # it receives no hints from now on
         run(tmp_path, "rm -r d; mkdir e; echo x > e/x")
-        foreign._agenda.hints.everything("overflow")
+        foreign._agenda.hint_everything("overflow")
         await steps_until(lambda: len(events) >= 3)
         await tree.refresh(files)
         assert paths_of(tree) == names_in(tmp_path)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.journal.changes import Change
+from filetools.journal.records import Change
 from filetools.models.records import SYSTEM, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync import worker

@@ -139,9 +139,10 @@ async def test_patches_and_transactions_take_the_link(files: FileToolsFacade, ro
 
 
 @pytest.mark.parametrize("name", ["d/large", "d/link"])
-async def test_without_the_trash_an_undo_reports_that_the_bytes_are_unknown(
+async def test_without_the_trash_an_undo_reports_that_the_bytes_are_unknown_and_takes_back_nothing_else(
     files: FileToolsFacade, root: Path, name: str
 ) -> None:
+    await files.write_file("earlier.txt", "earlier\n")
     number = (await files.delete_file(name)).number
     files._parts.store.trashed(ROOT, str(number)).discard()
     result = await files.undo()

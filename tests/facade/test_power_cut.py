@@ -32,7 +32,7 @@ def restart_machine(root: Path) -> None:
     with sqlite3.connect(root / ".filetools/state/journal.db") as database:
         # The leader's first round syncs what is applied; on a slow machine it comes after the write.
         database.execute("UPDATE records SET synced = 0")
-        database.execute("UPDATE meta SET value = 'another' WHERE name = 'restored_boot'")
+        database.execute("UPDATE meta SET value = 'another' WHERE name = 'boot'")
     database.close()
 
 

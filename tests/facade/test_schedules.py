@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from filetools.changes import runner
-from filetools.changes.deciding import texts
+from filetools.changes.deciding import files as decisions
 from filetools.changes.decision import PutDecision
 from filetools.changes.parts import Parts
 from filetools.changes.steps import files
@@ -56,7 +56,9 @@ async def test_a_merged_text_that_counts_as_seen_is_found(tmp_path: Path, monkey
     def record_merged(parts: Parts, actor: Actor, steps: Sequence[PutFile]) -> None:
         for step in steps:
             if isinstance(step, PutFile):
-                parts.tracker.record_seen(actor, step.seen.key, step.version, content=step.decision.content)
+                parts.tracker.record_seen(
+                    actor, step.seen.key, step.decision.facts.version, content=step.decision.content
+                )
 
     monkeypatch.setattr(runner, "record_steps", record_merged)
     fault = await first_fault(tmp_path, likely=82)
@@ -69,7 +71,7 @@ async def test_an_agent_that_ignores_documents_is_found(tmp_path: Path, monkeypa
         return decision
 
     monkeypatch.setattr(files, "with_document", as_is)
-    monkeypatch.setattr(texts, "unsaved_text", lambda _parts, _seen: None)
+    monkeypatch.setattr(decisions, "unsaved_text", lambda _parts, _seen: None)
     fault = await first_fault(tmp_path)
     assert fault is not None
 

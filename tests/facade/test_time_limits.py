@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.permissions.deadline import AbortSignal
 from filetools.tools.registry import ToolRegistry
+from filetools.tools.tool import AbortSignal
 from tests.support.crashing import QUIET
 from tests.support.opened import ScriptedOpening, refused
 

@@ -159,6 +159,23 @@ async def test_who_deleted_a_folder_had_no_hand_in_what_came_later(files: FileTo
     ]
 
 
+async def test_what_was_moved_and_deleted_is_moved_once_the_deletion_is_undone(files: FileToolsFacade) -> None:
+    await files.checkpoint("x")
+    alice = files.for_actor(ALICE)
+    await alice.move_file("src", "lib")
+    await alice.delete_file("lib/app.py")
+    await alice.undo()
+    await alice.delete_directory("lib", recursive=True)
+    await alice.undo()
+    assert told(await files.diff_tree("x")) == [("moved", "src > lib", ["alice"])]
+    await alice.redo()
+    await alice.write_file("lib/app.py", "another\n")
+    changes = [(each.change, each.path) for each in (await files.diff_tree("x")).changes]
+    assert changes == [("added", "lib"), ("added", "lib/app.py")] + [
+        ("deleted", path) for path in ("src", "src/app.py", "src/deep", "src/deep/d.txt")
+    ]
+
+
 async def test_two_checkpoints_are_compared_in_both_directions(files: FileToolsFacade) -> None:
     await files.checkpoint("one")
     alice = files.for_actor(ALICE)

@@ -467,14 +467,28 @@ async def test_undo_goes_back_step_by_step_and_redo_forth_again(alice: FileTools
     assert text(root) == texts[2]
 
 
+async def test_a_change_that_others_took_back_by_hand_is_passed_over_and_counts_as_undone(
+    alice: FileToolsFacade, bob: FileToolsFacade, root: Path
+) -> None:
+    for old, new in [("one", "1"), ("two", "2")]:
+        await alice.edit_file("a.txt", edit(old, new))
+    await alice.create_directory("new")
+    await bob.edit_file("a.txt", edit("2", "two"))
+    await bob.delete_directory("new")
+    undone = [(each.operation, each.outcome) for each in (await alice.undo()).changes]
+    assert undone == [("create_directory", "unchanged"), ("modify", "unchanged"), ("modify", "undone")]
+    assert snapshot(root) == BEFORE
+    assert (await alice.undo()).changes == []
+    await alice.redo()
+    assert text(root) == "1\ntwo\nthree\nfour\nfive\n"
+
+
 async def test_folders_that_an_undo_makes_belong_to_it(alice: FileToolsFacade, root: Path) -> None:
     await alice.write_file("d/e.txt", "other\n")
     await alice.create_file("x/y.txt", "y")
     await alice.delete_file("x/y.txt")
     await alice.delete_directory("x")
     await alice.undo(numbers=[(await alice.latest_changes(2))[1].number])
-    assert text(root, "x/y.txt") == "y"
-    await alice.undo()  # the removal of the folder, which is already there again
     assert text(root, "x/y.txt") == "y"
     await alice.redo()
     assert not (root / "x").exists()

@@ -1,4 +1,4 @@
-"""Approvals as rows: requests are visible to all, answered once, used once, and end with their process or lifetime."""
+"""Approvals as rows: requests are visible to all, answered once, used once, and end with their lifetime."""
 
 from __future__ import annotations
 
@@ -103,42 +103,13 @@ def test_the_leader_removes_what_dead_processes_left(journal: Journal, others: A
     assert others.shown("r1") is None
 
 
-def test_a_request_ends_with_the_lease_of_its_process_and_comes_back_with_it(
-    mine: ApprovalTable, others: ApprovalTable
-) -> None:
+def test_requests_and_answers_outlive_the_process_that_asked(mine: ApprovalTable, others: ApprovalTable) -> None:
+    """A server that its client has restarted repeats the call, and so does a command."""
     ask(mine)
-    late = NOW + LEASE_SECONDS + 1
-    assert (names(others, late), names(mine, late)) == ([], ["r1"])
-    assert not answer(others, now=late)
-    mine.attend(now=late, listens=False)
-    assert names(others, late) == ["r1"]
-
-
-def test_an_answer_outlives_its_process(mine: ApprovalTable, others: ApprovalTable) -> None:
-    """A server that its client has restarted repeats the call."""
-    ask(mine)
+    mine.attend(now=NOW, listens=False)
+    assert names(others, NOW + LEASE_SECONDS + 1) == ["r1"]
     answer(others)
-    mine.leave()
     assert (ask(others, "r2")[0].id, ask(others, "r2")[0].answer) == ("r1", "allow")
-
-
-def test_the_process_that_asked_last_keeps_a_request_open(mine: ApprovalTable, others: ApprovalTable) -> None:
-    ask(mine)
-    ask(others, "r2")
-    mine.leave()
-    assert names(others) == ["r1"]
-    others.leave()
-    assert names(mine) == []
-
-
-def test_a_request_keeps_its_text_when_a_suspended_process_with_the_same_call_ends(
-    mine: ApprovalTable, others: ApprovalTable
-) -> None:
-    ask(mine)
-    late = NOW + LEASE_SECONDS + 1
-    assert ask(others, "r2", now=late)[0].id == "r2"
-    mine.leave()
-    assert (names(others, late), others.shown("r2")) == (["r2"], {"path": "r2"})
 
 
 def test_one_request_opens_where_an_expired_one_is_removed_and_opened_again_meanwhile(
@@ -193,7 +164,8 @@ def test_others_are_woken_by_what_they_wait_for(open_journal: OpenJournal) -> No
     ask(approvals)
     assert answer(approvals)
     assert approvals.take("r1")
-    approvals.leave()
+    approvals.attend(now=NOW, listens=False)
+    approvals.attend(now=NOW, listens=False)  # nothing to take back
     assert len(notified) == 6
 
 
@@ -216,10 +188,8 @@ def test_requiring_approvals_of_all_agents_applies_to_other_processes_until_its_
     assert not mine.must_ask(now=NOW)
     others.attend(now=NOW, listens=False, asks_for_all=True)
     assert (mine.must_ask(now=NOW), others.must_ask(now=NOW), mine.live(now=NOW)[1]) == (True, False, False)
-    others.ask("r1", "c1", {}, now=NOW, expires=LATER)  # renews its lease alone
-    assert mine.must_ask(now=NOW)
     assert not mine.must_ask(now=NOW + LEASE_SECONDS + 1)
-    others.leave()
+    others.attend(now=NOW, listens=False)
     assert not mine.must_ask(now=NOW)
 
 

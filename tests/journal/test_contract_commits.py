@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from filetools.journal.changes import BacklogEntry, Head
-from filetools.journal.journal import Journal
+from filetools.journal.backlog import BacklogEntry
+from filetools.journal.journal import Head, Journal
 from filetools.models.records import EXTERNAL, ChangeRecord, Operation, RecordState
 from tests.support.inside import heads_below
 from tests.support.journals import ALICE, delete_folder, draft, folder, head_version, move_folder, put
@@ -102,7 +102,7 @@ def test_compensation_aborts_the_record_and_sets_the_head_back(journal: Journal)
         (v(b"2"), RecordState.ABORTED),
         (v(b"1"), RecordState.ABORTED),
     ]
-    assert journal.backlog.since(pending.number).entries == [BacklogEntry(key="a", path="a", number=record.number)]
+    assert journal.backlog.since(pending.number)[0] == [BacklogEntry(key="a", path="a", number=record.number)]
 
 
 def test_compensation_leaves_foreign_changes_new_folders_and_other_steps_alone(journal: Journal) -> None:
@@ -122,7 +122,7 @@ def test_compensation_leaves_foreign_changes_new_folders_and_other_steps_alone(j
 def test_compensation_of_a_move_aborts_the_deletion_of_what_it_replaced(journal: Journal) -> None:
     put(journal, "a", b"1")
     put(journal, "b", b"2")
-    before = journal.position()
+    before = journal.positions().newest
     replaced = draft(journal, "b", None)
     move = draft(
         journal, "b", b"1", operation=Operation.MOVE, content=None, old_path="a", old_key="a",
@@ -148,7 +148,7 @@ def test_a_file_move_takes_the_head_along(journal: Journal) -> None:
     journal.mirrors.register("m")
     (record,) = journal.commit([move], ALICE)
     assert (head_version(journal, "a"), head_version(journal, "b")) == (None, v(b"1"))
-    lacking = journal.backlog.since(record.number - 1).entries
+    lacking = journal.backlog.since(record.number - 1)[0]
     assert {entry.key: entry.number for entry in lacking} == {"a": record.number, "b": record.number}
     journal.marks.applied([record.number])
     assert all((head := journal.view(key).head) is not None and head.applied for key in ("a", "b"))
@@ -164,7 +164,7 @@ def test_a_folder_move_moves_all_heads_below_and_no_others(journal: Journal) -> 
     }  # fmt: skip
     assert journal.view("d/a").head is None
     assert list(heads_below(journal, "t/u/e")) == [("t/u/e/b", v(b"d/e/b"))]
-    lacking = journal.backlog.since(moved.number - 1).entries
+    lacking = journal.backlog.since(moved.number - 1)[0]
     assert {entry.key: entry.number for entry in lacking} == {"d": moved.number, "t/u": moved.number}
 
 
@@ -187,5 +187,5 @@ def test_a_folder_move_set_back_brings_the_heads_back(journal: Journal) -> None:
 def test_a_name_that_is_not_text_fails_alone_and_leaves_nothing(journal: Journal) -> None:
     with pytest.raises(UnicodeEncodeError):
         put(journal, "bad-\udc80", b"1")
-    assert journal.position() == 0
+    assert journal.positions().newest == 0
     assert put(journal, "good", b"1").number == 1

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from filetools.journal.changes import Change, Relation
-from filetools.journal.history import RecordFilter
 from filetools.journal.journal import Journal
+from filetools.journal.records import Change, RecordFilter, Relation
 from filetools.models.records import Actor, Operation
 from tests.support.journals import ALICE, OpenJournal, draft, put, save
 
@@ -85,15 +84,15 @@ def test_a_checkpoint_has_the_number_of_its_moment_and_outlives_the_process(open
         False,
         [],
     )
-    empty = save(journal, "empty", {}, journal.position())
+    empty = save(journal, "empty", {}, journal.positions().newest)
     record = put(journal, "a", b"1")
-    made = save(journal, "x", {}, journal.position())
+    made = save(journal, "x", {}, journal.positions().newest)
     assert (empty is not None and empty.number, made is not None and made.number) == (0, record.number)
     put(journal, "a", b"2")
-    assert save(journal, "x", {}, journal.position()) is None
+    assert save(journal, "x", {}, journal.positions().newest) is None
     other = open_journal()
     assert other.checkpoints.get("x") == made
-    moved = save(other, "x", {}, other.position(), replace=True)
+    moved = save(other, "x", {}, other.positions().newest, replace=True)
     assert moved is not None
     assert [each.name for each in journal.checkpoints.all()] == ["empty", "x"]
     assert journal.checkpoints.get("x") == moved

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from filetools.journal.journal import Journal
 from filetools.models.records import ChangeRecord, RecordState
-from tests.support.journals import ALICE, OpenJournal, draft, put
+from tests.support.journals import ALICE, OpenJournal, draft, put, rebooted
 
 
 def numbers(records: list[ChangeRecord]) -> list[int]:
@@ -60,7 +62,7 @@ def test_the_feed_stops_before_the_first_pending_record(journal: Journal) -> Non
     put(journal, "a", b"1")
     pending = put(journal, "b", b"2", noted=False)
     put(journal, "c", b"3")
-    assert (numbers(journal.records()), journal.positions().visible, journal.position()) == ([1], 1, 3)
+    assert (numbers(journal.records()), journal.positions().visible, journal.positions().newest) == ([1], 1, 3)
     journal.marks.applied([pending.number])
     assert (numbers(journal.records()), journal.positions().visible) == ([1, 2, 3], 3)
 
@@ -107,10 +109,15 @@ def test_reopening_finds_everything_in_the_same_epoch(open_journal: OpenJournal)
     assert put(second, "f0", b"again").number == 6
 
 
-def test_what_must_be_restored_is_not_synced_and_its_head_is_not_certain(journal: Journal) -> None:
+def test_what_must_be_restored_is_not_synced_and_its_head_is_not_certain(
+    open_journal: OpenJournal, state: Path
+) -> None:
+    journal = open_journal()
     first, second = put(journal, "a", b"1"), put(journal, "b", b"2")
     journal.marks.synced([second.number])
-    journal.begin_restoring()
+    journal.close()
+    rebooted(state)
+    journal = open_journal()
     assert (numbers(journal.marks.unfinished("unrestored")), journal.marks.unfinished("unsynced")) == (
         [first.number],
         [],

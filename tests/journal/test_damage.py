@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import FileToolsError, StateDamagedError, StateVersionError
-from filetools.journal.changes import BacklogEntry
+from filetools.journal.backlog import BacklogEntry
 from filetools.journal.journal import Journal
 from filetools.journal.storage.rescue import examine_journal
 from filetools.journal.storage.schema import SCHEMA_VERSION
@@ -152,7 +152,7 @@ def test_a_schema_that_a_newer_release_raises_meanwhile_takes_no_more_commits(st
     for work in (
         lambda: put(journal, "b", b"2", noted=False),
         lambda: journal.marks.synced([1]),
-        journal.begin_restoring,
+        lambda: journal.marks.restored(1, []),
     ):
         with pytest.raises(StateVersionError):
             work()
@@ -210,7 +210,7 @@ def test_a_journal_that_vanishes_in_the_middle_of_a_commit_is_not_acknowledged(
 def test_a_vanished_journal_is_not_born_again_by_a_reader(state: Path) -> None:
     journal = while_open(state, remove)
     with journal._database.reading(), pytest.raises(StateDamagedError):
-        journal.position()
+        journal.positions()
     assert not (state / "journal.db").exists()
     journal.close()
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from filetools.journal.changes import Change
-from filetools.journal.history import RecordFilter
 from filetools.journal.journal import Journal
+from filetools.journal.records import Change, RecordFilter
 from filetools.models.records import Operation
 from tests.support.inside import heads_below
 from tests.support.journals import ALICE, delete_folder, draft, move_folder, put, watched
@@ -26,17 +25,18 @@ def act(journal: Journal, name: str) -> object:
         "view": lambda: journal.view(key),
         "commit": lambda: journal.commit([draft(journal, key, b"new")], ALICE),
         "commit several": lambda: journal.commit([draft(journal, f"n{index}", b"n") for index in range(3)], ALICE),
-        "marks": lambda: note(journal, journal.position()), "pending": lambda: journal.marks.unfinished("pending"),
+        "marks": lambda: note(journal, journal.positions().newest), "pending": lambda: journal.marks.unfinished("pending"),
         "unsynced": lambda: journal.marks.unfinished("unsynced", 10), "unsettled": lambda: journal.marks.unsettled(key),
-        "synced": lambda: journal.marks.synced([journal.position()]),
-        "compensate": lambda: compensate(journal, key), "page": lambda: journal.records(journal.position() - 20, limit=10),
+        "synced": lambda: journal.marks.synced([journal.positions().newest]),
+        "compensate": lambda: compensate(journal, key),
+        "page": lambda: journal.records(journal.positions().newest - 20, limit=10),
         "newest": lambda: journal.records(newest_first=True, limit=10),
         "newest of one": lambda: journal.records(key=key, newest_first=True, limit=1),
         "page of one": lambda: journal.records(key=key, limit=5),
         "last of one": lambda: journal.history.select(RecordFilter(id="alice", standing=True, undos=False), limit=1),
         "of one call": lambda: journal.history.select(RecordFilter(id="alice", call="grown", standing=True), limit=5),
-        "foreign": lambda: journal.records(journal.position() - 20, limit=10, foreign_only=True),
-        "positions": lambda: (journal.position(), journal.positions().visible, journal.positions().forgotten),
+        "foreign": lambda: journal.records(journal.positions().newest - 20, limit=10, foreign_only=True),
+        "positions": lambda: (journal.positions().newest, journal.positions().visible, journal.positions().forgotten),
         "heads below": lambda: list(heads_below(journal, "d0")),
         "folder move": lambda: journal.commit([move_folder("d1", "t", applied=True)], ALICE),
         "folder deletion": lambda: journal.commit([delete_folder("d2", applied=True)], ALICE),
@@ -60,7 +60,7 @@ def note(journal: Journal, number: int) -> None:
 
 def remove(journal: Journal, key: str) -> None:
     backlog = journal.backlog
-    found = backlog.since(journal.mirrors.register("m").position).entries
+    found = backlog.since(journal.mirrors.register("m").position)[0]
     assert backlog.count("m") > len(backlog.below("m", key.partition("/")[0])) > 0
     backlog.advance("m", found[0].number, found[:1])
 
@@ -79,7 +79,7 @@ def grown(state: Path, records: int) -> Journal:
     for start in range(0, records, 500):
         changes = [_settled(start + index) for index in range(500)]
         journal.commit([*changes, delete_folder("gone", applied=True)], ALICE)
-    journal.marks.synced(range(1, journal.position() + 1))
+    journal.marks.synced(range(1, journal.positions().newest + 1))
     journal._database.checkpoint(at_least_bytes=0)
     journal.maintain(retention_bytes=10**9, retention_records=10**9)
     for index in range(3):

@@ -6,7 +6,6 @@ import os
 import random
 import shutil
 import signal
-import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 
 from filetools.journal.journal import Journal
 from tests.support.inside import heads_below
-from tests.support.journals import damage, put, traced, worker
+from tests.support.journals import damage, put, rebooted, traced, worker
 
 WAL = "journal.db-wal"
 HEADER_BYTES = 32
@@ -120,7 +119,7 @@ def test_damage_of_the_write_ahead_file_that_takes_acknowledged_changes_starts_a
     killed_with(state, 20)
     damage(state / WAL, offset)
     with closing(Journal(state)) as journal:
-        assert journal.position() < 20
+        assert journal.positions().newest < 20
         assert journal.epoch != epoch
 
 
@@ -135,16 +134,9 @@ def test_a_lost_tail_starts_a_new_epoch(state: Path) -> None:
     shutil.copyfile(before / WAL, state / WAL)
     os.truncate(state / WAL, (state / WAL).stat().st_size - 12 * FRAME_BYTES)
     journal = Journal(state, durability="relaxed")
-    assert journal.position() < 10
+    assert journal.positions().newest < 10
     assert journal.epoch != epoch
     journal.close()
-
-
-def rebooted(state: Path) -> None:
-    with sqlite3.connect(state / "journal.db") as database:
-        database.execute("UPDATE meta SET value = 'another' WHERE name IN ('boot', 'restored_boot')")
-    database.close()
-    os.truncate(state / "position", 8)  # as if it had not been closed
 
 
 def put_back_by_copies(backup: Path, state: Path) -> None:
@@ -219,13 +211,12 @@ def test_a_restart_of_the_machine_ends_the_epoch_of_a_relaxed_journal(
 ) -> None:
     journal = Journal(state, durability="commit" if durability == "commit" else "relaxed")
     put(journal, "a", b"1")
-    journal.begin_restoring()
     epoch = journal.epoch
     journal.close()
     rebooted(state)
     journal = Journal(state)
     assert (journal.epoch == epoch) is keeps
-    assert journal.needs_restoring()
+    assert [record.path for record in journal.marks.unfinished("unrestored")] == ["a"]
     journal.close()
 
 

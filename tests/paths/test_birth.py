@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from filetools.paths import birth
 from filetools.paths.workspace import Workspace
+from tests.support.inside import refuse_library_call
 
 MINUTE_NS = 60 * 1_000_000_000
 
@@ -36,7 +36,7 @@ def test_the_birth_of_a_file_is_no_later_than_its_last_change(workspace: Workspa
 
 
 def test_where_the_system_does_not_tell_nothing_is_told(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(birth, "_statx", lambda: None)
+    refuse_library_call(monkeypatch, "statx")
     told = getattr(os.stat("."), "st_birthtime", None)
     assert (workspace.birth_ns(workspace.resolve("a.txt")) is None) == (told is None)
     workspace.close()

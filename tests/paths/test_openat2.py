@@ -67,5 +67,5 @@ def test_even_a_path_that_nobody_checked_stays_beneath(root: Path, path: str) ->
     resolver = Openat2Resolver.probe(descriptor)
     assert resolver is not None
     with pytest.raises(OSError, match=r"."):
-        resolver.open(descriptor, path, os.O_RDONLY, 0)
+        resolver.open(descriptor, path, os.O_RDONLY)
     os.close(descriptor)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from filetools.errors import FileToolsError
+from filetools.paths.resolver import NEW_FILE_FLAGS
 from filetools.paths.root import ResolverChoice
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
@@ -174,10 +175,9 @@ def test_changes_never_land_outside(tmp_path: Path, resolver: ResolverChoice, ki
         fresh = path.parent.child("fresh")
 
         def change() -> None:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-            os.close(workspace.open_descriptor(fresh, flags, 0o600))
             parent = workspace.open_parent(fresh)
             try:
+                os.close(os.open(fresh.name, NEW_FILE_FLAGS, 0o600, dir_fd=parent))
                 os.unlink(fresh.name, dir_fd=parent)
             finally:
                 os.close(parent)

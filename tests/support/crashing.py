@@ -17,16 +17,15 @@ from typing_extensions import override
 
 import filetools
 from filetools.app.opening import Opening
+from filetools.events.notifier import Notifier
 from filetools.facade.facade import FileToolsFacade
-from filetools.journal.changes import ObservedChanges
-from filetools.journal.commit import CommitDraft
+from filetools.journal.commit import CommitDraft, ObservedChanges
 from filetools.journal.journal import Journal, Records
 from filetools.journal.tree_rows import TreeTable
 from filetools.models.words import Durability
 from filetools.paths.workspace import Workspace
 from filetools.settings import Settings
 from filetools.stores.store import Store
-from filetools.tree.notifier import Notifier
 from tests.support import inside
 from tests.support.dose import sampled
 from tests.support.faulty import EXIT_CODE, Call, FaultyStore, Moment, Plan

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from filetools.tree.hints import DirtyFolders, FolderId
+from filetools.tree.hints import Agenda, FolderId
 from tests.support.declared import REPOSITORY
 
 
@@ -56,17 +56,17 @@ class Sink:
 
     def __init__(self) -> None:
         self.wakes = 0
-        self.hints = DirtyFolders(self._wake)
+        self.agenda = Agenda(self._wake)
         self.folders: dict[FolderId, set[str | None]] = {}
         self.reasons: set[str] = set()
         self.unable: list[str] = []
 
     def look(self) -> None:
         """Take what is hinted at."""
-        folders, reasons = self.hints.take()
-        for folder, names in folders.items():
+        due = self.agenda.take(with_again=True)
+        for folder, names in due.hints.items():
             self.folders.setdefault(folder, set()).update({None} if names is None else names)
-        self.reasons |= reasons
+        self.reasons |= due.reasons
 
     def names(self, place: Path) -> set[str | None]:
         """Return the names hinted at in a folder since the last `forget`."""

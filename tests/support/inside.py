@@ -20,6 +20,7 @@ from filetools.app import trust
 from filetools.app.registration import Registration
 from filetools.changes.foreign import ForeignChanges
 from filetools.changes.parts import Parts
+from filetools.events.notifier import Notifier
 from filetools.facade.facade import FileToolsFacade
 from filetools.journal.journal import Journal
 from filetools.journal.storage.birth import DATABASE_NAME, connect, keep_mark
@@ -27,14 +28,13 @@ from filetools.journal.storage.contents import VERSION_TEXT
 from filetools.journal.storage.database import Database
 from filetools.journal.tree_rows import bounds_below
 from filetools.models.words import STATE_PATH
+from filetools.paths import library
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sessions import rules
 from filetools.sessions.agent_process import AgentProcess
-from filetools.stores import system
 from filetools.sync.manager import SyncManager
 from filetools.sync.mirror import Mirror
 from filetools.tree.inotify import InotifyThread
-from filetools.tree.notifier import Notifier
 from filetools.writer.turn_calls import TurnCall, TurnTask
 from filetools.writer.worker_pool import Hop
 
@@ -56,7 +56,7 @@ def refuse_library_call(patch: pytest.MonkeyPatch, name: str) -> None:
         ctypes.set_errno(errno.ENOSYS)
         return -1
 
-    patch.setattr(system._library(), name, refuse, raising=False)
+    patch.setattr(library._library(), name, refuse, raising=False)
 
 
 @asynccontextmanager
@@ -173,7 +173,7 @@ def foreign_of(files: FileToolsFacade) -> ForeignChanges:
 def hint(files: FileToolsFacade, folder: tuple[int, int], *names: str) -> None:
     """Note that names in a folder, given by device and inode, may have changed."""
     for name in names:
-        foreign_of(files)._agenda.hints.note(folder, name)
+        foreign_of(files)._agenda.hint(folder, name)
 
 
 def is_calm(files: FileToolsFacade) -> bool:
@@ -190,9 +190,7 @@ def is_polling(notifier: Notifier) -> bool:
 def is_watching(files: FileToolsFacade) -> bool:
     """Whether all that others do from now on is noticed by this process."""
     foreign = foreign_of(files)
-    return (
-        foreign._watcher is not None and foreign._watcher.status().method is not None and foreign._finished is not None
-    )
+    return foreign._watcher is not None and foreign._watcher.method is not None and foreign._finished is not None
 
 
 def heads_below(journal: Journal, key: str) -> list[tuple[str, str]]:

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from filetools.errors import FileToolsError
-from filetools.journal.changes import Change
 from filetools.journal.commit import CommitDraft
 from filetools.journal.journal import Journal
+from filetools.journal.records import Change
 from filetools.journal.storage.gate import Gate
 from filetools.models.records import Actor, ChangeRecord, Operation
 from filetools.models.words import Durability

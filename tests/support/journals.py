@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final, Protocol
 from weakref import WeakKeyDictionary
@@ -17,9 +17,9 @@ from weakref import WeakKeyDictionary
 from msgspec import structs
 
 from filetools.descriptors.descriptors import Descriptors
-from filetools.journal.changes import Change
 from filetools.journal.checkpoints import Checkpoint, Comparison, Tree
 from filetools.journal.journal import Journal
+from filetools.journal.records import Change
 from filetools.journal.tree_rows import TREE_COLUMNS, TreeRow, row_from
 from filetools.models.records import Actor, ChangeRecord, Operation
 from tests.support import journal_worker
@@ -80,6 +80,13 @@ def tree_of(journal: Journal) -> dict[str, TreeRow]:
     """Return the rows of all entries in the tree, by key."""
     rows = database_of(journal).rows(f"SELECT {TREE_COLUMNS} FROM tree WHERE kind <> 'absent'")
     return {row[0]: row_from(row) for row in rows}
+
+
+def rebooted(state: Path) -> None:
+    """Make a closed journal believe that the machine was restarted while it was open."""
+    with closing(sqlite3.connect(state / "journal.db")) as database, database:
+        database.execute("UPDATE meta SET value = 'another' WHERE name = 'boot'")
+    os.truncate(state / "position", 8)
 
 
 def folder(operation: Operation, key: str, old_key: str | None = None, **options: Any) -> Change:

@@ -15,8 +15,8 @@ from msgspec import structs
 from filetools.content.version import version_of
 from filetools.events.types import Event
 from filetools.facade.facade import FileToolsFacade
-from filetools.journal.changes import Change
 from filetools.journal.journal import Journal
+from filetools.journal.records import Change
 from filetools.journal.tree_rows import Looked
 from filetools.models.records import Actor, ChangeRecord, Operation, RecordState
 from filetools.models.words import MirrorStatus
@@ -265,7 +265,7 @@ class World:
 
     def lacking(self) -> set[str]:
         backlog, mirrors = self.journal.backlog, self.journal.mirrors
-        followed = backlog.since(mirrors.register("mirror").position).entries
+        followed = backlog.since(mirrors.register("mirror").position)[0]
         return {entry.path for entry in (*followed, *backlog.behind("mirror"))}
 
     def _applied(self, record: ChangeRecord) -> None:

@@ -182,8 +182,8 @@ NAMES_AND_TYPES: Final = [
         renamed("read_file", "pth", pth="notes.md")),
     _of("two names, two values", "read_file", {"path": "a", "file_path": "b"}, ARGUMENT,
         "given twice | 'path' | 'file_path'", READ),
-    _of("limit too high", "list_files", {"limit": 5000}, ARGUMENT, "'limit' | less than or equal to 1000",
-        lambda told: ("list_files", {"limit": int(re.findall(r"or equal to (\d+)", told)[-1])})),
+    _of("limit too high", "list_files", {"limit": 5000}, ARGUMENT, "'limit' | at most 1000",
+        lambda told: ("list_files", {"limit": int(re.findall(r"at most (\d+)", told)[-1])})),
     _of("unknown tool", "raed_file", {"path": "src/app.py"}, "UNKNOWN_TOOL", "Did you mean read_file",
         lambda told: (re.findall(r"Did you mean (\w+)\?", told)[-1], {"path": "src/app.py"})),
 ]  # fmt: skip

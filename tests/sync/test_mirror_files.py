@@ -10,7 +10,7 @@ import pytest
 
 from filetools.content.version import version_of
 from filetools.errors import StorageFailedError
-from filetools.journal.changes import BacklogEntry
+from filetools.journal.backlog import BacklogEntry
 from filetools.journal.journal import Journal
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.sync import worker

@@ -12,7 +12,7 @@ import pytest
 
 from filetools.errors import AbortedError, AccessDeniedError, StorageFailedError, SyncFailedError
 from filetools.events.types import SyncCompleted, SyncError, SyncProgress, SyncStarted
-from filetools.journal.changes import BacklogEntry
+from filetools.journal.backlog import BacklogEntry
 from filetools.models.files import SyncResult
 from filetools.stores.local import LocalStore
 from tests.support.mirror_worlds import FOR_EVER_SECONDS, Hang, World, local_store, scripted, tree, world
@@ -226,9 +226,9 @@ async def test_a_file_and_a_folder_of_the_same_name_are_exchanged(
 async def test_refused_paths_are_tried_again_by_an_explicit_synchronisation(opened: World, inner: LocalStore) -> None:
     opened.manager.pause()
     record = opened.put("a", b"1")
-    entry = BacklogEntry(key="a", path="a", number=record.number, tries=4)
+    entry = BacklogEntry(key="a", path="a", number=record.number, tries=5, reason="INVALID_PATH: no")
     opened.journal.backlog.advance("mirror", record.number, [])
-    opened.journal.backlog.refuse("mirror", entry, "INVALID_PATH: no")
+    opened.journal.backlog.add("mirror", [entry])
     opened.manager.resume()
     assert opened.owed() == 1
     await opened.manager.sync_all()

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import filetools
-from filetools.changes.deciding import actor_knowledge
+from filetools.changes.deciding import files as decisions
 from filetools.facade import tree_calls
-from filetools.permissions.deadline import AbortSignal
 from filetools.tools.registry import ToolRegistry
+from filetools.tools.tool import AbortSignal
 from tests.support.crashing import QUIET
 
 ROUNDS = 12 * int(os.environ.get("FILETOOLS_DOSE", "1"))
@@ -91,7 +91,7 @@ async def test_what_is_aborted_when_a_folder_has_gone_is_told_as_done(
     async with filetools.open(tmp_path, settings=QUIET) as files:
         await files.write_file("d/a.txt", "x")
         signal, loop, aborted = AbortSignal(), asyncio.get_running_loop(), threading.Event()
-        record = actor_knowledge.record_steps
+        record = decisions.record_steps
 
         def abort() -> None:
             signal.abort()

@@ -20,11 +20,11 @@ from filetools.errors import (
 )
 from filetools.events.types import Event, ToolCompleted, ToolProgress, ToolStarted
 from filetools.facade.facade import FileToolsFacade
-from filetools.permissions.deadline import AbortSignal, current_deadline, uncounted
+from filetools.locks.deadline import current_deadline, uncounted
 from filetools.tools import registry as call
 from filetools.tools.arguments import NoParameters
 from filetools.tools.registry import ToolRegistry
-from filetools.tools.tool import ToolContext
+from filetools.tools.tool import AbortSignal, ToolContext
 from tests.support.people import BOB
 from tests.support.probe_tools import Handler, probe
 

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from filetools.errors import AccessDeniedError
 from filetools.models.records import Actor
-from filetools.permissions.deadline import AbortSignal
 from filetools.tools.call_log import CallLog, CallRecord
+from filetools.tools.tool import AbortSignal
 
 
 def record(name: str) -> CallRecord:

@@ -15,7 +15,7 @@ import pytest
 
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import ROOT, WorkspacePath
-from filetools.tree.hints import DirtyFolders
+from filetools.tree.hints import Agenda
 from filetools.tree.inotify import InotifyThread
 from tests.support.hinted import Sink, descriptors_left, folder_id, said_by, wait_until
 from tests.support.inside import known_watches
@@ -31,7 +31,7 @@ def at(text: str) -> WorkspacePath:
 @contextmanager
 def watched(root: Path, sink: Sink, *, start: bool = True) -> Iterator[InotifyThread]:
     workspace = Workspace.open(root)
-    thread = InotifyThread(workspace, sink.hints, on_unable=sink.unable.append)
+    thread = InotifyThread(workspace, sink.agenda, on_unable=sink.unable.append)
     if start:
         thread.start()
     try:
@@ -52,7 +52,7 @@ root, limit, most = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 Path("/proc/sys/user", limit).write_text(most)
 sink = Sink()
 try:
-    thread = InotifyThread(Workspace.open(root), sink.hints, on_unable=sink.unable.append)
+    thread = InotifyThread(Workspace.open(root), sink.agenda, on_unable=sink.unable.append)
 except OSError as exc:
     print("refused", exc.errno)
 else:
@@ -83,7 +83,7 @@ def test_without_a_descriptor_it_is_refused_and_leaves_none(tmp_path: Path, left
     workspace = Workspace.open(tmp_path)
     before = os.listdir("/proc/self/fd")
     with pytest.raises(OSError, match="Too many open files"), descriptors_left(left):
-        InotifyThread(workspace, Sink().hints, on_unable=print)
+        InotifyThread(workspace, Sink().agenda, on_unable=print)
     assert os.listdir("/proc/self/fd") == before
     workspace.close()
 
@@ -107,7 +107,7 @@ def test_what_is_no_folder_is_not_watched(tmp_path: Path, make: Callable[[Path],
     make(tmp_path / "a")
     with watched(tmp_path, sink) as thread:
         assert not thread.add(at("a"))
-        assert sink.hints.is_empty
+        assert sink.agenda.due_at() is None
     assert sink.unable == []
 
 
@@ -296,8 +296,8 @@ def test_the_thread_may_close_itself(tmp_path: Path) -> None:
     root.mkdir()
     workspace = Workspace.open(root)
     threads: list[InotifyThread] = []
-    hints = DirtyFolders(lambda: threads[0].close())
-    threads.append(InotifyThread(workspace, hints, on_unable=print))
+    agenda = Agenda(lambda: threads[0].close())
+    threads.append(InotifyThread(workspace, agenda, on_unable=print))
     threads[0].start()
     root.rmdir()
     wait_until(lambda: not threads[0].is_alive())

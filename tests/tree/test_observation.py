@@ -15,7 +15,7 @@ from msgspec import structs
 from filetools.content.identity_cache import CLOCK_TICK_NS
 from filetools.content.version import version_of
 from filetools.errors import StorageFailedError
-from filetools.journal.changes import ObservedChanges
+from filetools.journal.commit import ObservedChanges
 from filetools.journal.journal import Journal
 from filetools.journal.storage.contents import version_from
 from filetools.journal.tree_rows import Looked, TreeRow, TreeTable
@@ -26,8 +26,8 @@ from filetools.stores.local import LocalStore
 from filetools.stores.store import FileStat, Store
 from filetools.stores.system import RENAME_EXCHANGE, rename_with_flags
 from filetools.tree.hints import FolderId
+from filetools.tree.moves import ObservationContext
 from filetools.tree.observation import MOST_LOOKS, Observation
-from filetools.tree.scope import ObservationContext
 from tests.support.hinted import folder_id
 from tests.support.storms.pictures import on_disk, replayed
 from tests.support.unprivileged import as_nobody
@@ -463,7 +463,7 @@ def test_a_hint_at_both_spellings_of_a_renamed_file_is_one_rename(folding: Looke
     folding.whole()
     (folding.root / "read.md").rename(folding.root / "README.md")
     (folding.root / "README.md").rename(folding.root / "Read.md")
-    assert folding.hinted("read.md", "Read.md") == [Told("move", "Read.md", "read.md", "x", "x")]
+    assert folding.hinted("read.md", "Read.md") == [Told("move", "Read.md", "read.md", "x", "x", 1)]
 
 
 def test_another_spelling_of_a_name_is_a_rename(folding: Looker) -> None:
@@ -474,7 +474,7 @@ def test_another_spelling_of_a_name_is_a_rename(folding: Looker) -> None:
     (looker.root / "docs/Read.md").rename(looker.root / "docs/README.md")
     (looker.root / "docs/README.md").rename(looker.root / "docs/read.md")
     assert looker.whole() == [
-        Told("move_directory", "docs", "Docs"), Told("move", "docs/read.md", "docs/Read.md", "x", "x")
+        Told("move_directory", "docs", "Docs"), Told("move", "docs/read.md", "docs/Read.md", "x", "x", 1)
     ]  # fmt: skip
 
 
@@ -641,6 +641,22 @@ def test_a_folder_whose_inode_is_another_one_is_the_same_if_it_has_a_name_that_i
     (looker.root / "a/g").unlink()
     assert looker.whole() == [Told("delete", "a/g", before="x")]
     assert looker.whole() == []
+
+
+@pytest.mark.parametrize("look", [Looker.whole, lambda looker: looker.named("a/d/f"), lambda looker: looker.named("a")])
+def test_another_device_number_of_the_whole_disk_is_no_change(
+    looker: Looker, look: Callable[[Looker], list[Told]]
+) -> None:
+    looker.write("a/d/f")
+    looker.whole()
+    looker.in_rows(lambda rows: rows.move_device(os.stat(looker.root).st_dev, 1))
+    with open(looker.root / "a/d/f", "a"):  # so that reading it would find it busy
+        assert look(looker) == []
+    assert looker.last.busy == []
+    found = looker.at("a/d/f")
+    assert found is not None
+    assert found.identity is not None
+    assert found.identity[0] == os.stat(looker.root).st_dev
 
 
 @pytest.mark.parametrize("known", [(), ("a/g",)])

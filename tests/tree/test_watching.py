@@ -14,18 +14,30 @@ import pytest
 from filetools.models.words import STATE_PATH
 from filetools.paths.workspace import Workspace
 from filetools.paths.workspace_path import WorkspacePath
-from filetools.tree.polling import PollingTimer
-from filetools.tree.watching import TreeWatcher, WatchMethod, WatchStatus
-from tests.support.hinted import Sink, descriptors_left, folder_id, wait_until
+from filetools.tree.watching import TreeWatcher, WatchMethod, reason_of, reason_to_poll
+from tests.support.hinted import Sink, descriptors_left, folder_id, said_by, wait_until
 
 NOTICES: list[WatchMethod] = ["inotify", "observer"] if sys.platform == "linux" else ["observer"]
+
+IN_NAMESPACE = """
+import ctypes, os, sys
+from filetools.tree.watching import reason_to_poll
+place, libc = sys.argv[1], ctypes.CDLL(None)
+if libc.unshare(0x20000) or libc.mount(b"", b"/", None, 1 << 18 | 1 << 14, None):
+    sys.exit("no mounts")
+fuse = os.open("/dev/fuse", os.O_RDWR)
+options = f"fd={fuse},rootmode=40000,user_id=0,group_id=0"
+if libc.mount(b"x", place.encode(), b"fuse.x", 0, options.encode()):
+    sys.exit("no mounts")
+print(reason_to_poll(os.open(place, os.O_PATH)))
+"""
 
 
 @contextmanager
 def watcher_of(root: Path, sink: Sink, method: WatchMethod | None = None) -> Iterator[TreeWatcher]:
     (root / STATE_PATH).mkdir(parents=True, exist_ok=True)
     workspace = Workspace.open(root)
-    watcher = TreeWatcher(workspace, sink.hints, method=method, poll_seconds=0.01)
+    watcher = TreeWatcher(workspace, sink.agenda, method=method, poll_seconds=0.01)
     try:
         yield watcher
     finally:
@@ -35,7 +47,9 @@ def watcher_of(root: Path, sink: Sink, method: WatchMethod | None = None) -> Ite
 
 
 @pytest.mark.parametrize("later", [False, True])
-def test_at_a_limit_it_polls_says_so_and_gives_the_instance_back(tmp_path: Path, later: bool) -> None:
+def test_at_a_limit_it_polls_says_so_and_gives_the_instance_back(
+    tmp_path: Path, later: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     sink, before = Sink(), len(os.listdir("/proc/self/fd"))
     (tmp_path / "a").mkdir()
     with watcher_of(tmp_path, sink, "inotify") as watcher:
@@ -45,9 +59,10 @@ def test_at_a_limit_it_polls_says_so_and_gives_the_instance_back(tmp_path: Path,
             if not later:
                 watcher.start()
             watcher.watch([WorkspacePath("a"), WorkspacePath("b")])
-        assert watcher.status() == WatchStatus(
-            method="polling", reason="the system grants no more inotify instances or watches"
-        )
+        assert watcher.method == "polling"
+        assert caplog.messages == [
+            "Looking at the whole tree every 0.01 s: the system grants no more inotify instances or watches"
+        ]
         assert len(os.listdir("/proc/self/fd")) == before + 1  # the root
         wait_until(lambda: sink.has("limit", "start", "poll"))
 
@@ -59,7 +74,7 @@ def test_changes_are_hinted_at_by_folder_and_name(tmp_path: Path, method: WatchM
     with watcher_of(root, sink, method) as watcher:
         watcher.start()
         watcher.watch([WorkspacePath("a")])
-        assert watcher.status() == WatchStatus(method=method)
+        assert watcher.method == method
         sink.forget()
         (root / "a" / ".ft-0123456789abcdef").touch()
         (root / STATE_PATH / "journal").touch()
@@ -91,27 +106,14 @@ def test_the_folder_of_a_change_that_is_gone_is_sought_above(tmp_path: Path) -> 
         wait_until(lambda: sink.names(tmp_path) >= {"a", "c"})
 
 
-def test_polling_as_chosen_looks_less_often_after_slow_looks(tmp_path: Path) -> None:
-    sink, clock = Sink(), Sink()
-    timer = PollingTimer(clock.hints, seconds=0.001)
+def test_polling_as_chosen_hints_again_and_again(tmp_path: Path) -> None:
+    sink = Sink()
     with watcher_of(tmp_path, sink, "polling") as watcher:
         watcher.start()
-        assert watcher.status() == WatchStatus(method="polling", reason="polling is chosen")
-        sink.forget()
-        wait_until(lambda: sink.has("poll"))
-        watcher.note_look(1000)
-        timer.start()
-        quiet = 0
-
-        def is_quiet() -> bool:
-            nonlocal quiet
-            quiet = 0 if sink.has("poll") else quiet + clock.has("poll")
+        assert watcher.method == "polling"
+        for _ in range(3):
             sink.forget()
-            clock.forget()
-            return quiet == 100
-
-        wait_until(is_quiet, 30)
-        timer.close()
+            wait_until(lambda: sink.has("poll"))
 
 
 @pytest.mark.parametrize("method", [*NOTICES, "polling"])
@@ -120,3 +122,27 @@ def test_closing_leaves_no_thread_and_no_descriptor(tmp_path: Path, method: Watc
     with watcher_of(tmp_path, Sink(), method) as watcher:
         watcher.start()
     assert (threading.active_count(), os.listdir("/proc/self/fd")) == (threads, before)
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "cifs", "smb3", "9p", "virtiofs", "fuse.sshfs", "fuse", "vboxsf", "ceph"])
+def test_shared_file_systems_are_polled(kind: str) -> None:
+    assert kind in (reason_of(kind) or "")
+
+
+@pytest.mark.parametrize("kind", ["", "ext4", "btrfs", "tmpfs", "fuseblk", "fuse.fuse-overlayfs", "unheard-of"])
+def test_local_and_unknown_ones_are_not(kind: str) -> None:
+    assert reason_of(kind) is None
+
+
+def test_a_local_folder_needs_no_polling(tmp_path: Path) -> None:
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    assert reason_to_poll(descriptor) is None
+    os.close(descriptor)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts as Linux does")
+def test_a_mount_of_another_machine_is_polled(tmp_path: Path) -> None:
+    said = said_by(program=IN_NAMESPACE, arguments=(tmp_path,))
+    if "no mounts" in said or "/dev/fuse" in said:
+        pytest.skip("mounting is not permitted here")
+    assert "fuse.x" in said

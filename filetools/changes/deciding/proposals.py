@@ -9,10 +9,9 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filetools.changes.deciding.folders import FOLDER, Contents, contents_of, moved
 from filetools.changes.parts import Parts
 from filetools.changes.steps.files import MoveFile, PutFile, RemoveFile
-from filetools.changes.steps.folders import MoveFolder, RemoveFolderStep
+from filetools.changes.steps.folders import FOLDER, Contents, MoveFolder, RemoveFolderStep, contents_of, moved
 from filetools.changes.steps.look import Look, unseen
 from filetools.changes.steps.step import Step
 from filetools.changes.steps.unsaved import UnsavedQuestion, disk_text
@@ -33,7 +32,7 @@ from filetools.errors import (
     PathNotFoundError,
     VersionMismatchError,
 )
-from filetools.journal.changes import HeadMovedError
+from filetools.journal.commit import HeadMovedError
 from filetools.models.records import Actor
 from filetools.paths.protected import matches_protected
 from filetools.paths.workspace_path import WorkspacePath
@@ -65,8 +64,6 @@ REFUSALS: Final = (
 """Refusals that an approval does not change."""
 Made = str | bytes | FileToolsError
 """What a call would make of a file, or why it cannot."""
-Texts = tuple[str | None, str, str]
-"""Base, ours, theirs."""
 Taken = Sequence[tuple[WorkspacePath, WorkspacePath | None]]
 """Files and folders that are moved or deleted as a whole, each with its destination; None if it is deleted."""
 
@@ -128,7 +125,7 @@ class Act(Struct, frozen=True, kw_only=True):
             "arguments": _plain(self.arguments),
             "versions": {str(path): each.look.version for path, each in standing.items()},
             # What a merge makes depends on what the writer knows, too.
-            "made": {path: _version_made(new) for path, new in made.items()},
+            "made": {path: new.code if isinstance(new, FileToolsError) else _plain(new) for path, new in made.items()},
             "contents": contents,
             "unsaved": None if question is None else question.opened.text,
         }
@@ -148,7 +145,7 @@ class Act(Struct, frozen=True, kw_only=True):
             old_text=old,
             new_text=new,
             base_text=None if question is None else question.base_text,
-            by_words=None if question is None else parts.settings.is_prose(question.path),
+            by_words=None if question is None else parts.settings.is_prose(self.paths[0]),
             replacing_unsaved=None if question is None else question.proposed,
             diff=diff,
             can_merge=self.is_text and new is not None and (version is None or old is not None),
@@ -183,19 +180,14 @@ def taken_by(steps: Sequence[Step]) -> Taken:
     return taken
 
 
-def conflict_proposal(
-    tool: str, path: WorkspacePath, texts: Texts, arguments: Mapping[str, Any], *, by_words: bool
-) -> Proposal:
-    """Return what a person is shown who decides whether a text replaces unsaved text."""
-    base, ours, theirs = texts
+def reported_proposal(tool: str, path: WorkspacePath, ours: str, theirs: str) -> Proposal:
+    """Return what a person is shown who decides whether a text replaces unsaved text that an editor has reported."""
     return Proposal(
         description=printable(f"{_words(tool)} {path}, which has unsaved changes"),
-        digest=digest_of({"tool": tool, "arguments": _plain(arguments), "texts": texts}),
+        digest=digest_of({"tool": tool, "texts": (ours, theirs)}),
         version=version_of(ours.encode("utf-8", "surrogatepass")),
         old_text=ours,
         new_text=theirs,
-        base_text=base,
-        by_words=by_words,
         diff=_cut([_diff(path, ours, theirs)]),
         can_merge=True,
     )
@@ -252,14 +244,8 @@ def _made(parts: Parts, act: Act, step: PutFile, standing: ShownState, questions
         on_disk, by_words = disk_text(parts, look) or "", parts.settings.is_prose(path)
         if merge(opened.base_text, opened.text, text, by_words=by_words).text != text:
             # A whole text that lacks what a person has typed is their decision, even if its writer has read that.
-            questions.append(UnsavedQuestion(path, opened, base_text=on_disk, proposed=text, disk_version=look.version))
+            questions.append(UnsavedQuestion(opened, base_text=on_disk, proposed=text))
     return decision.content if text is None else text
-
-
-def _version_made(new: Made) -> str:
-    if isinstance(new, FileToolsError):
-        return new.code
-    return version_of(new if isinstance(new, bytes) else new.encode("utf-8", "surrogatepass"))
 
 
 def _file_diff(path: WorkspacePath, new: Made, old: ShownState) -> str:

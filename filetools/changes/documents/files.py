@@ -9,9 +9,8 @@ from typing import Final
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from filetools.changes.decision import PutDecision
+from filetools.changes.decision import PutDecision, overlapping, unmergeable
 from filetools.changes.parts import Parts
-from filetools.changes.rebasing import overlapping, unmergeable
 from filetools.changes.steps.look import Look, content_of
 from filetools.changes.steps.unsaved import aside, disk_text, replaced
 from filetools.content.differences.diff import minimal_edits, refined
@@ -20,8 +19,9 @@ from filetools.content.facts import inspect
 from filetools.content.formats import UTF8, TextFormat, encode
 from filetools.editors.documents import OpenText, changed
 from filetools.errors import BufferClosedError, InvalidArgumentError, PathNotFoundError, VersionGoneError
-from filetools.journal.changes import HeadMovedError, Relation
+from filetools.journal.commit import HeadMovedError
 from filetools.journal.documents import Document, DocumentChange, DocumentClosing
+from filetools.journal.records import Relation
 from filetools.models.records import EXTERNAL, Actor
 from filetools.models.words import OnConflict
 from filetools.paths.workspace_path import WorkspacePath

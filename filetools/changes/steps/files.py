@@ -8,7 +8,6 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, Final
 
-from msgspec import structs
 from msgspec.structs import replace
 
 from filetools.changes.decision import PutDecision
@@ -24,7 +23,7 @@ from filetools.errors import (
     PathNotFoundError,
     SymlinkNotAllowedError,
 )
-from filetools.journal.changes import Change
+from filetools.journal.records import Change
 from filetools.journal.tree_rows import Identity
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import ROOT, WorkspacePath
@@ -54,7 +53,6 @@ class PutFile(Step):
         """The look of the current try."""
         self.decision: PutDecision
         """What the current try writes."""
-        self.version = ""
         self.identity: Identity | None = None
         """Identity of the new file after the exchange, if it is known."""
         self._prepared: Prepared | None = None
@@ -69,13 +67,12 @@ class PutFile(Step):
     def decide(self, parts: Parts) -> bool:
         """Decide what to write; False if the file already has these bytes and the wanted mode."""
         self.decision, self.missing = self.preview(parts, self.seen), ()
-        self.version = self.decision.facts.version
         if self.decision.in_buffer:
             return self.decision.document is not None
         stat = self.seen.stat
         # A git patch may change only the permission bits.
         is_new_mode = stat is not None and self.decision.mode not in (None, stat.mode)
-        if self.version == self.seen.version and not is_new_mode:
+        if self.decision.facts.version == self.seen.version and not is_new_mode:
             return False
         if stat is None and self._create_parents:
             self.missing = missing_parents(parts, self.path)
@@ -125,7 +122,7 @@ class PutFile(Step):
             path=self.path,
             key=seen.key,
             before=decision.shown.before if decision.in_buffer and decision.shown is not None else seen.version,
-            after=self.version,
+            after=decision.facts.version,
             content=decision.content,
             size=len(decision.content),
             mode=mode,
@@ -152,7 +149,7 @@ class PutFile(Step):
             if stat is not None and self._is_ours(stat) and stat.mode == mode:
                 parts.facts.put(stat.identity, self.decision.facts, taken_ns=taken_ns)
                 self.identity = settled_identity(stat, taken_ns, parts.store.tick_ns)
-        return self._foreign_save(parts, self.seen, structs.replace(self._change, applied=True, document=None))
+        return self._foreign_save(parts, self.seen, replace(self._change, applied=True, document=None))
 
     def set_back(self, parts: Parts) -> None:
         """Restore the former file, or remove the new one."""
@@ -167,24 +164,12 @@ class PutFile(Step):
 
     def compensations(self, parts: Parts) -> Sequence[Change]:
         """Return the record that sets back the head and the open document."""
-        back = taken_back(parts, self.seen, self.decision)
-        if self.decision.in_buffer:
-            return (structs.replace(self._change, compensates=self._number, document=back),)
-        stat = self.seen.stat
-        return (
-            Change(
-                operation=Operation.DELETE if stat is None else Operation.MODIFY,
-                path=self.path,
-                key=self.seen.key,
-                before=self.version,
-                after=self.seen.version,
-                size=None if stat is None else stat.size,
-                mode=None if stat is None else stat.mode,
-                applied=True,
-                compensates=self._number,
-                document=back,
-            ),
-        )
+        back, decision = taken_back(parts, self.seen, self.decision), self.decision
+        if decision.in_buffer:
+            return (replace(self._change, compensates=self._number, document=back),)
+        former = _former(self.seen, self._number)
+        operation = Operation.DELETE if self.seen.stat is None else Operation.MODIFY
+        return (replace(former, operation=operation, before=decision.facts.version, document=back),)
 
     def abandon(self, parts: Parts) -> None:
         """Discard the temporary file and what the base class prepared."""
@@ -245,11 +230,13 @@ class RemoveFile(Step):
         self.permit = permit
         self.seen: Look
         """The look of the current try."""
+        self._trashed: Displaced | None = None
+        """An opaque file, which stays in the trash."""
 
     def look(self, parts: Parts) -> None:
         """Look at the current file."""
         seen = look(parts, self.path, takes_opaque=True)
-        self.seen = seen if self._keeps_bytes else structs.replace(seen, content=None)
+        self.seen = seen if self._keeps_bytes else replace(seen, content=None)
         self.looks = (self.seen,)
 
     def decide(self, parts: Parts) -> bool:
@@ -279,42 +266,30 @@ class RemoveFile(Step):
 
     def exchange(self, parts: Parts) -> None:
         """Remove the file from the tree; an opaque one is moved to the trash."""
-        self._displaced = parts.store.remove(self.path, trash=str(self._number) if self.seen.is_opaque else None)
+        is_opaque = self.seen.is_opaque
+        removed = parts.store.remove(self.path, trash=str(self._number) if is_opaque else None)
+        self._trashed, self._displaced = (removed, None) if is_opaque else (None, removed)
 
     def sync(self, parts: Parts) -> None:
         """For an opaque file, sync the trash first, so that a power cut never leaves it without a name."""
-        if self.seen.is_opaque and self._displaced is not None:
-            self._displaced.sync()
+        if self._trashed is not None:
+            self._trashed.sync()
             sync_names(parts, self.path)
 
     def surprises(self, parts: Parts) -> Sequence[Change]:
         """Return records of a foreign save between look and removal: its version, then its deletion."""
-        if self.seen.is_opaque:
-            return ()  # the trash keeps the file
         gone_again = Change(operation=Operation.DELETE, path=self.path, key=self.seen.key, applied=True)
         return self._foreign_save(parts, self.seen, gone_again)
 
     def set_back(self, parts: Parts) -> None:
         """Put the file back, unless there is a new one."""
-        assert self._displaced is not None
-        put_back(self._displaced, lambda _: False)
+        displaced = self._trashed or self._displaced
+        assert displaced is not None
+        put_back(displaced, lambda _: False)
 
     def compensations(self, parts: Parts) -> Sequence[Change]:
         """Return the record that sets back the head."""
-        stat = self.seen.stat
-        assert stat is not None
-        return (
-            Change(
-                operation=Operation.CREATE,
-                path=self.path,
-                key=self.seen.key,
-                after=known_version(self.seen),
-                size=stat.size,
-                mode=stat.mode,
-                applied=True,
-                compensates=self._number,
-            ),
-        )
+        return (replace(_former(self.seen, self._number), operation=Operation.CREATE),)
 
     def finish(self, parts: Parts) -> None:
         """Discard the file if its bytes are kept; an opaque one stays in the trash."""
@@ -322,11 +297,6 @@ class RemoveFile(Step):
             self.shelve(parts)
         else:
             super().finish(parts)
-
-    def _taken(self) -> Displaced | None:
-        """Return the displaced file, unless it is opaque, since that one stays in the trash."""
-        displaced = super()._taken()
-        return None if displaced is None or self.seen.is_opaque else displaced
 
 
 PermitMove = Callable[[Look, Look], None]

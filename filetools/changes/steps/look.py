@@ -17,7 +17,9 @@ from filetools.errors import (
     PathNotDirectoryError,
     PathNotFoundError,
 )
-from filetools.journal.changes import Change, HeadMovedError, View
+from filetools.journal.commit import HeadMovedError
+from filetools.journal.journal import View
+from filetools.journal.records import Change
 from filetools.models.records import Operation
 from filetools.models.words import VERSION_PREFIX
 from filetools.paths.workspace_path import WorkspacePath

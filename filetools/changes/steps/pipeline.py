@@ -24,8 +24,7 @@ from filetools.errors import (
     PathNotFoundError,
     SyncFailedError,
 )
-from filetools.journal.changes import HeadMovedError
-from filetools.journal.commit import CommitDraft
+from filetools.journal.commit import CommitDraft, HeadMovedError
 from filetools.journal.journal import Records
 from filetools.journal.tree_rows import Identity
 from filetools.models.records import SYSTEM, Actor, ChangeRecord, RecordState
@@ -256,8 +255,6 @@ def _with_parents(parts: Parts, steps: Sequence[Step]) -> Sequence[Step]:
     Raises:
         HeadMovedError: A missing folder has a row: its removal must be recorded before it is made again.
     """
-    if not [folder for step in steps for folder in step.missing]:
-        return steps
     found: list[Step] = []
     made = set[str]()
     for step in steps:

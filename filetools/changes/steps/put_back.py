@@ -16,7 +16,7 @@ from filetools.errors import (
     ChangedMeanwhileError,
     NotRegularFileError,
 )
-from filetools.journal.changes import Change, Relation
+from filetools.journal.records import Change, Relation
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import FileStat

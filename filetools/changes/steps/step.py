@@ -12,7 +12,7 @@ from filetools.changes.parts import Parts
 from filetools.changes.steps.look import Look
 from filetools.content.identity_cache import tick_of
 from filetools.content.version import version_of
-from filetools.journal.changes import Change, Relation
+from filetools.journal.records import Change, Relation
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.stores.store import Displaced, FileStat
@@ -75,26 +75,14 @@ class Step(ABC):
         return ()
 
     def _foreign_save(self, parts: Parts, seen: Look, again: Change) -> Sequence[Change]:
-        """Return the record of what another program saved between look and exchange, then this change again.
-
-        Args:
-            parts: The workspace.
-            seen: The look.
-            again: The record of this change, without the version before it.
-        """
+        """Return the records of `foreign_save` for what another program saved between look and exchange, if it did."""
         displaced = self._displaced
         if displaced is None or is_same_file(parts, seen, displaced.stat):
             return ()
         content = displaced.read()
-        version = version_of(content)
-        if version == seen.version:
+        if version_of(content) == seen.version:
             return ()
-        foreign = Change(
-            operation=Operation.CREATE if again.after is None else Operation.MODIFY, path=seen.path, key=seen.key,
-            before=again.after, after=version, content=content, size=len(content), mode=displaced.stat.mode,
-            applied=True, external=True,
-        )  # fmt: skip
-        return (foreign, structs.replace(again, before=version))
+        return foreign_save(content, displaced.stat.mode, again)
 
     @abstractmethod
     def set_back(self, parts: Parts) -> None:
@@ -106,41 +94,49 @@ class Step(ABC):
 
     def finish(self, parts: Parts) -> None:
         """Discard the displaced file, or keep it if a program has it open; called last after a success."""
-        displaced = self._taken()
-        if displaced is None:
-            return
-        if displaced.is_untouched():
-            displaced.discard()
-        else:
-            self._keep_displaced(displaced)
+        self._dispose(lambda displaced: displaced.is_untouched())
 
     def shelve(self, parts: Parts) -> None:
         """Keep the displaced file for the leader's sweep, because it cannot be recorded now."""
-        displaced = self._taken()
-        if displaced is not None:
-            self._keep_displaced(displaced)
+        self._dispose(lambda _: False)
 
     def abandon(self, parts: Parts) -> None:
         """Discard what `prepare` made; called before another try and after a failure, perhaps twice.
 
         A displaced file that could not be put back is discarded if its bytes are kept; otherwise it is kept.
         """
-        displaced = self._taken()
-        if displaced is None or not displaced.temporary:
-            return
-        if displaced.stat.type == "file" and not parts.journal.contents.has(version_of(displaced.read())):
-            self._keep_displaced(displaced)
-        else:
-            displaced.discard()
+        contents = parts.journal.contents
+        self._dispose(
+            lambda displaced: (
+                not displaced.temporary or displaced.stat.type != "file" or contents.has(version_of(displaced.read()))
+            )
+        )
 
-    def _taken(self) -> Displaced | None:
-        """Return the displaced file to dispose of, once."""
+    def _dispose(self, is_superfluous: Callable[[Displaced], bool]) -> None:
+        """Discard the displaced file, or keep it, named by the record that displaced it; once."""
         displaced, self._displaced = self._displaced, None
-        return displaced
+        if displaced is None:
+            return
+        if is_superfluous(displaced):
+            displaced.discard()
+        else:
+            displaced.keep(f"{self._number}-{secrets.token_hex(4)}")
 
-    def _keep_displaced(self, displaced: Displaced) -> None:
-        """Keep a displaced file, named by the record that displaced it."""
-        displaced.keep(f"{self._number}-{secrets.token_hex(4)}")
+
+def foreign_save(content: bytes, mode: int, again: Change) -> Sequence[Change]:
+    """Return the record of bytes that another program saved and that were displaced, then the change that displaced them.
+
+    Args:
+        content: The bytes.
+        mode: Their file's permission bits.
+        again: The record of the change, without the version before it.
+    """
+    version = version_of(content)
+    foreign = Change(
+        operation=Operation.CREATE if again.after is None else Operation.MODIFY, path=again.path, key=again.key,
+        before=again.after, after=version, content=content, size=len(content), mode=mode, applied=True, external=True,
+    )  # fmt: skip
+    return (foreign, structs.replace(again, before=version))
 
 
 def sync_names(parts: Parts, *paths: WorkspacePath) -> None:

@@ -13,10 +13,8 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from filetools.changes.decision import PutDecision, ShownText
-from filetools.changes.knowledge import BASE_GONE
+from filetools.changes.decision import BASE_GONE, PutDecision, ShownText, overlapping, unmergeable
 from filetools.changes.parts import Parts
-from filetools.changes.rebasing import overlapping, unmergeable
 from filetools.changes.steps.look import Look, content_of
 from filetools.changes.writing import with_text
 from filetools.content.differences.diff import minimal_edits, refined
@@ -27,8 +25,8 @@ from filetools.content.formats import TextFormat, decode, encode
 from filetools.content.version import version_of
 from filetools.editors.documents import OpenText, changed, typed
 from filetools.errors import EditConflictError, VersionGoneError, VersionMismatchError
-from filetools.journal.changes import Change
 from filetools.journal.documents import Document, DocumentChange
+from filetools.journal.records import Change
 from filetools.models.records import Operation
 from filetools.paths.workspace_path import WorkspacePath
 
@@ -39,16 +37,11 @@ RECENT_RECORDS: Final = 100
 class UnsavedQuestion(Exception):  # noqa: N818  # not an error: a person is asked, and the call continues
     """Raised in a turn if a person must decide about unsaved text; they are asked after the turn."""
 
-    def __init__(
-        self, path: WorkspacePath, opened: OpenText, *, base_text: str, proposed: str, disk_version: str | None
-    ) -> None:
-        super().__init__(path)
-        self.path = path
+    def __init__(self, opened: OpenText, *, base_text: str, proposed: str) -> None:
+        super().__init__(opened.document.path)
         self.opened = opened
         self.base_text = base_text
         self.proposed = proposed
-        self.disk_version = disk_version
-        self.unsaved_version = version_of(opened.shown_bytes())
 
 
 def unsaved_text(parts: Parts, seen: Look) -> OpenText | None:
@@ -98,7 +91,7 @@ def with_document(parts: Parts, seen: Look, decision: PutDecision) -> PutDecisio
     if on_conflict == "allow" and not is_edit:
         return overwritten(parts, seen, opened, decision)
     base = _text_of(parts, seen, opened, decision.base)
-    question = partial(UnsavedQuestion, seen.path, opened, base_text=base, disk_version=seen.version)
+    question = partial(UnsavedQuestion, opened, base_text=base)
     if on_conflict == "ask" and not is_edit:
         raise question(proposed=text)
     try:

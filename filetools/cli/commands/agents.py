@@ -321,7 +321,7 @@ async def add(runner: CommandRunner, files: FileToolsFacade, path: str, *, name:
     runner.show(added, lambda added: _show_registered([added]))
 
 
-@command("remove", OWN, group=project, examples=("filetools project remove 1f0c2a9b",))
+@command("remove", OWN, group=project, examples=("filetools project remove 1f0c2a9b",), needs_state=True)
 @project_id_argument
 async def remove(runner: CommandRunner, files: FileToolsFacade, project: str) -> None:
     """Forget a project; its files stay."""
@@ -329,7 +329,7 @@ async def remove(runner: CommandRunner, files: FileToolsFacade, project: str) ->
     runner.show({"id": project}, lambda _: print_note("removed; its files stay"))
 
 
-@command("move", OWN, group=project, examples=("filetools project move 1f0c2a9b ../library-2",))
+@command("move", OWN, group=project, examples=("filetools project move 1f0c2a9b ../library-2",), needs_state=True)
 @project_id_argument
 @folder_argument
 async def move(runner: CommandRunner, files: FileToolsFacade, project: str, path: str) -> None:

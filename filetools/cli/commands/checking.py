@@ -105,7 +105,7 @@ def _checks(runner: CommandRunner, health: Health) -> list[Check]:
     added = () if journal is None else journal.mirrors
     around = look_around(runner.workplace.root, settings, state_directory=runner.options.state_dir, mirrors=added)
     if journal is None:
-        return [Check(name="journal", state="note", text=NO_STATE), *around]
+        return [*([] if health.has_state else [Check(name="journal", state="note", text=NO_STATE)]), *around]
     return [*(_journal_checks(journal) if journal.problem is None else ()), *around]
 
 

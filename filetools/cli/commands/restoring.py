@@ -130,6 +130,7 @@ partial_option = click.option("--partial", is_flag=True, help="Undo what is poss
         "filetools undo --session s1 --partial",
         "filetools undo --run run-1a208eb102b5ff5",
     ),
+    needs_state=True,
 )
 @click.argument("path", required=False, type=ENTRY, help="Only changes of this file or folder.")
 @click.option(
@@ -192,7 +193,7 @@ async def undo(
         raise
 
 
-@command("redo", CHANGING, examples=("filetools redo", "filetools redo --dry-run"))
+@command("redo", CHANGING, examples=("filetools redo", "filetools redo --dry-run"), needs_state=True)
 @partial_option
 @dry_run_option
 async def redo(runner: CommandRunner, files: FileToolsFacade, *, partial: bool, dry_run: bool) -> None:
@@ -204,6 +205,7 @@ async def redo(runner: CommandRunner, files: FileToolsFacade, *, partial: bool, 
     "restore",
     CHANGING,
     examples=("filetools restore before-refactoring --dry-run", "filetools restore before-refactoring src"),
+    needs_state=True,
 )
 @click.argument("name", shell_complete=suggestions.checkpoints, help="Name of the checkpoint.")
 @click.argument("path", required=False, type=ENTRY, help="Only this file or folder.")

@@ -60,7 +60,7 @@ def call(runner: CommandRunner, tool: str, arguments: str) -> None:
         if not envelope["success"]:
             runner.note_failure(exit_code(envelope["error_code"], envelope["details"].get("cause")))
 
-    (runner.read if _only_reads(tool) else runner.perform)(work)
+    (runner.read if _only_reads(tool) or given.get("dry_run") is True else runner.perform)(work)
 
 
 def _only_reads(name: str) -> bool:

@@ -102,8 +102,8 @@ def _show_made(made: dict[str, Any]) -> None:
 def trust(runner: CommandRunner, name: str | None, *, yes: bool) -> None:
     """Show the contents of a state that came with the folder, and accept it.
 
-    A '.filetools' that came with a clone, an archive or a copy is set aside when the folder is first opened, because
-    filetools would read its history, write to its mirrors and show its projects to agents. This command shows its contents
+    A '.filetools' that came with a clone, an archive or a copy is set aside at the first change, because filetools
+    would read its history, write to its mirrors and show its projects to agents. This command shows its contents
     and puts it back; the state used until now is set aside instead.
     """
     state = runner.workplace.root / STATE_PATH

@@ -144,7 +144,7 @@ def status(parts: Parts) -> dict[str, Any]:
     return {
         "root": parts.workspace.root.name,
         "epoch": parts.journal.epoch,
-        "position": parts.journal.position(),
+        "position": parts.journal.positions().newest,
         "pending": len(parts.journal.marks.unfinished("pending")),
         "unrestored": list(dict.fromkeys(record.path for record in unrestored)),
         "mirrors": parts.sync.status(),

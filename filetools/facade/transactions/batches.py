@@ -7,16 +7,15 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from filetools.changes.deciding.actor_knowledge import permit_removal
+from filetools.changes.deciding.files import decide_as_asked, permit_removal
 from filetools.changes.deciding.outcomes import delete_result, write_result
 from filetools.changes.deciding.proposals import REFUSALS
-from filetools.changes.deciding.texts import decide_write
 from filetools.changes.requests import refuse_many
 from filetools.changes.runner import CallRunner
 from filetools.changes.steps.files import PutFile, RemoveFile
 from filetools.changes.steps.pipeline import ReportProgress
 from filetools.changes.steps.step import Step
-from filetools.changes.writing import WriteRequest
+from filetools.changes.writing import WriteRequest, decide_write
 from filetools.errors import AbortedError, BatchFailedError, FileToolsError, InvalidArgumentError
 from filetools.models.files import BatchResult
 from filetools.models.records import Actor
@@ -46,7 +45,7 @@ def write_steps(
         options = {name: value for name, value in item.items() if name != "path"}
         request = WriteRequest(**options, require_version=require_version)
         where = runner.resolve_new(item["path"])
-        decide = partial(decide_write, request=request, actor=actor)
+        decide = partial(decide_as_asked, decide=decide_write, request=request, actor=actor)
         steps.append(PutFile(where, decide, create_parents=request.create_parents))
     refuse_repeats(runner, steps)
     return steps
@@ -60,7 +59,7 @@ def delete_steps(runner: CallRunner, paths: Sequence[AnyPath], actor: Actor) -> 
     """
     refuse_many(paths)
     permit = partial(permit_removal, runner.parts, actor, None)
-    steps = [RemoveFile(runner.resolve_name(path), permit) for path in paths]
+    steps = [RemoveFile(runner.resolve(path, as_name=True), permit) for path in paths]
     refuse_repeats(runner, steps)
     return steps
 

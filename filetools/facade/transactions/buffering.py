@@ -10,7 +10,7 @@ from typing import Final, cast
 
 from msgspec import structs
 
-from filetools.changes.deciding.actor_knowledge import record_steps
+from filetools.changes.deciding.files import record_steps
 from filetools.changes.parts import Parts
 from filetools.changes.read_tracker import ReadTracker, Rows, added, owner_of
 from filetools.changes.runner import CallRunner
@@ -22,7 +22,7 @@ from filetools.editors.documents import Documents
 from filetools.errors import ChangedMeanwhileError, FileToolsError, InvalidArgumentError
 from filetools.events.bus import EventBus
 from filetools.facade.transactions.held import FOLDER_MODE, HeldTree, OverlayStore
-from filetools.journal.changes import HeadMovedError
+from filetools.journal.commit import HeadMovedError
 from filetools.journal.journal import Journal
 from filetools.journal.seen_versions import SeenVersion
 from filetools.models.records import Actor, ChangeRecord, Operation
@@ -169,8 +169,8 @@ class TransactionTracker(ReadTracker):
             decision = step.decision
             if decision.sent is not None:
                 self._outer._hold(owner_of(actor), decision.sent_version, decision.sent)
-            if step.version not in known:
-                self._outer.record_reported(actor, key, step.version)
+            if step.decision.facts.version not in known:
+                self._outer.record_reported(actor, key, step.decision.facts.version)
 
     def _add(
         self,

@@ -13,8 +13,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from filetools.changes.knowledge import SeenPath
-from filetools.changes.overlay import Overlay
+from filetools.changes.overlay import Overlay, SeenPath
 from filetools.changes.steps.look import Look
 from filetools.content.version import stat_version, version_of
 from filetools.errors import (

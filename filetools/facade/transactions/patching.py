@@ -7,9 +7,8 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from filetools.changes.deciding.actor_knowledge import permit_leaving, permit_move, permit_removal
+from filetools.changes.deciding.files import TextChange, permit_leaving, permit_move, permit_removal
 from filetools.changes.deciding.outcomes import repaired
-from filetools.changes.deciding.texts import TextChange
 from filetools.changes.decision import PutDecision
 from filetools.changes.parts import Parts
 from filetools.changes.requests import refuse_many
@@ -76,7 +75,7 @@ class PatchCall:
         """Return the steps of one file: what it makes comes first."""
         runner, actor = self._runner, self._actor
         leaves = patch.kind == "delete" or patch.move_to is not None
-        where = (runner.resolve_name if leaves else runner.resolve)(patch.path)
+        where = runner.resolve(patch.path, as_name=leaves)
         for made in (patch.path if patch.kind == "add" else None, patch.move_to):
             if made is not None:
                 runner.resolve_new(made, as_name=True)
@@ -88,7 +87,7 @@ class PatchCall:
             return [PutFile(where, partial(_decide_added, change))]
         if patch.move_to is None:
             return [PutFile(where, change.decide, create_parents=False)]
-        destination = runner.resolve_name(patch.move_to)
+        destination = runner.resolve(patch.move_to, as_name=True)
         if not patch.hunks and patch.mode is None:
             return [MoveFile(where, destination, overwrite=False, permit=partial(permit_move, runner.parts, actor))]
         # The bytes change on the way, so it is a new file and a deleted one, in one transaction.

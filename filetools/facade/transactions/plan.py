@@ -9,17 +9,16 @@ from operator import itemgetter
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filetools.changes.deciding.actor_knowledge import permit_leaving, refuse_unsaved, seen_by
-from filetools.changes.decision import PutDecision
-from filetools.changes.knowledge import read_as
+from filetools.changes.deciding.files import permit_leaving, refuse_unsaved, seen_by
+from filetools.changes.decision import PutDecision, read_as
 from filetools.changes.overlay import OverlayNode
 from filetools.changes.parts import Parts
-from filetools.changes.rebasing import CHANGED, on_top
 from filetools.changes.steps.files import MoveFile, PutFile, RemoveFile
 from filetools.changes.steps.folders import MakeFolderStep, MoveFolder, RemoveFolderStep
 from filetools.changes.steps.look import Look
 from filetools.changes.steps.put_back import opened
 from filetools.changes.steps.step import Step
+from filetools.changes.writing import CHANGED, on_top
 from filetools.errors import InvalidPathError, VersionMismatchError
 from filetools.facade.transactions.held import DiskPath, HeldTree, is_same
 from filetools.models.records import Actor
@@ -164,10 +163,8 @@ class DecidePut(Struct, frozen=True, kw_only=True):
         plain = self.plain
         if seen.version == plain.facts.version or is_base(self.base, seen):
             return plain
-        now, knowledge = seen_by(parts, seen, self.actor)
-        merged = on_top(
-            plain, self.base, now, kept=knowledge.kept, is_strict=self.base.is_strict, settings=parts.settings
-        )
+        now = seen_by(parts, seen, self.actor)
+        merged = on_top(plain, self.base, now, is_strict=self.base.is_strict, settings=parts.settings)
         return replace(merged, mode=None)
 
 

@@ -23,7 +23,7 @@ from filetools.errors import StateDamagedError
 from filetools.journal.storage.gate import GATE_FILE, OPEN_OR_NEW, TURN_FILE, read_at, write_at
 from filetools.journal.storage.schema import create_tables, require_known_schema
 from filetools.journal.storage.translation import BUSY_SECONDS, NO_SHARED_MEMORY
-from filetools.paths.birth import birth_ns
+from filetools.paths.library import birth_ns
 from filetools.paths.resolver import NEW_FILE_FLAGS
 
 DATABASE_NAME: Final = "journal.db"
@@ -44,8 +44,6 @@ SURE_AFTER_NS: Final = 3_000_000_000
 """Age of a directory's change time from which on every later change shows, even on the coarsest file-system clock."""
 _TIMES_TELL: Final = os.name != "nt"
 """On Windows the time of change of a directory is the time of its birth."""
-NEWEST: Final = "SELECT coalesce(max(number), 0) FROM records"
-"""Number of the newest record, which is never removed."""
 _log = logging.getLogger(__name__)
 
 
@@ -278,11 +276,10 @@ class Identities:
             state = (found.st_dev, found.st_ino, found.st_ctime_ns)
             if state == self._checked:
                 return
-            identities = [*map(_identity, self._files)]
+            if [*map(_identity, self._files)] != self._expected:
+                raise StateDamagedError("the journal's database or its gate was replaced while open")
         except (FileNotFoundError, NotADirectoryError) as exc:
             raise StateDamagedError("the journal's database, its gate or its directory has vanished") from exc
-        if identities != self._expected:
-            raise StateDamagedError("the journal's database or its gate was replaced while open")
         is_sure = _TIMES_TELL and time.time_ns() - found.st_ctime_ns > SURE_AFTER_NS
         self._checked = state if is_sure else None
 

@@ -111,8 +111,7 @@ class Contents:
             DiskFullError, StorageFailedError: It cannot be kept.
         """
         self.put_all({str(version_from(digest)): content})  # an existing file may be unsynced
-        with TRANSLATED:
-            self._enter(self._database.connection, digest, content, 0)
+        self._enter(self._database.connection, digest, content, 0)
 
     def keep_all(self, contents: Iterable[tuple[str, bytes]]) -> None:
         """As `keep`, for versions with their bytes, a portion at a time; durable with the next commit."""

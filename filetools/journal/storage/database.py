@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from threading import Lock
@@ -229,12 +230,16 @@ class Database:
         durable: bool = False,
         may_use_reserve: bool = False,
     ) -> int:
-        """Run one statement for each of some rows of values, in one write transaction; returns how many rows it changed."""
+        """Run one statement for each of some rows of values; returns how many rows it changed.
 
-        def work(connection: sqlite3.Connection) -> int:
-            return connection.executemany(statement, rows).rowcount
+        Each slice of them is a write transaction of its own.
+        """
 
-        return self.write(work, durable=durable, may_use_reserve=may_use_reserve)
+        def work(some: list[Arguments], connection: sqlite3.Connection) -> int:
+            return connection.executemany(statement, some).rowcount
+
+        write = partial(self.write, durable=durable, may_use_reserve=may_use_reserve)
+        return sum(write(partial(work, some)) for some in slices(rows))
 
     def _transact(self, work: Callable[[sqlite3.Connection], T], durable: bool, may_use_reserve: bool) -> T:
         has_restarted = False

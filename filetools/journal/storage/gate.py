@@ -11,15 +11,15 @@ import re
 import struct
 import threading
 import time
+import weakref
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Final, Protocol
 
 from filelock import lock_descriptor, unlock_descriptor
 
 from filetools.errors import LockTimeoutError
-from filetools.journal.storage.forks import abandon_in_child
 from filetools.paths.resolver import SAFE_FLAGS
 
 GATE_FILE: Final = "gate"
@@ -182,3 +182,31 @@ def read_at(descriptor: int, count: int, offset: int) -> bytes:
         return os.pread(descriptor, count, offset)
     os.lseek(descriptor, offset, os.SEEK_SET)
     return os.read(descriptor, count)
+
+
+# -- forks
+
+
+class Abandonable(Protocol):
+    """Holds descriptors that a forked child must not keep."""
+
+    def abandon(self) -> None:
+        """Close the descriptors, without a lock: the thread that held it does not exist in the child."""
+
+
+_held: weakref.WeakSet[Abandonable] = weakref.WeakSet()
+
+
+def abandon_in_child(holder: Abandonable) -> None:
+    """Call `holder.abandon()` in each child that is forked while the holder exists."""
+    _held.add(holder)
+
+
+def _abandon_all() -> None:
+    for holder in tuple(_held):
+        holder.abandon()
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_abandon_all)

@@ -22,8 +22,7 @@ from typing import Any, Final
 from msgspec import Struct, field, structs
 
 from filetools.errors import FileToolsError, StateDamagedError
-from filetools.journal.backlog import added_mirrors, backlog_counts
-from filetools.journal.changes import MirrorRow
+from filetools.journal.backlog import MirrorRow, backlog_counts
 from filetools.journal.records import SELECT_RECORD, record_from
 from filetools.journal.storage.birth import (
     DATABASE_NAME,
@@ -92,12 +91,13 @@ def _examined(connection: sqlite3.Connection, sizes: JournalReport) -> JournalRe
     if verdict != "ok":
         raise StateDamagedError(str(verdict))
     are_pending = [record_from(row).state == "pending" for row in connection.execute(SELECT_RECORD)]
+    behind = backlog_counts(connection)
     return structs.replace(
         sizes, schema=schema_of(connection), records=len(are_pending), pending=sum(are_pending),
         contents=connection.execute("SELECT count(*) FROM contents").fetchone()[0],
-        backlog=backlog_counts(connection),
+        backlog={row.place: count for row, count in behind.items() if count},
         unrestored=connection.execute("SELECT count(*) FROM unrestored JOIN records USING (number)").fetchone()[0],
-        mirrors=added_mirrors(connection),
+        mirrors=tuple(row for row in behind if row.root is not None),
         projects=tuple(str(path) for (path,) in connection.execute(_PROJECTS)),
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from filetools.errors import StateDamagedError, StateVersionError
 
-SCHEMA_VERSION: Final = 40
+SCHEMA_VERSION: Final = 41
 """Number of this schema; a state directory of any other is refused. To be raised with every change of a table."""
 IS_PENDING: Final = "synced = 0 AND (state = 'pending') = 1"
 IS_UNSYNCED: Final = "synced = 0 AND (state = 'pending') = 0"
@@ -17,6 +17,8 @@ IS_MOVING: Final = f"state = 'pending' AND {REMOVES_FOLDER}"
 """Conditions on records, each worded like the index that answers it."""
 NO_NUMBER: Final = 2**63 - 1
 """Greater than the number of any record."""
+NEWEST: Final = "SELECT coalesce(max(number), 0) FROM records"
+"""Number of the newest record, which is never removed."""
 FIRST_PENDING: Final = (
     f"coalesce((SELECT min(number) FROM records INDEXED BY records_open WHERE {IS_PENDING}), {NO_NUMBER})"
 )
@@ -58,7 +60,8 @@ _TABLES: Final = (
         opening INTEGER NOT NULL,
         checksum INTEGER NOT NULL,
         state TEXT NOT NULL,
-        synced INTEGER NOT NULL DEFAULT 0
+        synced INTEGER NOT NULL DEFAULT 0,
+        undone INTEGER NOT NULL DEFAULT 0
     )""",
     "CREATE INDEX records_of_key ON records (key, number)",
     "CREATE INDEX records_of_old_key ON records (old_key, number) WHERE old_key IS NOT NULL",
@@ -74,10 +77,9 @@ _TABLES: Final = (
         PRIMARY KEY (number, kind, target)
     ) WITHOUT ROWID""",
     "CREATE INDEX relations_of_target ON relations (target, kind)",
-    # Records that are taken back now; follows from the relations, and is updated by every commit that adds one.
-    "CREATE TABLE undone (number INTEGER PRIMARY KEY)",
     "CREATE TRIGGER records_removed AFTER DELETE ON records BEGIN DELETE FROM relations WHERE number = old.number;"
-    " DELETE FROM undone WHERE number = old.number; END",
+    " INSERT INTO meta VALUES ('forgotten', old.number) ON CONFLICT (name)"
+    " DO UPDATE SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER)); END",
     "CREATE TABLE unrestored (number INTEGER PRIMARY KEY)",
     # The entry at each path, now or before. `folder`: key of its folder. `version` NULL: not read yet. `inode` NULL: not
     # looked at since. `number`: of the newest record of a file of this name, also where a folder is now; 0 if there is none.

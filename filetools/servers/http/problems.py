@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, Final
 
 from fastapi import APIRouter, FastAPI, Request
@@ -17,13 +16,12 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from filetools.errors import FileToolsError, InternalError
+from filetools.tools.arguments import refusal_of
 from filetools.tools.envelope import failure_envelope
 
 MEDIA_TYPE: Final = "application/problem+json"
 AGENT_PATHS: Final = frozenset({"/v1/chat/completions", "/v1/models"})
 """Paths closed to other origins, because they start a program."""
-MOST_FAULTS: Final = 20
-LONGEST_SENTENCE: Final = 2000
 STATUS: Final[Mapping[int, tuple[str, ...]]] = {
     400: ("INVALID_PATH", "ABSOLUTE_PATH", "PATH_TRAVERSAL", "PATH_TOO_LONG"),
     403: (
@@ -100,12 +98,6 @@ class Refusal(Exception):  # noqa: N818 - it is the answer to a request, not a f
         return {"error": {"message": self.detail, "type": kind, "param": param, "code": self.code.lower()}}
 
 
-def faults_text(faults: Iterable[Mapping[str, Any]]) -> str:
-    """Return validation errors as one sentence that does not repeat the input."""
-    faulty = (": ".join(filter(None, (".".join(map(str, each["loc"])), each["msg"]))) for each in faults)
-    return "; ".join(islice(faulty, MOST_FAULTS))[:LONGEST_SENTENCE]
-
-
 def problem_of(error: FileToolsError) -> Refusal:
     """Return the problem for an error of a file tool."""
     envelope: dict[str, Any] = failure_envelope(error)
@@ -159,7 +151,7 @@ def _problem_for(request: Request, error: Exception) -> Refusal:
         case ClientDisconnect():
             return Refusal(400, "ABORTED", "The client has disconnected")
         case RequestValidationError():
-            return Refusal(422, "INVALID_ARGUMENT", faults_text(error.errors()))
+            return problem_of(refusal_of(error.errors(), skip=1))  # the first part says where it was sent
         case HTTPException():
             headers = dict(error.headers or {})
             if error.status_code == 405:

@@ -13,7 +13,6 @@ from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter
 
 from filetools.errors import FileToolsError
-from filetools.permissions.deadline import AbortSignal
 from filetools.printable import printable
 from filetools.servers.mcp.callers import FindRegistry, Request
 from filetools.servers.mcp.elicitation import Elicitation
@@ -23,7 +22,7 @@ from filetools.tools.answers.seen import FileLink, ShownCall, TextLimits
 from filetools.tools.answers.shown import shown
 from filetools.tools.envelope import failure_envelope
 from filetools.tools.exports import mcp_tool
-from filetools.tools.tool import AnyTool, ReportProgress
+from filetools.tools.tool import AbortSignal, AnyTool, ReportProgress
 
 RESULT_SIZE_KEY: Final = "anthropic/maxResultSizeChars"
 ALWAYS_LOAD_KEY: Final = "anthropic/alwaysLoad"

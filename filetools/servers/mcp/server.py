@@ -35,6 +35,16 @@ STATE_SECONDS: Final = 600.0
 """Time for which an answer is valid: as long as an approval request is open."""
 
 
+class FixedToolsServer(Server[Any]):
+    """The SDK's server, for a list of tools that never changes."""
+
+    def get_capabilities(self, *args: Any, **options: Any) -> wire.ServerCapabilities:
+        """Return the capabilities; the SDK announces changes of every list if it serves `subscriptions/listen`."""
+        found = super().get_capabilities(*args, **options)
+        found.tools = wire.ToolsCapability(list_changed=False)
+        return found
+
+
 class McpServer(AsyncResource):
     """One workspace for MCP clients. Create it on the event loop and close it with `async with`.
 
@@ -66,7 +76,7 @@ class McpServer(AsyncResource):
         self._calls = ToolCalls(callers.registry, tools, elicitation, options, limits)
         self._notifications = Notifications(files, options)
         resources = Resources(callers, options)
-        self.server: Server[Any] = Server(
+        self.server = FixedToolsServer(
             "filetools",
             version=installed_version() or "0",  # a checkout that was never installed
             title="filetools",

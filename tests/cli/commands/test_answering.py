@@ -41,7 +41,7 @@ async def asked(agent: FileToolsFacade) -> str:
 async def test_what_is_not_open_cannot_be_answered(run: CommandLine, agent: FileToolsFacade) -> None:
     assert (await ran(run, "approvals", "--json")).json["data"] == {"approvals": []}
     done = await at_terminal(run, "approve", "approval-0")
-    assert (done.code, "or with the process" in done.text) == (2, True)
+    assert (done.code, "after ten minutes" in done.text) == (2, True)
     assert (await ran(run, "approve", await asked(agent), "--deny", "--for-run")).code == 2
 
 
@@ -80,6 +80,15 @@ async def test_an_answer_reaches_the_next_identical_call(
     assert await outcome_of(agent.write_file("other.txt", "")) == (
         "done" if option == ("--for-run",) else "APPROVAL_REQUIRED"
     )
+
+
+def test_the_question_of_a_command_that_has_ended_is_answered_for_the_next_one(run: CommandLine) -> None:
+    run.environment["FILETOOLS_PERMISSIONS"] = "ask"
+    call = ("call", "--actor", "alice", "write_file", '{"path": "new.txt", "content": "new"}')
+    refusal = run(*call)
+    assert (refusal.code, refusal.json["error_code"]) == (5, "APPROVAL_REQUIRED")
+    assert run.at_terminal("approve", refusal.json["details"]["approval_id"]).code == 0
+    assert (run(*call).code, run(*call).json["error_code"]) == (0, "APPROVAL_REQUIRED")
 
 
 async def test_a_call_that_waits_goes_on(run: CommandLine, agent: FileToolsFacade) -> None:

@@ -38,6 +38,18 @@ def test_what_is_out_of_range_is_422(client: httpx2.Client, query: str) -> None:
     assert (answer.status_code, answer.json()["code"]) == (422, "INVALID_ARGUMENT"), answer.text
 
 
+def test_the_problem_says_in_our_words_what_is_wrong(client: httpx2.Client) -> None:
+    told = client.get("/v1/list?limit=x&max_depth=0&unknown=1").json()["detail"]
+    assert told.split("; ") == [
+        "Parameter 'max_depth': expected at least 1, got '0' (a string)",
+        "Parameter 'limit': expected an integer, got 'x' (a string)",
+        "Unknown parameter 'unknown'",
+    ]
+    answer = client.post("/v1/transactions", json={"operations": [{"op": "write", "path": "a"}]})
+    assert answer.json()["detail"] == "Missing parameter 'operations[0].write.content'"
+    assert answer.json()["suggested_action"].startswith("Correct the argument")
+
+
 @pytest.mark.parametrize(
     ("query", "status", "code"),
     [

@@ -241,8 +241,10 @@ async def test_waiting_ends_at_once_when_it_is_cancelled(root: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_resources_are_said_to_be_followed(root: Path, mode: str) -> None:
+async def test_resources_are_said_to_be_followed_and_tools_never_to_change(root: Path, mode: str) -> None:
     async with opened_door(root, mode) as (client, _):
-        resources = client.server_capabilities.resources
+        resources, tools = client.server_capabilities.resources, client.server_capabilities.tools
     assert resources is not None
     assert resources.subscribe
+    assert tools is not None
+    assert tools.list_changed is False

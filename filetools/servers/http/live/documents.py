@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
 from filetools.errors import BufferClosedError, FileToolsError, InvalidArgumentError, ResyncRequiredError
@@ -43,25 +43,26 @@ class OpenDocuments:
         self._offer = offer
         self._fall_behind = fall_behind
         self.by_handle: dict[str, OpenDocument] = {}
-        self._one_text = asyncio.Lock()
+        self._text_turn = asyncio.Lock()
 
     async def open(self, frame: frames.Open) -> None:
         """Open a document, or resume a handle, and send its text."""
-        if frame.handle is None:
-            document = self._followed(await self.files.buffers.open(frame.path))
-        else:
-            # Another window may be closing the handle at this moment.
-            async with self._hub.handover:
-                opened = await self._resume_handle(frame.handle) or await self.files.buffers.open(frame.path)
-                document = self._followed(opened)
-        if (
-            frame.handle == document.handle
-            and frame.buffer_version is not None
-            and await self._resume_text(frame, document)
-        ):
-            return
-        # Read again now that the document is followed: it may have changed just before.
-        await self._send_whole(document, lambda plain: frame_text("ack", id=frame.id, of="open", **plain))
+        async with self._one_text():
+            if frame.handle is None:
+                document = self._followed(await self.files.buffers.open(frame.path))
+            else:
+                # Another window may be closing the handle at this moment.
+                async with self._hub.handover:
+                    opened = await self._resume_handle(frame.handle) or await self.files.buffers.open(frame.path)
+                    document = self._followed(opened)
+            if (
+                frame.handle == document.handle
+                and frame.buffer_version is not None
+                and await self._resume_text(frame, document)
+            ):
+                return
+            # Read again now that the document is followed: it may have changed just before.
+            await self._send_whole(document, lambda plain: frame_text("ack", id=frame.id, of="open", **plain))
 
     async def change(self, frame: frames.ChangeFrame) -> None:
         """Apply the client's edits, and send the changes that others made meanwhile."""
@@ -114,9 +115,10 @@ class OpenDocuments:
         if document is None:
             return
         with suppress(BufferClosedError):
-            await self._send_whole(
-                document, lambda plain: frame_text("resync", reason=reason, handle=document.handle, document=plain)
-            )
+            async with self._one_text():
+                await self._send_whole(
+                    document, lambda plain: frame_text("resync", reason=reason, handle=document.handle, document=plain)
+                )
 
     async def renew(self) -> None:
         """Renew all handles until the connection ends, and drop those that have lapsed."""
@@ -129,6 +131,16 @@ class OpenDocuments:
                     self._drop(document)
                 except FileToolsError:
                     pass  # the journal is busy: there is time for two more attempts
+
+    @asynccontextmanager
+    async def _one_text(self) -> AsyncIterator[None]:
+        """Wait until a text may be read: one at a time, and the next when the client has read the last one.
+
+        Otherwise the texts would fill the memory if a client opens many documents and reads nothing.
+        """
+        async with self._text_turn:
+            await self._outbox.room(TEXT_ROOM_CHARACTERS)
+            yield
 
     def _followed(self, opened: BufferResult) -> OpenDocument:
         document = self.by_handle.get(opened.handle)
@@ -147,8 +159,7 @@ class OpenDocuments:
     async def _resume_text(self, frame: frames.Open, document: OpenDocument) -> bool:
         """Resume from the text that the client still has by sending the changes since; False if they are not known."""
         assert frame.buffer_version is not None
-        async with self._one_text, document.turn():
-            await self._outbox.room()
+        async with document.turn():
             try:
                 moved = await self.files.buffers.since(document.handle, frame.buffer_version)
             except (ResyncRequiredError, InvalidArgumentError):
@@ -167,9 +178,7 @@ class OpenDocuments:
         return True
 
     async def _send_whole(self, document: OpenDocument, frame_of: Callable[[dict[str, Any]], str]) -> None:
-        # One text at a time, and only if there is room, so that texts do not pile up however many a client requests.
-        async with self._one_text, document.turn():
-            await self._outbox.room()
+        async with document.turn():
             opened = await self.files.buffers.read(document.handle)
             self._outbox.put_now(frame_of(opened.to_dict()))
             document.is_at(opened.buffer_version, is_whole=True)
@@ -186,5 +195,7 @@ class OpenDocuments:
 
 
 _SENT_AS_EDITS = ("edits", "buffer_version")
+TEXT_ROOM_CHARACTERS: Final = 64 * 1024
+"""A text is sent only while fewer characters wait for the client."""
 RENEW_SECONDS: Final = 20.0
 """A third of the time after which a handle lapses."""

@@ -14,8 +14,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from filetools.errors import FileToolsError, InvalidArgumentError
 from filetools.permissions.requests import ApprovalRequest
 from filetools.servers.http.operations import LONGEST_NUMBER
-from filetools.servers.http.problems import faults_text
-from filetools.tools.arguments import Parameters
+from filetools.tools.arguments import Parameters, refusal_of
 from filetools.tools.envelope import failure_envelope
 from filetools.tools.handlers.buffers import MAX_EDITS, BufferEdit
 
@@ -143,7 +142,8 @@ def frame_of(plain: object) -> Hello | Request:
     try:
         return _FRAME.validate_python(plain)
     except ValidationError as exc:
-        raise InvalidArgumentError(f"Bad frame: {faults_text(exc.errors())}") from exc
+        # A frame of a known type is located by its type first.
+        raise refusal_of(exc.errors(), skip=1) from exc
 
 
 def pending_request(request: ApprovalRequest) -> dict[str, Any]:
@@ -202,9 +202,9 @@ class Outbox:
         await self.room()
         self.put_now(text)
 
-    async def room(self) -> None:
-        """Wait until there is room, or the outbox is closed."""
-        while not (self.has_room or self._is_closed):
+    async def room(self, most_characters: int = MOST_CHARACTERS) -> None:
+        """Wait until there is room and fewer characters than `most_characters` wait, or the outbox is closed."""
+        while not (self._is_closed or (self.has_room and self._characters < most_characters)):
             await self._changed.wait()
 
     async def take(self) -> str | None:

@@ -23,7 +23,7 @@ from filetools.servers.http.routes.changes import with_urls
 from filetools.servers.http.shared import Calling, SharedParts
 from filetools.sessions.agent_messages import AgentText
 from filetools.sessions.discovery import DISCOVERY_HEADER, attach, is_enabled, sse
-from filetools.tools.arguments import Parameters
+from filetools.tools.arguments import Parameters, place_of, reason_of
 
 router: Final = APIRouter(tags=["chat"])
 _DONE: Final = "data: [DONE]\n\n"
@@ -109,9 +109,8 @@ class ChatOrder(_ChatModel):
             order = cls.model_validate_json(body)
         except ValidationError as error:
             fault = error.errors()[0]
-            field = "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in fault["loc"])
-            reason = "It is not supported" if fault["type"] == "extra_forbidden" else fault["msg"]
-            raise refused_field(field.lstrip("."), reason) from None
+            reason = "It is not supported" if fault["type"] == "extra_forbidden" else reason_of(fault)
+            raise refused_field(place_of(fault["loc"]), reason) from None
         if not order._dialogue or order._dialogue[-1].role != "user":
             raise refused_field("messages", "The last message that is not a system message must be from the user")
         return order

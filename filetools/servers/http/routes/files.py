@@ -20,8 +20,9 @@ from filetools.servers.http.conditions import Conditions, asked_range, condition
 from filetools.servers.http.event_stream import joined
 from filetools.servers.http.openapi import ANY_BODY, BINARY, CONDITIONS, EDITS_OR_DIFF, failures
 from filetools.servers.http.operations import EditList, FilePath, file_location
-from filetools.servers.http.problems import Refusal, faults_text
+from filetools.servers.http.problems import Refusal
 from filetools.servers.http.shared import Calling, SharedParts
+from filetools.tools.arguments import refusal_of
 
 router: Final = APIRouter()
 LARGE_BYTES: Final = 64 * 1024 * 1024
@@ -224,7 +225,7 @@ def patch(files: FileToolsFacade, path: str, body: bytes, content_type: str) -> 
             text = body.decode("utf-8")
             return lambda version: files.patch_file(path, text, expected_version=version)
     except ValidationError as exc:
-        raise InvalidArgumentError(faults_text(exc.errors())) from exc
+        raise refusal_of(exc.errors()) from exc
     except UnicodeDecodeError as exc:
         raise InvalidArgumentError("A diff must be text in UTF-8") from exc
     raise Refusal(

@@ -13,7 +13,6 @@ from fastapi.responses import JSONResponse, Response
 from pydantic_core import from_json
 
 from filetools.errors import InvalidArgumentError
-from filetools.permissions.deadline import AbortSignal
 from filetools.servers.http.event_stream import EVENT_STREAM, EventStream, event_text
 from filetools.servers.http.openapi import Described, described_failure, failures
 from filetools.servers.http.problems import Refusal
@@ -22,6 +21,7 @@ from filetools.tools.arguments import read_arguments
 from filetools.tools.envelope import failure_envelope
 from filetools.tools.execution import Execution
 from filetools.tools.execution import execute as execute_call
+from filetools.tools.tool import AbortSignal
 
 router: Final = APIRouter(tags=["tools"])
 PATHS: Final = ("/v1/tools/", "/v1/execute")

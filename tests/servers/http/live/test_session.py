@@ -48,7 +48,7 @@ async def hub(files: FileToolsFacade) -> AsyncIterator[Hub]:
 NO_FRAMES = [
     ("", "JSON"),
     ("{", "JSON"),
-    ('{"type":"nothing"}', "Bad frame: Input tag 'nothing'"),
+    ('{"type":"nothing"}', "The JSON value: expected 'type' to be one of 'hello', 'open', "),
     ('{"type":"hello","who":"me"}', "who"),
     ('{"type":"change","handle":"h","buffer_version":"1","edits":[]}', "buffer_version"),
     ('{"type":"change","handle":"h","buffer_version":1,"edits":[{"start":-1,"end":0,"text":""}]}', "start"),
@@ -216,6 +216,43 @@ async def test_who_does_not_read_is_disconnected_and_misses_nothing_on_returning
             await again.until(lambda: len(told) + len(again.events("file:created")) == 40)
             assert editor.resyncs == 0
             assert editor.text == busy.text
+
+
+class CountedOutbox(Outbox):
+    """Counts the texts that wait for the client."""
+
+    waiting = most = 0
+
+    def put_now(self, text: str) -> None:
+        """Add a frame."""
+        super().put_now(text)
+        self.waiting += len(text) > 100_000
+        self.most = max(self.most, self.waiting)
+
+    async def take(self) -> str | None:
+        """Return the next frame."""
+        text = await super().take()
+        self.waiting -= len(text or "") > 100_000
+        return text
+
+
+async def test_one_text_at_a_time_waits_for_a_client_that_opens_many(
+    files: FileToolsFacade, hub: Hub, tmp_path: Path
+) -> None:
+    (tmp_path / "long.txt").write_text("a line\n" * 30_000)
+    outbox = CountedOutbox()
+    async with connected(files, hub, ANN, outbox=outbox) as client:
+        wire = client.wire
+        assert isinstance(wire, MemoryWire)
+        wire.reading.clear()
+        asked = [asyncio.create_task(client.do("open", path="long.txt")) for _ in range(6)]
+        for _ in range(8):  # turns are taken in order: by now, the client's could have been opened
+            await files.buffers.open("long.txt")
+        assert outbox.waiting <= 1
+        wire.reading.set()
+        answers = await asyncio.gather(*asked)
+        assert len({answer["handle"] for answer in answers}) == 6
+        assert outbox.most == 1
 
 
 def test_the_text_of_a_large_document_leaves_room_for_other_frames() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from filetools.errors import AbortedError, CallTimeoutError
-from filetools.permissions.deadline import Deadline
+from filetools.locks.deadline import Deadline
 from tests.support.loops import VirtualTimeLoop
 
 SHORT_SECONDS = 0.03

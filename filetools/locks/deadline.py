@@ -6,39 +6,13 @@ Code that waits for people or locks, in any layer, pauses the deadline of the ru
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Final
 
 from filetools.errors import AbortedError, CallTimeoutError
-
-
-class AbortSignal:
-    """A signal, set once, that stops the calls it was given to. Belongs to their event loop; make a new one for later calls."""
-
-    __slots__ = ("_callbacks", "_is_aborted")
-
-    def __init__(self) -> None:
-        self._is_aborted = False
-        self._callbacks: list[Callable[[], None]] = []
-
-    def is_aborted(self) -> bool:
-        """Return True if the calls should stop. Thread-safe."""
-        return self._is_aborted
-
-    def abort(self) -> None:
-        """Stop the current and later calls that use this signal. Idempotent."""
-        if self._is_aborted:
-            return
-        self._is_aborted = True
-        for callback in self._callbacks:
-            callback()
-
-    def add_callback(self, callback: Callable[[], None]) -> None:
-        """Add a function to be called when the signal is set; never called if it is set already."""
-        self._callbacks.append(callback)
 
 
 class Deadline:
@@ -62,7 +36,6 @@ class Deadline:
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.time() + seconds
         self._timeout = asyncio.timeout_at(self._end)
-        self._is_running = False
         self._is_aborted = False
         self._pauses = 0
         self._paused_at = 0.0
@@ -72,13 +45,11 @@ class Deadline:
     async def __aenter__(self) -> Deadline:
         await self._timeout.__aenter__()
         self._token = _current.set(self)
-        self._is_running = True
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._is_running = False
         _current.reset(self._token)
         try:
             await self._timeout.__aexit__(kind, error, trace)
@@ -90,16 +61,16 @@ class Deadline:
     def pause(self) -> None:
         """Pause the time limit. May be nested. Has no effect outside the block."""
         self._pauses += 1
-        if self._pauses == 1 and self._may_change:
+        if self._pauses == 1:
             self._paused_at = self._loop.time()
-            self._timeout.reschedule(None)
+            self._reschedule(None)
 
     def resume(self) -> None:
         """Resume the time limit once every pause is matched."""
         self._pauses -= 1
-        if self._pauses == 0 and self._may_change:
+        if self._pauses == 0:
             self._end += self._loop.time() - self._paused_at
-            self._timeout.reschedule(self._end)
+            self._reschedule(self._end)
 
     def note_approval(self, approval: str) -> None:
         """Record a person's approval."""
@@ -107,18 +78,19 @@ class Deadline:
 
     def abort(self) -> None:
         """End the block now, paused or not."""
-        if self._may_change:
-            self._is_aborted = True
-            self._timeout.reschedule(self._loop.time())
+        self._reschedule(self._loop.time())
+        self._is_aborted |= not self.is_over()
 
     def is_over(self) -> bool:
         """True if the time is up or the block was aborted: its task is cancelled for that."""
         return self._timeout.expired()
 
-    @property
-    def _may_change(self) -> bool:
-        # After expiry, the cancelled work leaves its pauses; their `resume` must not reschedule the timeout.
-        return self._is_running and not self._is_aborted and not self._timeout.expired()
+    def _reschedule(self, end: float | None) -> None:
+        if not self._is_aborted:
+            with suppress(
+                RuntimeError
+            ):  # the block has ended, or its time is up and the cancelled work leaves its pauses
+                self._timeout.reschedule(end)
 
 
 _current: Final[ContextVar[Deadline | None]] = ContextVar("filetools_deadline", default=None)

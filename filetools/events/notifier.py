@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from filetools.stores.system import call_library
+from filetools.paths.library import call_library
 
 if sys.platform == "linux":
     import fcntl

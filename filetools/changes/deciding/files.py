@@ -1,39 +1,40 @@
-"""Decides what a call makes of one file's text: writes, edits and copies, beside unsaved text, and after a person's answer."""
+"""Decides what a call makes of one file, in a turn, and records what its actor knows of the file afterwards."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from contextlib import suppress
-from typing import Protocol
+from functools import partial
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filetools.changes import writing as changes
-from filetools.changes.deciding.actor_knowledge import seen_by
-from filetools.changes.decision import PutDecision
-from filetools.changes.knowledge import (
-    Knowledge,
-    SeenPath,
-    bytes_now,
+from filetools.changes.decision import (
+    KnownPath,
+    PutDecision,
+    UnsavedText,
     facts_now,
     is_version,
     read_as,
     refuse_changed,
     refuse_size,
-    require_file_or_nothing,
     require_version,
 )
 from filetools.changes.parts import Parts
-from filetools.changes.steps.files import Decide
+from filetools.changes.steps.files import Decide, MoveFile, PutFile, RemoveFile
+from filetools.changes.steps.folders import MoveFolder, RemoveFolderStep
 from filetools.changes.steps.look import Look, content_of
+from filetools.changes.steps.step import Step
 from filetools.changes.steps.unsaved import (
     disk_text,
     overwritten,
     put_beside,
+    unsaved_error,
     unsaved_text,
     with_document,
 )
-from filetools.changes.writing import CONTEXT_LINES, ChangeBytes, WriteRequest, changed_text, with_text
+from filetools.changes.writing import CONTEXT_LINES, ChangeBytes, DecideWrite, WriteRequest, changed_text, with_text
 from filetools.content.differences.diff import structured_patch
 from filetools.content.facts import inspect
 from filetools.content.formats import UTF8, TextFormat
@@ -44,6 +45,7 @@ from filetools.errors import (
     InvalidArgumentError,
     PathExistsError,
     PathNotFoundError,
+    VersionGoneError,
     VersionMismatchError,
 )
 from filetools.models.records import Actor
@@ -51,54 +53,134 @@ from filetools.models.words import OnConflict
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.permissions.gatekeeper import Permit
 
-
-class DecideWrite(Protocol):
-    """One of the `decide_…` functions below."""
-
-    def __call__(self, parts: Parts, look: Look, request: WriteRequest, actor: Actor) -> PutDecision:
-        """Return what the write puts there, or raise the refusal."""
+LOOKED_THROUGH: Final = 1000
+"""Records of a path that are searched for a shortened version."""
 
 
-def decide_write(
-    parts: Parts, look: Look, request: WriteRequest, actor: Actor, *, is_forced: bool = False
+def seen_by(parts: Parts, look: Look, actor: Actor) -> KnownPath:
+    """Return what a decision about one path is based on: what is there, and what its actor knows of it.
+
+    Bytes are read when they are needed.
+
+    Raises:
+        HeadMovedError: The path's open document has moved on since the look.
+    """
+    opened, unsaved = unsaved_text(parts, look), None
+    if opened is not None:
+        content, version = parts.documents.texts.bytes_of(opened)
+        unsaved = UnsavedText(version=version, content=content)
+    return KnownPath(
+        seen=look, actor=actor, rows=parts.tracker.rows(actor, look.key), unsaved=unsaved,
+        content=partial(content_of, parts, look), had=partial(versions_had, parts, look.key), kept=partial(_kept, parts),
+    )  # fmt: skip
+
+
+def versions_had(parts: Parts, key: str) -> Collection[str]:
+    """Return the versions that a path has had, according to its newest records."""
+    records = parts.journal.records(key=key, limit=LOOKED_THROUGH, newest_first=True)
+    return {version for record in records for version in (record.after, record.before) if version is not None}
+
+
+def _kept(parts: Parts, version: str) -> bytes | None:
+    try:
+        return parts.tracker.text(version)
+    except VersionGoneError:
+        return None
+
+
+def refuse_unsaved(parts: Parts, seen: Look) -> None:
+    """Refuse to remove or cover a file whose document has unsaved text.
+
+    Raises:
+        EditConflictError
+    """
+    if (opened := unsaved_text(parts, seen)) is not None:
+        raise unsaved_error(seen.path, opened.document.version)
+
+
+def permit_leaving(parts: Parts, actor: Actor, seen: Look) -> None:
+    """Refuse to let an agent remove a file whose document has unsaved text.
+
+    Raises:
+        EditConflictError
+    """
+    if actor.kind == "agent":
+        refuse_unsaved(parts, seen)
+
+
+def permit_removal(parts: Parts, actor: Actor, expected: str | None, seen: Look) -> None:
+    """Refuse to delete a file that is not at the version that its actor names, or else knows, or has unsaved text.
+
+    Raises:
+        VersionMismatchError, EditConflictError
+    """
+    permit_leaving(parts, actor, seen)
+    now = seen_by(parts, seen, actor)
+    if expected is None:
+        refuse_changed(now)
+    require_version(now, expected)
+
+
+def permit_move(parts: Parts, actor: Actor, source: Look, destination: Look) -> None:
+    """Refuse to move or cover what others have changed since its actor saw it, and to cover unsaved text.
+
+    Raises:
+        VersionMismatchError, EditConflictError
+    """
+    if destination.key != source.key:
+        refuse_unsaved(parts, destination)
+    for seen in (source, destination):
+        refuse_changed(seen_by(parts, seen, actor))
+
+
+def record_steps(parts: Parts, actor: Actor, steps: Sequence[Step]) -> None:
+    """Record what an actor knows after its change."""
+    tracker = parts.tracker
+    for step in steps:
+        if isinstance(step, PutFile):
+            _record_put(parts, actor, step)
+        elif isinstance(step, RemoveFile):
+            tracker.forget(actor, step.seen.key)
+        elif isinstance(step, RemoveFolderStep):
+            tracker.forget_below(actor, parts.workspace.key(step.paths[0]))
+        elif isinstance(step, MoveFile):
+            tracker.move(actor, *(end.key for end in step.seen))
+        elif isinstance(step, MoveFolder):
+            tracker.move_below(actor, *map(parts.workspace.key, step.paths))
+
+
+def _record_put(parts: Parts, actor: Actor, step: PutFile) -> None:
+    decision = step.decision
+    key, sent = step.seen.key, decision.sent_version
+    if decision.sent is None:
+        _record_made(parts, actor, key, step)
+        return
+    parts.tracker.record_seen(actor, key, sent, content=decision.sent, encoding=decision.encoding)
+    told = {step.decision.facts.version, decision.told_version, step.seen.version if decision.in_buffer else None}
+    for version in told - {sent}:
+        if version is not None:
+            parts.tracker.record_reported(actor, key, version, base=sent)
+
+
+def _record_made(parts: Parts, actor: Actor, key: str, step: PutFile) -> None:
+    """Record an edit of the file, of its unsaved text, or of both; the one that the actor knew comes first."""
+    decision = step.decision
+    made: list[tuple[str | None, str, bytes | None]] = []
+    if not decision.in_buffer:
+        made.append((step.seen.version, step.decision.facts.version, None))
+    if decision.shown is not None:
+        made.append((decision.shown.before, decision.shown.version, decision.shown.content))
+    known = parts.tracker.base(actor, key)
+    base = None if known is None else known.base
+    for before, after, content in sorted(made, key=lambda change: change[0] != base):
+        parts.tracker.record_made(actor, key, before, after, content=content)
+
+
+def decide_as_asked(
+    parts: Parts, look: Look, *, decide: DecideWrite, request: WriteRequest, actor: Actor
 ) -> PutDecision:
-    """Replace or create a file: what its writer knows is replaced; what others have changed since is merged or refused.
-
-    With `is_forced` the bytes replace the file's, whatever their writer knows.
-
-    Raises:
-        VersionMismatchError, EditConflictError, EncodingError, FileTooLargeError, InvalidArgumentError
-    """
-    now, knowledge = seen_by(parts, look, actor)
-    return changes.decide_write(now, new=request, knowledge=knowledge, settings=parts.settings, is_forced=is_forced)
-
-
-def decide_create(parts: Parts, look: Look, request: WriteRequest, actor: Actor) -> PutDecision:
-    """Create only.
-
-    Raises:
-        PathExistsError: Something is there.
-    """
-    if look.stat is not None:
-        raise PathExistsError(look.path)
-    now, knowledge = seen_by(parts, look, actor)
-    # What its writer knew of an earlier file is not its base.
-    return changes.decide_write(
-        now, new=replace(request, expected_version=None), knowledge=replace(knowledge, rows=()), settings=parts.settings
-    )
-
-
-def decide_append(parts: Parts, look: Look, request: WriteRequest, actor: Actor) -> PutDecision:
-    """Add to the end of a file; a missing one is created.
-
-    Raises:
-        VersionMismatchError, EncodingError, FileTooLargeError, InvalidArgumentError
-    """
-    now, knowledge = seen_by(parts, look, actor)
-    if look.stat is None:
-        require_version(now, knowledge, request.expected_version)
-        return decide_create(parts, look, request, actor)
-    return changes.decide_append(now, new=request, knowledge=knowledge, settings=parts.settings)
+    """Return what a write puts at a path, as one of the functions in `writing` decides it."""
+    return decide(seen_by(parts, look, actor), request, parts.settings)
 
 
 def decide_copy(parts: Parts, look: Look, source: WorkspacePath, actor: Actor, *, overwrite: bool) -> PutDecision:
@@ -113,7 +195,7 @@ def decide_copy(parts: Parts, look: Look, source: WorkspacePath, actor: Actor, *
         raise PathExistsError(look.path)
     if parts.workspace.key(source) == look.key:
         raise InvalidArgumentError(f"Source and destination are the same file: {source}", path=source)
-    refuse_changed(*seen_by(parts, look, actor))
+    refuse_changed(seen_by(parts, look, actor))
     content, stat = parts.store.read(source, limit=parts.settings.max_write_bytes)
     return PutDecision(content=content, facts=inspect(content, name=look.path)[0], mode=stat.mode, is_strict=True)
 
@@ -137,23 +219,20 @@ class TextChange(Struct, frozen=True, kw_only=True):
         Raises:
             EditNotFoundError, EditAmbiguousError, EncodingError, VersionMismatchError, PathNotFoundError
         """
-        now, knowledge = seen_by(parts, seen, self.actor)
+        now = seen_by(parts, seen, self.actor)
         opened = unsaved_text(parts, seen)
         if opened is not None:
-            return self._of_unsaved(parts, seen, opened, now, knowledge)
-        require_file_or_nothing(now, parts.settings)
-        if now.kind is None:
-            raise PathNotFoundError(now.path)
-        require_version(now, knowledge, self.expected_version)
-        return self.made(bytes_now(now), facts_now(now, knowledge).text_format)
+            return self._of_unsaved(parts, seen, opened, now)
+        if seen.stat is None:
+            raise PathNotFoundError(seen.path)
+        require_version(now, self.expected_version)
+        return self.made(now.content(), facts_now(now).text_format)
 
-    def _of_unsaved(
-        self, parts: Parts, seen: Look, opened: OpenText, now: SeenPath, knowledge: Knowledge
-    ) -> PutDecision:
+    def _of_unsaved(self, parts: Parts, seen: Look, opened: OpenText, now: KnownPath) -> PutDecision:
         """Apply the change to the unsaved text, or to the file's if only that contains what is edited."""
         content, version = parts.documents.texts.bytes_of(opened)
         if self.expected_version is not None and not is_version(version, self.expected_version):
-            require_version(now, knowledge, self.expected_version)
+            require_version(now, self.expected_version)
         form = opened.document.text_format
         try:
             return replace(self.made(content, form), base=version)
@@ -165,9 +244,10 @@ class TextChange(Struct, frozen=True, kw_only=True):
 
     def format_of(self, parts: Parts, path: WorkspacePath, content: bytes) -> TextFormat | None:
         """Return how a file's text is stored, as its actor reads it."""
-        known = Knowledge(actor=self.actor, rows=parts.tracker.rows(self.actor, parts.workspace.key(path)))
-        is_foreign = known.is_outdated(version_of(content))
-        return read_as(content, known.encoding, name=path, is_foreign=is_foreign)[0].text_format
+        known = parts.tracker.base(self.actor, parts.workspace.key(path))
+        is_foreign = known is not None and known.base != version_of(content)
+        encoding = None if known is None else known.encoding
+        return read_as(content, encoding, name=path, is_foreign=is_foreign)[0].text_format
 
     def made(self, content: bytes, text_format: TextFormat | None) -> PutDecision:
         """Return the decision for a file's bytes.
@@ -232,12 +312,12 @@ class AnsweredPut(Struct, frozen=True, kw_only=True):
 
     def _instead(self, parts: Parts, look: Look, own: PutDecision, before: str) -> PutDecision:
         """Return the decision for the person's text, ignoring unsaved text."""
-        now, knowledge = seen_by(parts, look, self.actor)
+        now = seen_by(parts, look, self.actor)
         there = look.facts
         form = own.facts.text_format or (there and there.text_format) or UTF8
         made = with_text(own, look.path, self.text, form, before)
         refuse_size(look.path, len(made.content), parts.settings)
-        known = knowledge.newest
+        known = now.newest
         if made.sent is None and known is not None and known.base in now.standing:
             # Its actor knows only what it sent, so that its next whole text is merged with the person's.
             if own.shown is not None and known.base == own.shown.before:

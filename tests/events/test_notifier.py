@@ -15,12 +15,12 @@ from typing import Literal
 
 import pytest
 
-from filetools.tree.notifier import POLL_SECONDS, Notifier
+from filetools.events.notifier import POLL_SECONDS, Notifier
 from tests.support.inside import is_polling
 from tests.support.watching import run_child, until
 
 NOTIFY = (
-    "import sys, pathlib; from filetools.tree.notifier import Notifier; Notifier(pathlib.Path(sys.argv[1])).notify()"
+    "import sys, pathlib; from filetools.events.notifier import Notifier; Notifier(pathlib.Path(sys.argv[1])).notify()"
 )
 
 both_methods = pytest.mark.parametrize("use_inotify", [True, False])
@@ -233,7 +233,7 @@ async def test_where_it_cannot_be_told_who_listens_everybody_is_notified(
 
 LISTEN = """
 import asyncio, pathlib, sys
-from filetools.tree.notifier import Notifier
+from filetools.events.notifier import Notifier
 
 async def main():
     Notifier(pathlib.Path(sys.argv[1])).listen(lambda: None)
