@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import errno
 import os
 from collections.abc import Mapping, Sequence
@@ -59,14 +60,9 @@ class FileToolsError(Exception):
         return self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _without_constructor, (type(self), self.message), self.__dict__
-
-
-def _without_constructor(kind: type[FileToolsError], message: str) -> FileToolsError:
-    """Make an error for unpickling: constructors of subclasses take other arguments than the message."""
-    error = kind.__new__(kind, message)
-    error.args = (message,)
-    return error
+        # Without the constructor: those of subclasses take other arguments than the message.
+        state = {**self.__dict__, "args": self.args}
+        return copyreg.__newobj__, (type(self), self.message), state  # type: ignore[attr-defined]
 
 
 class _AtPathError(FileToolsError):

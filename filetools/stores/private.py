@@ -206,7 +206,7 @@ def state_below(store: Store, path: WorkspacePath) -> WorkspacePath | None:
         folder = pending.pop()
         with suppress(FileToolsError):
             found = store.look_into(folder, (STATE_DIRECTORY,))[1].get(STATE_DIRECTORY)
-            if found is not None and found.type == "directory":  # a link is no state
+            if found is not None and found.type == "directory":  # a link is not a state
                 return folder.child(STATE_DIRECTORY)
             pending += [folder.child(entry.name) for entry in store.scan(folder) if entry.type == "directory"]
     return None
