@@ -131,7 +131,7 @@ async def saves() -> None:
                 waits.append(await heard - began)
             subscription.unsubscribe()
             await asyncio.sleep(PAUSE_SECONDS)
-        assert (await files.changes(path="saved.txt")).records[-1].size == len(f"{SAVES - 1}\n")
+        assert (await files.changes(paths=["saved.txt"])).records[-1].size == len(f"{SAVES - 1}\n")
     measure.seconds(14, "foreign save until heard", 0.001, waits)
     measure.figure(14, "the same, 99th percentile", 0.005, measure.percentile(waits, 0.99), "s")
 

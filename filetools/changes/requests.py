@@ -11,7 +11,7 @@ from filetools.content.editing.edits import Edit
 from filetools.errors import InvalidArgumentError
 
 OnLocked = Literal["flag", "wait", "error"]
-View = Literal["auto", "disk", "buffer"]
+View = Literal["auto", "disk"]
 MOST_FILES: Final = 1000
 """Maximum number of files in one call."""
 _WHOLE: Final = (None,) * 8
@@ -41,18 +41,15 @@ class ReadRequest(Struct, frozen=True, kw_only=True):
     """Read at most what a model gets at once: the settings `max_text_lines` and `max_text_characters`."""
     on_locked: OnLocked = "flag"
     view: View = "auto"
-    """"auto" returns unsaved text if there is one; "disk" the file's text, "buffer" the open document's."""
+    """"auto" returns unsaved text if there is one; "disk" the file's text."""
 
     def __post_init__(self) -> None:
         if self.is_lines and self.is_bytes:
             raise InvalidArgumentError("Give offset and limit (lines) or byte_offset and byte_count, not both")
         if self.on_locked not in ("flag", "wait", "error"):
             raise InvalidArgumentError(f"on_locked must be 'flag', 'wait' or 'error', not {self.on_locked!r}")
-
-        if self.view not in ("auto", "disk", "buffer"):
-            raise InvalidArgumentError(f"view must be 'auto', 'disk' or 'buffer', not {self.view!r}")
-        if self.view == "buffer" and (self.version is not None or self.encoding is not None):
-            raise InvalidArgumentError("view='buffer' cannot be combined with a version or an encoding")
+        if self.view not in ("auto", "disk"):
+            raise InvalidArgumentError(f"view must be 'auto' or 'disk', not {self.view!r}")
 
     @property
     def is_lines(self) -> bool:
@@ -66,10 +63,15 @@ class ReadRequest(Struct, frozen=True, kw_only=True):
         return self.byte_offset is not None or self.byte_count is not None
 
     @property
+    def is_part(self) -> bool:
+        """True for a range of lines or bytes."""
+        return self.is_lines or self.is_bytes
+
+    @property
     def is_whole(self) -> bool:
         """True for the whole file on disk, in the detected encoding."""
         limits = (self.offset, self.limit, self.column, self.max_characters, self.byte_offset, self.byte_count)
-        return (*limits, self.encoding, self.version) == _WHOLE and self.view != "buffer"
+        return (*limits, self.encoding, self.version) == _WHOLE
 
 
 def refuse_many(items: Sequence[object]) -> None:

@@ -140,8 +140,8 @@ class Documents:
                 return structs.replace(handle, document_id=document.id), opened
         raise ChangedMeanwhileError(path, MOST_TRIES)
 
-    def held(self, name: str, actor: Actor | None = None) -> tuple[Handle, OpenText]:
-        """Return a handle and its document's newest text, and renew the lease; with an actor, only the actor's own handle.
+    def held(self, name: str, actor: Actor | None = None) -> OpenText:
+        """Return the newest text of a handle's document, and renew the lease; with an actor, only the actor's own handle.
 
         Raises:
             BufferClosedError: The handle does not exist or belongs to another actor.
@@ -153,7 +153,7 @@ class Documents:
             raise BufferClosedError
         if handle.leased_until - time.time() < LEASE_SECONDS * 0.75:
             self._rows.renew(name, _lease())
-        return handle, opened
+        return opened
 
     def change(
         self,
@@ -183,12 +183,12 @@ class Documents:
         """
         _refuse_malformed(buffer_version, edits, text, change_id)
         for _ in range(MOST_TRIES):
-            handle, opened = self.held(name, actor)
+            opened = self.held(name, actor)
             document = opened.document
             history = self._history(document, buffer_version)
             known = _wire_at(opened.text, history)
             wanted = _wanted(known, edits, text)
-            made = None if change_id is None else self._rows.made(document.id, change_id, handle.actor)
+            made = None if change_id is None else self._rows.made(document.id, change_id, actor)
             if made is not None and made > document.version:
                 continue  # just applied, sent over the connection that seemed lost
             mine, others = _crossed(wanted, history, made)
@@ -200,7 +200,7 @@ class Documents:
             if not mine:
                 return answer(buffer_version=document.version, dirty=document.is_dirty)
             change = structs.replace(typed(opened, from_wire(opened.text, edits_from_units(mine))), change_id=change_id)
-            if self._rows.advance(change, handle.actor):
+            if self._rows.advance(change, actor):
                 return answer(buffer_version=document.version + 1, dirty=change.is_dirty)
         raise ChangedMeanwhileError(document.path, MOST_TRIES)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from functools import partial
 from types import TracebackType
 from typing import Final
@@ -52,13 +52,11 @@ class BodyCalls(WriteCalls):
         """
         where = self._runner.resolve(path)
         await self._authorise("read_file", [where], {}, change=False)
-        file = await self._parts.workers.run(partial(opened, self._parts, where))
-        try:
+        reader, version = await self._parts.workers.run(partial(opened, self._parts, where))
+        with closing(reader):
             if self._parts.bus.has_listeners(FileRead.name):
-                self._parts.bus.publish(FileRead(path=where, actor=self.actor, version=file.version))
-            yield file
-        finally:
-            await file.aclose()
+                self._parts.bus.publish(FileRead(path=where, actor=self.actor, version=version))
+            yield OpenedFile(self._parts, where, reader, version)
 
     def upload(self) -> Upload:
         """Return a buffer for bytes that arrive slowly, for `replace_file` or `create_file`: `async with files.upload()`."""
@@ -183,7 +181,7 @@ _VERSIONS: Final[IdentityCache[str]] = IdentityCache()
 
 
 class OpenedFile:
-    """A file as it was when it was opened, even if it is replaced later. Close it with `aclose`.
+    """A file as it was when it was opened, even if it is replaced later. Valid inside the block of `open_file`.
 
     Args:
         parts: The workspace.
@@ -219,13 +217,9 @@ class OpenedFile:
         async for chunk in reading.chunks(self._parts, self.path, self._reader, offset, count):
             yield chunk
 
-    async def aclose(self) -> None:
-        """Close it; may be called twice."""
-        self._reader.close()
 
-
-def opened(parts: Parts, path: WorkspacePath) -> OpenedFile:
-    """Open a file and compute its version; call it in a worker thread.
+def opened(parts: Parts, path: WorkspacePath) -> tuple[Reader, str]:
+    """Open a file and compute the version of its bytes; call it in a worker thread.
 
     Raises:
         PathNotFoundError, PathIsDirectoryError, NotRegularFileError, SymlinkNotAllowedError, AccessDeniedError
@@ -239,7 +233,7 @@ def opened(parts: Parts, path: WorkspacePath) -> OpenedFile:
             reader.close()
             raise
         if version is not None:
-            return OpenedFile(parts, path, reader, version)
+            return reader, version
         reader.close()
     raise FileBusyError(path)
 

@@ -59,13 +59,13 @@ class Buffers:
         work = partial(self._open, where)
         try:
             # A write in progress may still be refused.
-            name, opened = await self._runner.turns.do(
+            opened = await self._runner.turns.do(
                 work, path=where, owner=self._actor.id, timeout_seconds=READER_WAIT_SECONDS
             )
         except LockTimeoutError:
-            name, opened = await self._parts.workers.run(work)  # it follows the write when that is done
+            opened = await self._parts.workers.run(work)  # it follows the write when that is done
         await self._runner.news.publish()
-        return await self._parts.workers.run(partial(self._describe, name, opened))
+        return opened
 
     async def read(self, handle: str) -> BufferResult:
         """Return the newest text of a document, for an editor that is out of sync; renews the lease.
@@ -74,8 +74,7 @@ class Buffers:
             BufferClosedError
         """
         self._runner.check_open()
-        _, opened = await self._parts.workers.run(partial(self._parts.documents.held, handle))
-        return await self._parts.workers.run(partial(self._describe, handle, opened))
+        return await self._parts.workers.run(lambda: self._describe(handle, self._parts.documents.held(handle)))
 
     async def change(
         self,
@@ -107,7 +106,7 @@ class Buffers:
         self._runner.check_open()
         self._parts.gatekeeper.check_writable()
         if self._actor.kind == "agent":  # permission presets apply to agents, not to people's typing
-            _, opened = await self._parts.workers.run(partial(self._parts.documents.held, handle, self._actor))
+            opened = await self._parts.workers.run(partial(self._parts.documents.held, handle, self._actor))
             where = self._runner.resolve(opened.document.path)
             arguments = {"handle": handle, "buffer_version": buffer_version, "edits": repr(edits), "text": text}
             preview = partial(
@@ -134,10 +133,7 @@ class Buffers:
             InvalidArgumentError: The document has no such version.
         """
         self._runner.check_open()
-        _, opened = await self._parts.workers.run(partial(self._parts.documents.held, handle))
-        document = opened.document
-        others = await self._parts.workers.run(partial(self._parts.documents.since, opened, buffer_version))
-        return BufferChange(buffer_version=document.version, dirty=document.is_dirty, edits=others)
+        return await self._parts.workers.run(partial(self._since, handle, buffer_version))
 
     async def save(
         self,
@@ -165,18 +161,14 @@ class Buffers:
         text_format = None if encoding is None else format_named(encoding)
         step, outcome = await self._save(handle, on_conflict, text_format)
         await self._runner.news.publish()
-        plain = write_result(step, outcome)
-        _, after = await self._parts.workers.run(partial(self._parts.documents.held, handle, self._actor))
-        others: list[dict[str, int | str]] = []
-        if buffer_version is not None:
-            others = await self._parts.workers.run(partial(self._parts.documents.since, after, buffer_version))
+        after = await self._parts.workers.run(partial(self._since, handle, buffer_version))
         return BufferSave(
             path=step.path,
             version=step.decision.facts.version,
-            buffer_version=after.document.version,
-            dirty=after.document.is_dirty,
-            edits=others,
-            **plain.model_dump(
+            buffer_version=after.buffer_version,
+            dirty=after.dirty,
+            edits=after.edits,
+            **write_result(step, outcome).model_dump(
                 include={"created", "replaced_version", "unchanged", "merged", "number", "mirror", "warnings"}
             ),
         )
@@ -207,7 +199,7 @@ class Buffers:
         self, handle: str, on_conflict: OnConflict, text_format: TextFormat | None
     ) -> tuple[PutFile, Outcome]:
         for _ in range(MOST_TRIES):
-            _, opened = await self._parts.workers.run(partial(self._parts.documents.held, handle, self._actor))
+            opened = await self._parts.workers.run(partial(self._parts.documents.held, handle, self._actor))
             where = self._runner.resolve(opened.document.path)
             arguments, text = {"content": opened.text}, partial(str, opened.text)
             await self._authorise("write_file", [where], arguments, change=True, text=text, looks_at_disk=True)
@@ -218,7 +210,7 @@ class Buffers:
                 continue  # the file has moved meanwhile; a closed handle is refused by `held` above
         raise ChangedMeanwhileError(where, MOST_TRIES)
 
-    def _open(self, where: WorkspacePath) -> tuple[str, OpenText]:
+    def _open(self, where: WorkspacePath) -> BufferResult:
         parts = self._parts
         key = parts.workspace.key(where)
         base, text_format, text = text_to_open(parts, where)
@@ -227,12 +219,18 @@ class Buffers:
             parts.journal.tree_index.note_opened(key, where, base)
         handle, opened = parts.documents.open(key, where, self._actor, base=base, text_format=text_format, text=text)
         follow_disk(parts, opened.document)
-        return handle.name, parts.documents.held(handle.name, self._actor)[1]
+        return self._describe(handle.name, parts.documents.held(handle.name, self._actor))
 
     def _close(self, name: str) -> tuple[Document, str | None]:
-        _, opened = self._parts.documents.held(name, self._actor)
+        document = self._parts.documents.held(name, self._actor).document
         self._parts.journal.documents.release(name)
-        return opened.document, keep_and_close(self._parts, opened.document)
+        return document, keep_and_close(self._parts, document)
+
+    def _since(self, handle: str, buffer_version: int | None) -> BufferChange:
+        opened = self._parts.documents.held(handle)
+        others = [] if buffer_version is None else self._parts.documents.since(opened, buffer_version)
+        document = opened.document
+        return BufferChange(buffer_version=document.version, dirty=document.is_dirty, edits=others)
 
     def _describe(self, name: str, opened: OpenText) -> BufferResult:
         document = opened.document

@@ -138,7 +138,6 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         since: str | None = None,
         *,
         limit: int = 1000,
-        path: AnyPath | None = None,
         paths: Sequence[AnyPath] | None = None,
         actors: Sequence[Actor | str] | None = None,
     ) -> FeedPage:
@@ -147,19 +146,17 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         Args:
             since: `position` of the previous page.
             limit: Maximum number of changes, 1 to 1000.
-            path: Only changes of this path; uses the journal's index.
             paths: Only changes of these files, or in and below these folders.
             actors: Only changes by these ids or actors; an actor without a session matches all its sessions.
 
         Raises:
             InvalidArgumentError: The position is malformed, or an option is out of range.
         """
-        where = None if path is None else self._runner.resolve(path)
         if paths is None and actors is None:
-            return await self._feed.page(since, limit=limit, path=where)
+            return await self._feed.page(since, limit=limit)
         below = None if paths is None else [self._runner.resolve(each, allow_root=True) for each in listed(paths)]
         is_wanted = wanted(below, None if actors is None else listed(actors), self._parts.workspace.key)
-        return await filtered(self._feed, since, is_wanted, limit=limit, path=where)
+        return await filtered(self._feed, since, is_wanted, limit=limit)
 
     def follow(self, since: str | None = None) -> AsyncIterator[ChangeRecord]:
         """Yield every change after a position, then new ones as they come; None starts now."""
@@ -235,14 +232,6 @@ class FileToolsFacade(ReadCalls, SearchCalls, BodyCalls, TreeCalls, HistoryCalls
         are included only after `recall`.
         """
         return self._parts.tracker.take_changed(self.actor)
-
-    async def instructions_in(self, folders: Sequence[str]) -> tuple[str, ...]:
-        """Return the real paths of instruction files for agents, such as AGENTS.md, in some folders.
-
-        Files that this actor may not read are left out, without asking for approval.
-        """
-        self._runner.check_open()
-        return await self.projects.instructions_in(folders)
 
     async def approvals(self) -> tuple[ApprovalRequest, ...]:
         """Return the open approval requests of all processes, oldest first."""

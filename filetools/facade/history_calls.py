@@ -211,7 +211,8 @@ class HistoryCalls(ActorCalls):
             actor: Whose changes: an actor, a name, or "*" for everybody. By default an agent's own; also people's and
                 programs' own, unless call, session or numbers are given.
             numbers: The changes with these journal numbers, undone already or not.
-            run: All changes of the run with this id; the other filters are ignored.
+            run: All changes of the run with this id, including foreign changes that are attributed to it; the other filters
+                are ignored.
             dry_run: Only return what would happen.
             partial: Undo what is possible, and list the rest.
 

@@ -82,7 +82,10 @@ class ProjectCalls:
         )
 
     async def instructions_in(self, folders: Sequence[str]) -> tuple[str, ...]:
-        """Return the instruction files in some folders of the workspace; see `FileToolsFacade.instructions_in`."""
+        """Return the real paths of instruction files for agents, such as AGENTS.md, in some folders of the workspace.
+
+        Files that this actor may not read are left out, without asking for approval.
+        """
 
         def work(folder: ProjectFolder) -> tuple[str, ...]:
             reads = folder.reads

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from filetools.changes.requests import OnLocked, ReadRequest, View, refuse_many
 from filetools.errors import FileToolsError, LockTimeoutError, PathNotFoundError
@@ -20,6 +20,8 @@ from filetools.paths.lexical import AnyPath, plain_path
 from filetools.paths.workspace_path import WorkspacePath
 from filetools.search.listing import list_page, rows_below
 from filetools.search.options import ListOptions
+
+T = TypeVar("T")
 
 _BEING_WRITTEN: Final = "File is being modified by another operation. Please wait."
 
@@ -60,8 +62,7 @@ class ReadCalls(ActorCalls):
                 has read only parts of a file cannot replace the whole file.
             on_locked: While a call of this process writes the file: "flag" returns the current content at once, "wait"
                 waits up to 2 s, "error" raises.
-            view: "auto" returns the unsaved text of an editor if there is one; "disk" the file; "buffer" the text of the
-                open document.
+            view: "auto" returns the unsaved text of an editor if there is one; "disk" the file.
 
         Raises:
             PathNotFoundError, PathIsDirectoryError, NotRegularFileError, FileTooLargeError, EncodingError,
@@ -160,15 +161,13 @@ class ReadCalls(ActorCalls):
         Raises:
             DirectoryNotFoundError, PathNotDirectoryError, InvalidArgumentError, AbortedError
         """
-        where = self._runner.resolve(path, allow_root=True)
-        await self._authorise("list_files", [where], {}, change=False)
         options = ListOptions(
             recursive=recursive, limit=limit, include_hidden=include_hidden, exclude=tuple(exclude or ()),
             default_excludes=() if all else self.settings.exclude, use_gitignore=use_gitignore,
             max_depth=max_depth, details=details,
         )  # fmt: skip
-        page = partial(list_page, self._parts.store, where, options, cursor, abort=abort)
-        return await self._parts.workers.run(page)
+        page = partial(list_page, self._parts.store, options=options, cursor=cursor, abort=abort)
+        return await self._of_path("list_files", path, page)
 
     async def walk_files(
         self,
@@ -207,10 +206,9 @@ class ReadCalls(ActorCalls):
         Raises:
             PathNotFoundError
         """
-        where = self._runner.resolve(path, allow_root=True)
-        await self._authorise("file_info", [where], {}, change=False)
-        describe = partial(information.describe, self._parts, where, self._runner.turns.holder_of, times=times)
-        return await self._parts.workers.run(describe)
+        holder_of = self._runner.turns.holder_of
+        describe = partial(information.describe, self._parts, holder_of=holder_of, times=times)
+        return await self._of_path("file_info", path, describe)
 
     async def real_path(self, path: AnyPath) -> str:
         """Return a path with its symbolic links resolved if `follow_symlinks` is set; otherwise the path itself.
@@ -220,15 +218,17 @@ class ReadCalls(ActorCalls):
         Raises:
             SymlinkEscapeError, SymlinkNotAllowedError
         """
-        where = self._runner.resolve(path, allow_root=True)
-        await self._authorise("file_info", [where], {}, change=False)
-        return await self._parts.workers.run(partial(self._parts.workspace.locate, where))
+        return await self._of_path("file_info", path, self._parts.workspace.locate)
 
     async def exists(self, path: AnyPath) -> bool:
         """True if a path exists."""
+        return await self._of_path("exists", path, lambda where: self._parts.store.stat(where) is not None)
+
+    async def _of_path(self, tool: str, path: AnyPath, work: Callable[[WorkspacePath], T]) -> T:
+        """Run `work` on a path, which may be the root, in a worker thread."""
         where = self._runner.resolve(path, allow_root=True)
-        await self._authorise("exists", [where], {}, change=False)
-        return await self._parts.workers.run(lambda: self._parts.store.stat(where) is not None)
+        await self._authorise(tool, [where], {}, change=False)
+        return await self._parts.workers.run(partial(work, where))
 
     async def _is_stale(self, path: WorkspacePath, on_locked: OnLocked) -> bool:
         if on_locked == "error":

@@ -1,4 +1,4 @@
-"""Runs of agents on a workspace: begin and finish them, report their changes from the journal, and undo them."""
+"""Runs of agents on a workspace: begin and finish them, and report their changes from the journal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from filetools.facade.reading.feed import Feed, number_of
 from filetools.history.checkpoints import PREFIX
 from filetools.history.selection import MOST_NUMBER
 from filetools.journal.records import RecordFilter
-from filetools.models.history import UndoResult
 from filetools.models.records import ChangeRecord, Operation
 from filetools.paths.names import require_printable
 from filetools.sessions.agent_messages import tool_calls
@@ -162,16 +161,6 @@ class RunCalls:
             with suppress(FileToolsError):
                 messages = await self._parts.workers.run(partial(self._parts.journal.contents.get, run.messages))
         return self._metadata_of(run, await self._discovery(run, messages))
-
-    async def undo(self, run_id: str, *, dry_run: bool = False, partial: bool = False) -> UndoResult:
-        """Undo all changes of a run, including foreign changes that are attributed to it; see `undo`.
-
-        Raises:
-            RunNotFoundError
-            InvalidArgumentError: The run has not ended.
-            EditConflictError, ChangedMeanwhileError: As `undo`.
-        """
-        return await self._files.undo(run=run_id, dry_run=dry_run, partial=partial)
 
     async def _discovery(self, run: Run, messages: bytes) -> Discovery:
         """Return the changes of a run according to the journal, or the error that prevented it."""

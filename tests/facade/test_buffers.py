@@ -214,11 +214,9 @@ async def test_agents_read_unsaved_text(desk: Desk) -> None:
     assert (await desk.agent.read_file("a.txt", offset=1, limit=1)).content == "typed line 1\n"
 
 
-async def test_a_clean_document_is_read_from_disk_unless_asked_for(desk: Desk) -> None:
+async def test_a_clean_document_is_read_from_disk(desk: Desk) -> None:
     await desk.opened()
     assert (await desk.agent.read_file("a.txt")).origin == "disk"
-    assert (await desk.agent.read_file("a.txt", view="buffer")).origin == "buffer"
-    await refused("INVALID_ARGUMENT", desk.agent.read_file("b.txt", view="buffer"))
 
 
 async def test_an_edit_elsewhere_is_written_to_the_file_and_merged_into_unsaved_text(desk: Desk) -> None:
@@ -693,7 +691,7 @@ async def test_a_document_opens_with_old_text_that_was_put_back_while_no_process
     async with filetools.open(tmp_path, settings=settings) as files:
         opened = await files.buffers.open("a.txt")
         assert (opened.text, opened.disk_version, opened.behind) == ("old\n", old.version, False)
-        record = (await files.changes(path="a.txt")).records[-1]
+        record = (await files.changes(paths=["a.txt"])).records[-1]
         assert (record.actor.kind, record.after) == ("external", old.version)
         typed = await files.buffers.change(opened.handle, buffer_version=opened.buffer_version, text="old\nmine\n")
         await files._runner.news.follow(files._parts.documents.known.all())
@@ -709,7 +707,7 @@ async def test_a_document_of_a_missing_or_busy_file_can_be_opened(tmp_path: Path
         await files.write_file("gone.txt", "x\n")
         (tmp_path / "gone.txt").unlink()
         assert (await files.buffers.open("gone.txt")).disk_version is None
-        assert (await files.changes(path="gone.txt")).records[-1].operation.value == "delete"
+        assert (await files.changes(paths=["gone.txt"])).records[-1].operation.value == "delete"
 
 
 async def test_other_wrong_types_are_refused_with_a_sentence(desk: Desk) -> None:

@@ -32,8 +32,7 @@ READS: dict[str, Call] = {
     "search_files": lambda files, path: files.search_files("*.txt", path=path.parent),
     "grep_files": lambda files, path: files.grep_files("two", path=path),
     "watch_changes": lambda files, path: files.watch_changes(path=path),
-    "changes": lambda files, path: files.changes(path=path),
-    "changes of paths": lambda files, path: files.changes(paths=[path.parent]),
+    "changes": lambda files, path: files.changes(paths=[path.parent]),
     "latest_changes": lambda files, path: files.latest_changes(path=path),
     "is_locked": lambda files, path: files.is_locked(path),
     "lock_info": lambda files, path: files.lock_info(path),
@@ -169,8 +168,8 @@ async def test_an_edit_that_is_half_or_double_is_refused(
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("file:changed", "there are file:created, file:deleted, file:modified"),
-        ("File:created", "there are agent:tool:completed, "),
+        ("file:changed", "known events are file:created, file:deleted, file:modified"),
+        ("File:created", "known events are agent:tool:completed, "),
         ("modified", "file:modified"),
     ],
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -46,11 +45,14 @@ async def test_a_malformed_position_is_refused(files: FileToolsFacade, position:
         await refused("INVALID_ARGUMENT", collect(files.follow(position), 1))
 
 
-@pytest.mark.parametrize("options", [{"limit": 0}, {"limit": 1001}, {"path": ""}])
-async def test_options_out_of_range_are_refused(files: FileToolsFacade, options: dict[str, Any]) -> None:
-    code = "INVALID_PATH" if "path" in options else "INVALID_ARGUMENT"
-    await refused(code, files.changes(**options))
-    await refused(code, files.latest_changes(**options))
+@pytest.mark.parametrize("limit", [0, 1001])
+async def test_a_limit_out_of_range_is_refused(files: FileToolsFacade, limit: int) -> None:
+    await refused("INVALID_ARGUMENT", files.changes(limit=limit))
+    await refused("INVALID_ARGUMENT", files.latest_changes(limit))
+
+
+async def test_options_of_the_newest_changes_that_do_not_fit_are_refused(files: FileToolsFacade) -> None:
+    await refused("INVALID_PATH", files.latest_changes(path=""))
     await refused("INVALID_ARGUMENT", files.latest_changes(session="s", run="run-0"))
     await refused("INVALID_ARGUMENT", files.latest_changes(since=-1))
 
@@ -99,8 +101,8 @@ async def test_the_changes_of_one_path_follow_it_through_moves(files: FileToolsF
     await files.write_file("b.txt", "other")
     await files.move_file("a.txt", "c.txt")
     await files.write_file("c.txt", "new")
-    assert [record.operation.value for record in (await files.changes(path="c.txt")).records] == ["move", "modify"]
-    assert [record.path for record in (await files.changes(path="a.txt")).records] == ["c.txt"]
+    assert [record.operation.value for record in (await files.changes(paths=["c.txt"])).records] == ["move", "modify"]
+    assert [record.path for record in (await files.changes(paths=["a.txt"])).records] == ["c.txt"]
     assert [record.path for record in await files.latest_changes(2, path="c.txt")] == ["c.txt", "c.txt"]
     assert [record.operation.value for record in await files.latest_changes(2)] == ["modify", "move"]
 
@@ -124,7 +126,7 @@ async def test_a_published_change_is_in_the_feed(files: FileToolsFacade) -> None
     for number in range(40):
         result = await files.write_file("a.txt", str(number))
         assert heard[-1].to_dict()["seq"] == result.number
-        page = await files.changes(path="a.txt")
+        page = await files.changes(paths=["a.txt"])
         found.append(page.records[-1].number == result.number)
     assert all(found)
 

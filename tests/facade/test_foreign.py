@@ -157,7 +157,7 @@ async def test_an_editor_that_saves_by_renaming_has_modified_its_file(tmp_path: 
         await steps_until(lambda: any(event.source == "external" for event in told))
         external = [event for event in told if event.source == "external"]
         assert [(event.name, event.path) for event in external] == [("file:modified", "a.txt")]
-        record = (await files.changes(path="a.txt")).records[-1]
+        record = (await files.changes(paths=["a.txt"])).records[-1]
         assert record.before == first.version
 
 

@@ -280,7 +280,7 @@ async def test_a_programs_chmod_is_published_mirrored_and_undone(tmp_path: Path)
         await files.checkpoint("before")
         os.chmod(root / "run.sh", 0o755)
         await all_seen(files, root, events)
-        record = (await files.changes(path="run.sh")).records[-1]
+        record = (await files.changes(paths=["run.sh"])).records[-1]
         assert (record.operation.value, record.actor.kind, record.mode) == ("modify", "external", 0o755)
         assert record.before == record.after
         await steps_until(lambda: modes() == [0o755, 0o755])

@@ -34,7 +34,7 @@ async def check(root: Path) -> None:
     """Fail unless every edit is there, and was recorded once."""
     assert (root / "sub/shared.txt").read_text() == expected("done")
     async with filetools.open(root, settings=RELAXED) as files:
-        records = (await files.changes(path="sub/shared.txt")).records
+        records = (await files.changes(paths=["sub/shared.txt"])).records
         assert len(records) == TURNS * WORKERS
 
 

@@ -197,5 +197,5 @@ async def test_lines_that_the_undo_of_a_run_brings_back_are_not_from_it(files: F
     await files.for_actor(replace(ALICE, session=run.session)).edit_file("a.txt", [Edit(old="two", new="2")])
     await files.runs.finish(run.id)
     assert await runs_of(files, "a.txt") == [None, {"prompt": ""}, None]
-    await files.runs.undo(run.id)
+    await files.undo(run=run.id)
     assert not any(await runs_of(files, "a.txt"))

@@ -58,7 +58,7 @@ async def test_an_unknown_run_is_refused(files: FileToolsFacade) -> None:
     for ask in (
         files.runs.get("x"),
         files.runs.metadata("x"),
-        files.runs.undo("x"),
+        files.undo(run="x"),
         files.undo(run="x"),
         files.runs.finish("x"),
     ):
@@ -84,7 +84,7 @@ async def test_a_session_name_of_a_wrong_length_is_refused(files: FileToolsFacad
 async def test_a_run_in_progress_is_not_undone(files: FileToolsFacade) -> None:
     run = await files.runs.begin()
     await agent_of(files, run.session).write_file("new.txt", "new\n")
-    error = await refused("INVALID_ARGUMENT", files.runs.undo(run.id))
+    error = await refused("INVALID_ARGUMENT", files.undo(run=run.id))
     assert error.message == f"The run {run.id} is under way"
     assert await files.exists("new.txt")
 
@@ -104,12 +104,12 @@ async def test_all_changes_of_a_run_are_reported_and_undone(files: FileToolsFaca
     }
     assert metadata["session_tracking"] == {"cli_session_id": run.session, "session_dir": files.root_paths[-1]}
     assert await files.runs.metadata(run.id) == metadata
-    dry = await files.runs.undo(run.id, dry_run=True)
+    dry = await files.undo(run=run.id, dry_run=True)
     assert tree(root) != before
     assert {file.path for file in dry.files} >= {"made.txt", "a.txt", "old/b.txt", "claudedocs/r.md"}
-    await files.runs.undo(run.id)
+    await files.undo(run=run.id)
     assert tree(root) == before
-    assert (await files.runs.undo(run.id)).changes == []
+    assert (await files.undo(run=run.id)).changes == []
     await files.redo()
     assert (root / "claudedocs" / "r.md").read_text() == "# report\n"
 
@@ -123,7 +123,7 @@ async def test_changes_of_people_and_of_later_stay(files: FileToolsFacade, root:
     metadata = await files.runs.finish(run.id)
     await files.for_actor(PERSON).append_file("a.txt", "three\n")
     assert told(metadata) == {"created": {}, "modified": {"a.txt": None}}
-    await files.runs.undo(run.id)
+    await files.undo(run=run.id)
     assert tree(root) == {"a.txt": "one\nthree\n", "mine.txt": "mine\n", "old/b.txt": "b\n"}
 
 
@@ -137,7 +137,7 @@ async def test_an_overlap_is_named_and_nothing_is_done(files: FileToolsFacade, r
         "a.txt", "person\n", expected_version=(await files.read_file("a.txt")).version
     )
     after = tree(root)
-    error = await refused("EDIT_CONFLICT", files.runs.undo(run.id))
+    error = await refused("EDIT_CONFLICT", files.undo(run=run.id))
     assert [conflict["path"] for conflict in error.details["conflicts"]] == ["a.txt"]
     assert tree(root) == after
 
@@ -156,7 +156,7 @@ async def test_runs_at_once_do_not_claim_each_others_files(files: FileToolsFacad
         own = {f"own/{number}.txt": None} | ({f"out/{number}/r.md": "folder"} if number % 2 else {})
         assert told(metadata) == {"created": own}
         assert metadata["unattributed"] >= 10  # written elsewhere by the shells
-    await files.runs.undo(runs[3].id)
+    await files.undo(run=runs[3].id)
     left = tree(root)
     assert "out/3/r.md" not in left
     assert {"out/5/r.md", "own/5.txt", "shared-3.txt"} <= left.keys()
@@ -190,7 +190,7 @@ async def test_files_of_a_removed_folder_are_reported_one_by_one(files: FileTool
     await agent.move_file("old", "new")
     metadata = await files.runs.finish(run.id)
     assert told(metadata) == {"created": {"new/b.txt": None}, "deleted": {"old/b.txt": None}}
-    await files.runs.undo(run.id)
+    await files.undo(run=run.id)
     assert tree(root) == before
 
 
@@ -201,7 +201,7 @@ async def test_a_folder_removed_by_a_shell_is_restored_with_unchanged_files(file
     run = await files.runs.begin()
     shell(root, "mv old ../elsewhere")
     assert told(await files.runs.finish(run.id))["deleted"] == {"old/b.txt": "alone", "old/sub/c.txt": "alone"}
-    await files.runs.undo(run.id)
+    await files.undo(run=run.id)
     assert tree(root) == before
 
 
@@ -232,7 +232,7 @@ async def test_the_changes_of_a_run_of_a_dead_process_are_reported_and_undone(ro
     async with filetools.open(root, settings=QUIET) as files:
         assert (await files.runs.get(run_id)).status == "failed"
         assert told(await files.runs.metadata(run_id)) == {"created": {"made.txt": None}}
-        await files.runs.undo(run_id)
+        await files.undo(run=run_id)
         assert not (root / "made.txt").exists()
 
 
@@ -250,7 +250,7 @@ async def test_changes_by_others_are_not_attributed_to_a_run_without_a_recorded_
     await files.runs.finish(later.id)
     metadata = await files.runs.metadata(run.id)
     assert (told(metadata), metadata["unattributed"]) == ({"created": {"made.txt": None}}, 2)
-    await files.runs.undo(run.id)
+    await files.undo(run=run.id)
     assert tree(root).keys() == {"a.txt", "later.txt", "mine.txt", "old/b.txt", "out/x.txt"}
 
 
@@ -264,5 +264,5 @@ async def test_earlier_and_later_changes_of_its_session_do_not_belong_to_a_run(
     metadata = await files.runs.finish(run.id)
     await agent.write_file("after.txt", "after\n")
     assert told(metadata) == told(await files.runs.metadata(run.id)) == {"created": {"within.txt": None}}
-    await files.runs.undo(run.id)
+    await files.undo(run=run.id)
     assert tree(root).keys() == {"a.txt", "after.txt", "before.txt", "old/b.txt"}

@@ -75,26 +75,14 @@ class Step(ABC):
         return ()
 
     def _foreign_save(self, parts: Parts, seen: Look, again: Change) -> Sequence[Change]:
-        """Return the record of what another program saved between look and exchange, then this change again.
-
-        Args:
-            parts: The workspace.
-            seen: The look.
-            again: The record of this change, without the version before it.
-        """
+        """Return the records of `foreign_save` for what another program saved between look and exchange, if it did."""
         displaced = self._displaced
         if displaced is None or is_same_file(parts, seen, displaced.stat):
             return ()
         content = displaced.read()
-        version = version_of(content)
-        if version == seen.version:
+        if version_of(content) == seen.version:
             return ()
-        foreign = Change(
-            operation=Operation.CREATE if again.after is None else Operation.MODIFY, path=seen.path, key=seen.key,
-            before=again.after, after=version, content=content, size=len(content), mode=displaced.stat.mode,
-            applied=True, external=True,
-        )  # fmt: skip
-        return (foreign, structs.replace(again, before=version))
+        return foreign_save(content, displaced.stat.mode, again)
 
     @abstractmethod
     def set_back(self, parts: Parts) -> None:
@@ -133,6 +121,22 @@ class Step(ABC):
             displaced.discard()
         else:
             displaced.keep(f"{self._number}-{secrets.token_hex(4)}")
+
+
+def foreign_save(content: bytes, mode: int, again: Change) -> Sequence[Change]:
+    """Return the record of bytes that another program saved and that were displaced, then the change that displaced them.
+
+    Args:
+        content: The bytes.
+        mode: Their file's permission bits.
+        again: The record of the change, without the version before it.
+    """
+    version = version_of(content)
+    foreign = Change(
+        operation=Operation.CREATE if again.after is None else Operation.MODIFY, path=again.path, key=again.key,
+        before=again.after, after=version, content=content, size=len(content), mode=mode, applied=True, external=True,
+    )  # fmt: skip
+    return (foreign, structs.replace(again, before=version))
 
 
 def sync_names(parts: Parts, *paths: WorkspacePath) -> None:

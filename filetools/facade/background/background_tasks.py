@@ -59,7 +59,6 @@ class BackgroundTasks:
         runner.before_change = SessionCheckpoints(runner).before_change
         self._tasks: list[asyncio.Task[None]] = []
         self._notified = asyncio.Event()
-        self._followed: set[str] = set()
         self._follow_due = asyncio.Event()
         self._leadership = Leadership(state_directory, "leader.lock")
         self._rounds = 0
@@ -115,24 +114,16 @@ class BackgroundTasks:
         """Schedule the open documents of changed and moved files to follow them."""
         known = self._parts.documents.known
         if known.is_any:
-            for record in records:
-                key = self._parts.workspace.key(record.path)
-                if record.old_path is not None or known.at(key) is not None:
-                    self._followed.add(key)
-            if self._followed:
+            key = self._parts.workspace.key
+            if any(record.old_path is not None or known.at(key(record.path)) is not None for record in records):
                 self._follow_due.set()
 
     async def _follow_files(self) -> None:
         await self._follow_due.wait()
         self._follow_due.clear()
-        keys, self._followed = self._followed, set()
-        known = self._parts.documents.known
         try:
-            if any(known.at(key) is None for key in keys):
-                await self._runner.news.publish()  # until a move is published, a document is known by its old path
-            await self._runner.news.follow([document for key in keys if (document := known.at(key)) is not None])
+            await self._runner.news.follow(await self._parts.workers.run(self._parts.journal.documents.behind))
         except BaseException:
-            self._followed |= keys
             self._follow_due.set()
             raise
 

@@ -14,10 +14,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from msgspec import structs
-
 from filetools.changes.parts import Parts
 from filetools.changes.runner import CallRunner
+from filetools.changes.steps.step import foreign_save
 from filetools.content.version import version_of
 from filetools.errors import DiskFullError, FileToolsError, LockTimeoutError
 from filetools.journal.records import Change
@@ -74,32 +73,13 @@ def _look(parts: Parts, leftover: Displaced) -> list[LateSave]:
 def _keep(parts: Parts, late: LateSave) -> Sequence[ChangeRecord]:
     path, content, file = late
     key = parts.workspace.key(path)
-    view = parts.view(key)
-    head = view.head.version if view.head is not None else None
-    save = Change(
-        operation=Operation.CREATE if head is None else Operation.MODIFY,
-        path=path,
-        key=key,
-        before=head,
-        after=version_of(content),
-        content=content,
-        size=len(content),
-        mode=file.stat.mode,
-        applied=True,
-        external=True,
-    )
-    size, mode = (view.head.size, view.head.mode) if view.head is not None else (None, None)
-    head_again = structs.replace(
-        save,
-        operation=Operation.DELETE if head is None else Operation.MODIFY,
-        before=save.after,
-        after=head,
-        content=None,
-        size=size,
-        mode=mode,
-        external=False,
-    )
-    records = parts.journal.commit([save, head_again], SYSTEM)
+    head = parts.view(key).head
+    version, size, mode = (None, None, None) if head is None else (head.version, head.size, head.mode)
+    head_again = Change(
+        operation=Operation.DELETE if version is None else Operation.MODIFY, path=path, key=key, after=version,
+        size=size, mode=mode, applied=True,
+    )  # fmt: skip
+    records = parts.journal.commit(foreign_save(content, file.stat.mode, head_again), SYSTEM)
     with suppress(FileToolsError):  # the next sweep discards it, because its bytes are kept
         file.discard()
     return records

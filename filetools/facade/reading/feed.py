@@ -57,9 +57,7 @@ class Feed:
         self._closed = True
         self.wake()
 
-    async def page(
-        self, since: str | None, *, limit: int = PAGE_RECORDS, path: WorkspacePath | None = None
-    ) -> FeedPage:
+    async def page(self, since: str | None, *, limit: int = PAGE_RECORDS) -> FeedPage:
         """Return changes after a position; None starts with the oldest kept.
 
         Raises:
@@ -71,8 +69,7 @@ class Feed:
         if not 1 <= limit <= PAGE_RECORDS:
             raise InvalidArgumentError(f"limit must be 1 to {PAGE_RECORDS}, not {limit}")
         number, resync = self._parse(since)
-        key = None if path is None else self._parts.workspace.key(path)
-        return await self._parts.workers.run(partial(self._read, number, limit, key, resync))
+        return await self._parts.workers.run(partial(self._read, number, limit, resync))
 
     @property
     def growth(self) -> asyncio.Event:
@@ -163,10 +160,10 @@ class Feed:
             return 0, True
         return int(match[2]), False
 
-    def _read(self, number: int, limit: int, key: str | None, resync: bool) -> FeedPage:
+    def _read(self, number: int, limit: int, resync: bool) -> FeedPage:
         journal = self._parts.journal
         visible = journal.positions().visible
-        records = journal.records(number, limit=limit, key=key)
+        records = journal.records(number, limit=limit)
         shown = tuple(record for record in records if is_visible(record))
         newest = records[-1].number if records else 0
         # Records committed between the two reads are already in the page and must not be delivered again.
@@ -250,15 +247,13 @@ def _is_by(actor: Actor, named: Actor | str) -> bool:
     return (actor.kind, actor.id) == (named.kind, named.id) and named.session in (None, actor.session)
 
 
-async def filtered(
-    feed: Feed, since: str | None, is_wanted: Callable[[ChangeRecord], bool], *, limit: int, path: WorkspacePath | None
-) -> FeedPage:
+async def filtered(feed: Feed, since: str | None, is_wanted: Callable[[ChangeRecord], bool], *, limit: int) -> FeedPage:
     """Return the first wanted changes after a position; fewer than `limit` only if there are no more."""
-    page = await feed.page(since, limit=limit, path=path)
+    page = await feed.page(since, limit=limit)
     records = [record for record in page.records if is_wanted(record)]
     resync = page.resync
     while len(records) < limit:
-        former, page = page.position, await feed.page(page.position, limit=PAGE_RECORDS, path=path)
+        former, page = page.position, await feed.page(page.position, limit=PAGE_RECORDS)
         records += [record for record in page.records if is_wanted(record)]
         resync = resync or page.resync
         if page.position == former or page.resync:

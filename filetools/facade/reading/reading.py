@@ -9,7 +9,7 @@ import base64
 import re
 import time
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final
@@ -57,7 +57,7 @@ def read_now(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Act
         return None
     taken_ns = time.time_ns()
     found = parts.store.read_now(path, min(NO_HOP_BYTES, parts.settings.max_read_bytes))
-    return None if found is None else _whole(parts, path, request, actor, *found, taken_ns=taken_ns)
+    return None if found is None else _of_file(parts, path, request, actor, *found, taken_ns=taken_ns)
 
 
 def read(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) -> ReadResult:
@@ -73,24 +73,21 @@ def read(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) 
         return _version(parts, path, request, request.version, actor)
     if request.view != "disk" and (shown := _buffer(parts, path, request, actor)) is not None:
         return shown
-    limit = parts.settings.max_read_bytes
-    if request.is_whole:
-        taken_ns = time.time_ns()
-        content, stat = parts.store.read(path, limit=limit)
-        return _whole(parts, path, request, actor, content, stat, taken_ns=taken_ns)
-    if request.is_lines:
-        request = _bounded(parts, request)
-    is_part = request.is_lines or request.is_bytes
-    if is_part and (part := _part_of_large(parts, path, request)) is not None:
+    if request.is_part and (part := _part_of_large(parts, path, request)) is not None:
         return part
-    content, stat = parts.store.read(path, limit=limit)
-    facts, text = inspect(content, name=path, encoding=request.encoding)
-    whole = _result(path, facts, _shown(content, text), stat.modified_ns)
-    return _seen(parts, actor, parts.workspace.key(path), whole, facts, content, request)
+    taken_ns = time.time_ns()
+    content, stat = parts.store.read(path, limit=parts.settings.max_read_bytes)
+    return _of_file(parts, path, request, actor, content, stat, taken_ns=taken_ns)
 
 
 def _seen(
-    parts: Parts, actor: Actor, key: str, whole: ReadResult, facts: ContentFacts, content: bytes, request: ReadRequest
+    parts: Parts,
+    actor: Actor,
+    key: str,
+    whole: ReadResult,
+    facts: ContentFacts,
+    content: bytes | memoryview,
+    request: ReadRequest,
 ) -> ReadResult:
     """Return the requested part of a file, and record that the actor has seen it."""
     result, request = _requested(parts, whole, facts, content, request)
@@ -103,13 +100,12 @@ def _seen(
 
 
 def _requested(
-    parts: Parts, whole: ReadResult, facts: ContentFacts, content: bytes, request: ReadRequest
+    parts: Parts, whole: ReadResult, facts: ContentFacts, content: bytes | memoryview, request: ReadRequest
 ) -> tuple[ReadResult, ReadRequest]:
     """Return the requested part of a text, and the request, limited to one page if it asked for one."""
-    if not request.is_bytes and (request.is_lines or (request.page and _exceeds_page(parts, whole))):
+    if request.is_lines or (request.page and _exceeds_page(parts, whole)):
         request = _bounded(parts, request)
-    is_part = request.is_lines or request.is_bytes
-    return (_part(whole, facts, content, request) if is_part else whole), request
+    return (_part(whole, facts, bytes(content), request) if request.is_part else whole), request
 
 
 def _exceeds_page(parts: Parts, whole: ReadResult) -> bool:
@@ -120,8 +116,8 @@ def _exceeds_page(parts: Parts, whole: ReadResult) -> bool:
 
 
 def _bounded(parts: Parts, request: ReadRequest) -> ReadRequest:
-    """Return a request limited to one page, if a page was requested."""
-    if not request.page:
+    """Return a request limited to one page, if a page was requested, and not bytes."""
+    if not request.page or request.is_bytes:
         return request
     settings = parts.settings
     limit = min(request.limit or settings.max_text_lines, settings.max_text_lines)
@@ -142,14 +138,11 @@ def _span(request: ReadRequest, result: ReadResult) -> Span | None:
 
 
 def _buffer(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Actor) -> ReadResult | None:
-    """Read the open document of a path; None if the file is to be read instead."""
+    """Read the unsaved text of a path; None if there is none."""
     key = parts.workspace.key(path)
-    is_wanted = request.view == "buffer" or parts.documents.known.is_dirty(key)
-    document = parts.view(key).document if is_wanted else None
+    document = parts.view(key).document if parts.documents.known.is_dirty(key) else None
     opened = None if document is None else parts.documents.texts.newest(document.id)
-    if opened is None or not (opened.document.is_dirty or request.view == "buffer"):
-        if request.view == "buffer":
-            raise InvalidArgumentError(f"No editor has {path} open", path=path)
+    if opened is None or not opened.document.is_dirty:
         return None
     content, version = parts.documents.texts.bytes_of(opened)
     form = opened.document.text_format
@@ -171,7 +164,7 @@ def _buffer(parts: Parts, path: WorkspacePath, request: ReadRequest, actor: Acto
     return result
 
 
-def _whole(
+def _of_file(
     parts: Parts,
     path: WorkspacePath,
     request: ReadRequest,
@@ -181,19 +174,17 @@ def _whole(
     *,
     taken_ns: int,
 ) -> ReadResult:
-    """Return the result of a whole file, and record that the actor has seen it."""
-    facts = parts.facts.get(stat.identity)
+    """Return what was requested of a file, and record that the actor has seen it."""
+    facts = None if request.encoding is not None else parts.facts.get(stat.identity)
     if facts is None:
         content = bytes(content)
-        facts, text = inspect(content, name=path)
-        parts.facts.put(stat.identity, facts, taken_ns=taken_ns)
+        facts, text = inspect(content, name=path, encoding=request.encoding)
+        if request.encoding is None:
+            parts.facts.put(stat.identity, facts, taken_ns=taken_ns)
     else:
         text = None if facts.text_format is None else decode(content, facts.text_format, path=path)
-    whole, key = _result(path, facts, _shown(content, text), stat.modified_ns), parts.workspace.key(path)
-    if request.page and _exceeds_page(parts, whole):
-        return _seen(parts, actor, key, whole, facts, bytes(content), request)
-    parts.tracker.record_seen(actor, key, facts.version, content=content)
-    return whole
+    whole = _result(path, facts, _shown(content, text), stat.modified_ns)
+    return _seen(parts, actor, parts.workspace.key(path), whole, facts, content, request)
 
 
 def _shown(content: bytes | memoryview, text: str | None) -> str:
@@ -245,21 +236,14 @@ def _part(whole: ReadResult, facts: ContentFacts, content: bytes, request: ReadR
 
 def _part_of_large(parts: Parts, path: WorkspacePath, request: ReadRequest) -> ReadResult | None:
     """Return a part of a file that is over `max_read_bytes`; None for a smaller file."""
-    reader = parts.store.open(path)
-    try:
-        return _window_of(parts, path, reader, request) if reader.stat.size > parts.settings.max_read_bytes else None
-    finally:
-        reader.close()
-
-
-def _window_of(parts: Parts, path: WorkspacePath, reader: Reader, request: ReadRequest) -> ReadResult:
-    stat = reader.stat
-    source = ByteSource(stat.size, reader.read_at)
-    sample = reader.read_at(0, 8192)
-    kind = sniff(sample, complete=False, name=path)
-    facts = parts.facts.get(stat.identity)
-    text_format = kind.format
-    part = _window(source, text_format, path, request, LARGEST_PART_BYTES, stat.identity)
+    with closing(parts.store.open(path)) as reader:
+        stat = reader.stat
+        if stat.size <= parts.settings.max_read_bytes:
+            return None
+        kind = sniff(reader.read_at(0, 8192), complete=False, name=path)
+        request, source = _bounded(parts, request), ByteSource(stat.size, reader.read_at)
+        part = _window(source, kind.format, path, request, LARGEST_PART_BYTES, stat.identity)
+    facts, text_format = parts.facts.get(stat.identity), kind.format
     result = ReadResult(
         path=path,
         content="",

@@ -12,15 +12,12 @@ from pydantic import Field
 
 from filetools.changes.deciding.files import decide_as_allowed
 from filetools.changes.deciding.proposals import Taken, taken_by
-from filetools.changes.decision import PutDecision
-from filetools.changes.parts import Parts
 from filetools.changes.runner import CallRunner
-from filetools.changes.steps.files import Decide, MoveFile, PutFile, RemoveFile
-from filetools.changes.steps.look import Look
+from filetools.changes.steps.files import MoveFile, PutFile, RemoveFile
 from filetools.changes.steps.pipeline import Outcome
 from filetools.changes.steps.step import Step
 from filetools.changes.writing import DecideWrite, WriteRequest
-from filetools.errors import EditConflictError, InvalidArgumentError
+from filetools.errors import InvalidArgumentError
 from filetools.facade.calls import ActorCalls
 from filetools.facade.read_calls import ReadCalls
 from filetools.facade.reading.feed import Feed
@@ -111,8 +108,8 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
     the process crashes.
 
     What others changed meanwhile is merged into the texts that the transaction writes. Overlapping changes are
-    EDIT_CONFLICT, unless a person who was asked allowed what they saw; a file that it deletes or moves, and that others
-    have changed, is VERSION_MISMATCH. The error names the path.
+    EDIT_CONFLICT; a file that it deletes or moves, and that others have changed, is VERSION_MISMATCH. The error names the
+    path.
     """
 
     def __init__(self, runner: CallRunner, feed: Feed, actor: Actor, *, require_version: bool = False) -> None:
@@ -197,40 +194,36 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         """Check the permissions, and ask people where they say so.
 
         Returns:
-            The steps, which write what people were shown or gave in its place, and what they have allowed.
+            The steps, which write what people gave in place of a text, and what they have allowed.
         """
         permits = list[Permit]()
         wanted = {step.path: step.wanted for step in steps if isinstance(step, PutFile)}
         puts = {path: put for path, put in wanted.items() if isinstance(put, DecidePut)}
         texts = {path: put for path, put in puts.items() if put.source is None}
-        shown: dict[WorkspacePath, Decide] = {path: partial(_shown, text) for path, text in texts.items()}
         taken = {source for source, _ in taken_by(steps)}
         rewritten = [
             (put.source, path)
             for path, put in puts.items()
             if put.source is not None and taken.isdisjoint((put.source, *put.source.folders))
         ]
-        allowed: dict[WorkspacePath, PutFile] = {}
         others = [step for step in steps if not isinstance(step, PutFile)]
         touched = {path for step in steps for path in step.paths}
         for tool, paths in self._asked.items():
             changing = [path for path in paths if path in touched or any(path.is_below(above) for above in touched)]
             if not changing:
                 continue
-            put = {path: PutFile(path, shown[path]) for path in changing if path in texts}
+            put = [path for path in changing if path in texts]
             permit = await self._outside._authorise(
                 tool, changing, {"transaction": {path: texts[path].plain.facts.version for path in put}}, change=True,
-                steps=[*put.values(), *others], taken=rewritten, is_text=len(changing) == 1,
+                steps=[*(PutFile(path, wanted[path]) for path in put), *others], taken=rewritten, is_text=len(changing) == 1,
             )  # fmt: skip
             if permit is None:
                 continue
             permits.append(permit)
             if permit.edited_text is not None:
                 [path] = put
-                shown[path] = decide_as_allowed(permit, shown[path], self.actor)
-                put[path] = PutFile(path, shown[path])
-            allowed.update(put)
-        return [allowed.get(step.paths[0], step) if isinstance(step, PutFile) else step for step in steps], permits
+                wanted[path] = decide_as_allowed(permit, wanted[path], self.actor)
+        return [PutFile(step.path, wanted[step.path]) if isinstance(step, PutFile) else step for step in steps], permits
 
     async def _finish(self) -> None:
         outer = self._buffer.outer
@@ -241,11 +234,3 @@ class Transaction(ReadCalls, WriteCalls, TreeCalls):
         steps, permits = await self._permit(steps)
         happened = partial(self._buffer.tracker.publish, self.actor, steps, outer.parts.workspace.key)
         self._result = result_of(steps, await outer.change(steps, self.actor, happened=happened, permits=permits))
-
-
-def _shown(decide: DecidePut, parts: Parts, seen: Look) -> PutDecision:
-    """Return what a person is shown of a text: the merged text or, if that overlaps, the text as it was written."""
-    try:
-        return decide(parts, seen)
-    except EditConflictError:
-        return decide.plain

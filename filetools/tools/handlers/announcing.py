@@ -42,7 +42,7 @@ class Announcer:
             if not folders:
                 continue
             try:
-                found = await place.files.instructions_in(folders)
+                found = await place.files.projects.instructions_in(folders)
             except FileToolsError:  # the call itself has succeeded, and this is only an addition
                 continue
             shown = place.root.absolute if self._is_absolute else str

@@ -447,13 +447,13 @@ async def test_a_text_that_a_person_gives_instead_is_written(root: Path) -> None
             return ApprovalDecision(answer="merge", edited_text="a person's\n")
 
         async def work(tx: Transaction) -> None:
-            await tx.edit_file("b.txt", [filetools.Edit(old="b", new="B")])
-            (root / "b.txt").write_bytes(b"saved meanwhile\n")
+            await tx.edit_file("a.txt", [filetools.Edit(old="five", new="5")])
+            (root / "a.txt").write_bytes(b"ONE\ntwo\nthree\nfour\nfive\n")
 
         files.answer_approvals(answer)
         await transacted(files.transaction(), work)
-    assert seen == [("saved meanwhile\n", "B\n")]
-    assert (root / "b.txt").read_bytes() == b"a person's\n"
+    assert seen == [("ONE\ntwo\nthree\nfour\nfive\n", "ONE\ntwo\nthree\nfour\n5\n")]
+    assert (root / "a.txt").read_bytes() == b"a person's\n"
 
 
 async def test_a_person_is_shown_what_a_text_becomes_on_top_of_what_others_saved(root: Path) -> None:
@@ -477,20 +477,18 @@ async def test_a_person_is_shown_what_a_text_becomes_on_top_of_what_others_saved
     assert (seen, (root / "b.txt").read_text()) == ([(others, made)], made)
 
 
-@pytest.mark.parametrize("is_gone", [False, True])
-async def test_a_text_that_overlaps_is_written_as_the_person_saw_it(root: Path, is_gone: bool) -> None:
+async def test_nobody_is_asked_about_a_text_that_overlaps(root: Path) -> None:
     async with filetools.open(root, settings={**QUIET, "permissions": "ask"}) as files:
-        person = Person("allow", "allow")
+        person = Person("allow")
         files.answer_approvals(person)
-        async with files.transaction() as tx:
+
+        async def work(tx: Transaction) -> None:
             await tx.edit_file("a.txt", [filetools.Edit(old="three", new="3")])
             await tx.write_file("new.txt", "new\n")
-            (root / "a.txt").unlink() if is_gone else (root / "a.txt").write_bytes(b"saved meanwhile\n")
-        versions = [version.version for version in (await files.versions("a.txt")).versions]
-    mine = "one\ntwo\n3\nfour\nfive\n"
-    assert [request.new_text for request in person.asked if request.path == "a.txt"] == [mine]
-    assert (root / "a.txt").read_text() == mine
-    assert is_gone or version(b"saved meanwhile\n") in versions
+            (root / "a.txt").write_bytes(b"saved meanwhile\n")
+
+        await refused("EDIT_CONFLICT", transacted(files.transaction(), work))
+    assert ([request.path for request in person.asked], (root / "a.txt").read_bytes()) == ([], b"saved meanwhile\n")
 
 
 @pytest.mark.parametrize("answer", ["allow", ApprovalDecision(answer="merge", edited_text="a person's\n")])
